@@ -419,14 +419,19 @@ struct BlockBounds {
         return left;
     }
 
+    /* Log2 of a weight, less some bits and what bounds leave out. */
+    static double limit_of(const hdpkit_blocks *s, double weight, int64_t exponent, int64_t bits) {
+        const double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
+        return limit - log2_of_eta(s);
+    }
+
     /* Find the lines with dishes other than `own` whose bounds are less than some bits below a weight of its; with
        `kept`, store the bounds of all slots. Returns an upper bound of the sum of the other weights, as a multiple of this
        weight. */
     static double look_for(hdpkit_blocks *s, int32_t own, double weight, int64_t exponent, int64_t bits, float *kept) {
         int64_t n;
         const int64_t once = collect(s, &n);
-        double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
-        limit -= log2_of_eta(s);
+        const double limit = limit_of(s, weight, exponent, bits);
         const Bytes slots = {s->excess, s->distinct, n, once, 0}, lines = {s->tops, s->distinct, n, once, 4};
         const bool by_line = s->by_line != 0 && n >= s->by_line && kept == 0 && bits == BITS;
         const double units = floor(limit * (double)s->steps);

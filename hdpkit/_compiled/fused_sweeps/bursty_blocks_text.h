@@ -89,6 +89,7 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     static void find_words(hdpkit_blocks *s, int32_t node, int32_t own) {
         hdpkit_block_words *b = s->bursts;
         const hdpkit_words *w = b->words;
+        for (int64_t j = 0; j < b->n_met; j++) b->meets[b->met[j].dish] = 0;
         b->n_met = 0;
         for (int64_t d = 0; d < s->n_product; d++) {
             const int64_t before = b->n_met;
@@ -116,6 +117,7 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
                 b->met[j].customers = w->cell[k];
                 b->met[j].tables = w->cell_tables[k];
                 w->cell[k] = w->cell_tables[k] = 0;
+                b->meets[k] = 1;
             }
         }
     }
@@ -394,6 +396,19 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         return false;
     }
 
+    /* What the other words of a dish in the document change in the probability of a block with none of their terms, each
+       once. */
+    static double beside_others(const hdpkit_blocks *s, int32_t k) {
+        const hdpkit_block_words *b = s->bursts;
+        double top = 1.0, bottom = 1.0;
+        for (int64_t i = 0; i < s->n_now; i++) {
+            const double n = (double)i;
+            top *= (1.0 + b->step * ((double)b->here_tables[k] + n)) * (1.0 + b->scale * n);
+            bottom *= (1.0 + b->scale * ((double)b->here[k] + n)) * (1.0 + b->step * n);
+        }
+        return top / bottom;
+    }
+
     /* Compute the weights of the dishes that are looked at and return that of a new one, up to a common factor. */
     static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *exponent) {
         const hdpkit_block_words *b = s->bursts;
@@ -412,7 +427,12 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         for (int64_t j = 0; j < b->n_present; j++) {
             const int32_t k = b->present[j];
             int64_t below = exponent[0];
-            if ((s->outside && k == own) || !is_looked_at(s, k)) continue;
+            if (s->outside && k == own) continue;
+            if (!is_looked_at(s, k)) continue;
+            if (few && k != own && b->meets[k] == 0) {
+                s->weights[k] *= beside_others(s, k);
+                continue;
+            }
             const double one = k == own ? ratio[0] : probability(s, k, &below);
             if (few) {
                 s->weights[k] = (k == own ? share_without(s, own) : s->share[k]) * one * power_of_two(below);
@@ -459,19 +479,35 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     }
 
     /* Look at the lines of dishes with words of the block's terms in the document, if their weights are less than some bits
-       below that of the block's own dish. Returns the sum of the others, as a multiple of this weight. */
-    static double look_at_met(hdpkit_blocks *s, double of_own, int64_t exponent, int64_t bits) {
-        hdpkit_block_words *b = s->bursts;
-        double missing = 0.0;
+       below that of the block's own dish, of which `limit` is a bound as in `look_for`. Returns at least the sum of the others,
+       as a multiple of this weight. */
+    static double look_at_met(hdpkit_blocks *s, double of_own, int64_t exponent, int64_t bits, double limit) {
+        const hdpkit_block_words *b = s->bursts;
+        double *more = s->running, missing = 0.0;              /* bits that words of the document add at most */
+        for (int64_t j = 0; j < b->n_met; j++) more[b->met[j].dish] = 0.0;
+        for (int64_t j = 0; j < b->n_met; j++) {
+            const hdpkit_factor *f = s->now + b->met[j].place;
+            const int32_t k = b->met[j].dish;
+            const double words = (double)b->met[j].customers, term = (double)s->counts[f->row + k] + f->eta;
+            more[k] += log2_above(1.0 + b->scale * words * (s->base[k] + (double)s->n_product) / term);
+            for (int32_t e = 1; e < f->times; e++) more[k] += log2_above(1.0 + words / ((double)e - b->words->discount));
+        }
         for (int64_t j = 0; j < b->n_met; j++) {
             const int32_t k = b->met[j].dish;
-            int64_t below = 0;
-            if (b->words->cell[k]++ > 0) continue;
+            int64_t below = 0, sum = 0;
+            if (more[k] < 0.0) continue;                       /* seen */
+            for (int64_t d = 0; d < s->n_product; d++) sum += s->excess[s->now[d].row + k];
+            const double bound = more[k] + (double)sum / (double)s->steps + (double)s->log_share[k]
+                                 - (double)s->n_product * (double)s->log_base[k];
+            more[k] = -1.0;
+            if (bound < limit) {
+                missing += power_of_two(-bits);
+                continue;
+            }
             const double one = s->share[k] * probability(s, k, &below) / of_own * power_of_two(below - exponent);
             if (one > power_of_two(-bits)) add_line(s, k / LANES);
             else missing += one;
         }
-        for (int64_t j = 0; j < b->n_met; j++) b->words->cell[b->met[j].dish] = 0;
         return missing;
     }
 
@@ -482,12 +518,13 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         load(s, s->bursts->home[s->now[0].customer]);
         own_and_new(s, ratio, exponent);
         if (s->excess != 0 && !s->outside && s->n_product >= FEWEST) {
-            int64_t of_others = 0;
-            const double of_own = share_without(s, own) * ratio[0], others = most_of_others(s, &of_others);
+            int64_t below = 0;
+            const double of_own = share_without(s, own) * ratio[0], least = of_own / most_of_others(s, &below);
+            below = exponent[0] - below;
             for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
-                double missing = BlockBounds::look_for(s, own, of_own / others, exponent[0] - of_others, bits, 0);
+                double missing = BlockBounds::look_for(s, own, least, below, bits, 0);
                 int64_t k;
-                missing += look_at_met(s, of_own, exponent[0], bits);
+                missing += look_at_met(s, of_own, exponent[0], bits, BlockBounds::limit_of(s, least, below, bits));
                 if (s->n_looked == 0) {
                     k = own_or_new(s, own, ratio, exponent, uniform, missing);
                 } else if (2 * s->n_looked <= s->n_all / LANES) {
@@ -574,6 +611,8 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         hdpkit_block_words *b = s->bursts;
         memset(b->here, 0, s->stride * sizeof(int32_t));
         memset(b->here_tables, 0, s->stride * sizeof(int32_t));
+        memset(b->meets, 0, s->stride);
+        for (int64_t j = 0; j < b->n_met; j++) b->meets[b->met[j].dish] = 1;      /* of a unit that was removed */
         b->n_present = 0;
         b->loaded = -1;
         return Base::start(s);

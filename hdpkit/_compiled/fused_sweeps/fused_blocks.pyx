@@ -77,6 +77,7 @@ cdef extern from "topic_sweep.h":
         int32_t *added
         uint8_t *asks
         hdpkit_meeting *met
+        int8_t *meets
     ctypedef struct hdpkit_blocks:
         const int32_t *terms
         const int32_t *customer
@@ -365,7 +366,7 @@ cdef class Blocks:
             wide = s.stride * sizeof(double)
             narrow = s.stride * sizeof(float)
             s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
-            more = wide + 3 * narrow if self.words != NULL else 0
+            more = wide + 4 * narrow if self.words != NULL else 0
             if self.bounds is not None:
                 starts = (HDPKIT_MANY - HDPKIT_FEWEST) * s.starts_stride * sizeof(int16_t)
                 lines = (s.starts_stride // HDPKIT_LANES + 4 * HDPKIT_PLACES) * sizeof(int32_t)
@@ -400,7 +401,8 @@ cdef class Blocks:
                 self.bursts.here = <int32_t *>at
                 self.bursts.here_tables = <int32_t *>(at + narrow)
                 self.bursts.present = <int32_t *>(at + 2 * narrow)
-                self.bursts.edges = <double *>(at + 3 * narrow)       # one longer
+                self.bursts.meets = at + 3 * narrow
+                self.bursts.edges = <double *>(at + 4 * narrow)       # one longer
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
             lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0
