@@ -17,6 +17,7 @@ import numpy as np
 from Cython.Build import cythonize
 from numpy._core._multiarray_umath import __cpu_features__ as cpu_features
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 debug = os.environ.get("HDPKIT_DEBUG", "0") not in ("", "0")
 sanitize = os.environ.get("HDPKIT_SANITIZE", "0") not in ("", "0")
@@ -132,26 +133,41 @@ fused = [
     for name, flags in instruction_sets.items()
 ]
 
+
+class BuildExtensions(build_ext):
+    """Cython and the compiler, on all processors: an editable installation loses the option ``parallel``.
+
+    `pip` runs this file three times, and builds once.
+    """
+
+    def build_extensions(self):
+        """Compile."""
+        cythonized = cythonize(
+            self.extensions[len(fused) :],
+            # On other systems the workers would import this file and start more workers.
+            nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
+            shared_utility_qualified_name=shared_utilities,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": debug,
+                "wraparound": False,
+                "initializedcheck": debug,
+                "cdivision": True,
+                "binding": True,
+                "embedsignature": True,
+                # Objects are made again from arrays: a pickle could contain any pointer or length.
+                "auto_pickle": False,
+                # No module changes anything of its own after the import; `guarded.pyx` guards objects.
+                "freethreading_compatible": True,
+            },
+        )
+        for extension, found in zip(self.extensions[len(fused) :], cythonized, strict=True):
+            extension.sources, extension.depends = found.sources, found.depends
+        self.parallel = os.cpu_count() or 1
+        super().build_extensions()
+
+
 setup(
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-    ext_modules=fused
-    + cythonize(
-        extensions,
-        # On other systems the workers would import this file and start more workers.
-        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
-        shared_utility_qualified_name=shared_utilities,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": debug,
-            "wraparound": False,
-            "initializedcheck": debug,
-            "cdivision": True,
-            "binding": True,
-            "embedsignature": True,
-            # Objects are made again from arrays: a pickle could contain any pointer or length.
-            "auto_pickle": False,
-            # No module changes anything of its own after the import; objects are guarded by `guarded.pyx`.
-            "freethreading_compatible": True,
-        },
-    ),
+    cmdclass={"build_ext": BuildExtensions},
+    ext_modules=[*fused, *extensions],
 )

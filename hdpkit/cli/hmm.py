@@ -55,7 +55,7 @@ def hmm() -> None:
 
     \b
     Examples:
-      hdpkit hmm fit data.csv --column speed --sequence trip --sticky "gamma(10,1)" --out run
+      hdpkit hmm fit data.csv --column speed --sequence trip --out run
       hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
     """
 
@@ -89,9 +89,9 @@ def hmm() -> None:
     click.option(
         "--sticky",
         type=Parsed("number|gamma(a,b)", _kappa),
-        default="0",
+        default="gamma(10,1)",
         show_default=True,
-        help="kappa, by which states favour themselves.",
+        help="kappa, by which states favour themselves; 0: none.",
     ),
     click.option(
         "--concentration",
@@ -137,7 +137,7 @@ def fit(data: Path, **options: Any) -> None:
 
     \b
     Examples:
-      hdpkit hmm fit data.csv --column speed --sequence trip --sticky "gamma(10,1)" --out run
+      hdpkit hmm fit data.csv --column speed --sequence trip --out run
       hdpkit hmm fit data.csv --column x --column y --chains 4 --until readable --out run
       hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
     """

@@ -41,7 +41,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     """Hidden Markov model with an inferred number of states: a scikit-learn estimator.
 
     The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
-    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and with
+    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and by
     ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
     docs/hidden_markov_models.md.
 
@@ -55,10 +55,9 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         counts, whose rates have the prior Gamma(1, 1 / mean). A measure, for instance
         `NormalInverseWishart`, is used as it is; a
         `DirichletMultinomial` takes one column of terms.
-    sticky : float or prior
-        kappa: the mass by which the transitions of a state favour the state itself. 0: none.
-    concentration, root_concentration : float or prior, optional
-        A number is fixed, a prior is resampled. None: Gamma(1, 1).
+    sticky, concentration, root_concentration : float or prior, optional
+        ``sticky`` is kappa, the mass by which the transitions of a state favour the state itself; 0: none. A
+        number is fixed, a prior is resampled. None: Gamma(10, 1) for ``sticky``, Gamma(1, 1) for the others.
     start_concentration : float or prior, optional
         That of G_start. None: G_start shares the concentration of the transitions.
     n_components : int, optional
@@ -122,7 +121,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         self,
         *,
         emission: Any = "normal",
-        sticky: Any = 0.0,
+        sticky: Any = None,
         concentration: Any = None,
         root_concentration: Any = None,
         start_concentration: Any = None,

@@ -63,12 +63,14 @@ def restaurants_of_states(
 ) -> Restaurant:
     """The restaurants of states, below a root.
 
-    Concentrations that are None are Gamma(1, 1), that of the start row is that of the transitions.
+    None: Gamma(10, 1) for ``sticky``, Gamma(1, 1) for concentrations; that of the start row is that of the
+    transitions.
     """
     if root_concentration is None:
         root_concentration = Gamma(1.0, 1.0) if n_components is None else 1.0
     root = Restaurant(measure, concentration=root_concentration, name="root")
     own = Gamma(1.0, 1.0) if concentration is None else concentration
+    sticky = Gamma(10.0, 1.0) if sticky is None else sticky
     return Restaurant(
         root, concentration=own, each=PreviousDish(sticky, start_concentration=start_concentration)
     )

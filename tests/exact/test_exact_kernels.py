@@ -237,6 +237,8 @@ def is_long(shape, corner, move):
     scans = getattr(move, "scans", None)
     if scans is not None:
         return corner != "discounts" or shape not in LAUNCHES[scans]
+    if getattr(move, "candidates", None) == 2:
+        return corner != "discounts" or shape not in ("flat 4", "2+1 with one at the root")
     if isinstance(move, SplitMerge) and shape == "3+2":
         return True
     return corner != "discounts" and OTHER_CORNERS[corner] != shape
@@ -393,7 +395,8 @@ HAVE_LAUNCHES = (
 def test_every_base_measure(move, measure):
     # Blocks of two customers are seen at documents of two and one; of the symmetric prior there are four.
     symmetric = type(measure) is DirichletMultinomial and np.ndim(measure.eta) == 0
-    shape = fewer_units("2+2", move) if symmetric and not isinstance(move, ReseatGroups) else "2+1"
+    many = isinstance(move, ReseatGroups) or getattr(move, "candidates", None) == 2
+    shape = fewer_units("2+2", move) if symmetric and not many else "2+1"
     both = isinstance(measure, DirichletMultinomialReference)
     readable = READABLE_STORES if both else READABLE_STORES[:1]
     stores = LENT_TO if is_lent(move) and not both else None

@@ -324,6 +324,7 @@ def check_numbers(numbers, arrays, kappa):
         assert abs(float(np.mean(means)) - p) < 4.5 * error, f"{k + 1} states"
 
 
+@pytest.mark.long  # chains of steps that are proved above
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_long_chain_has_the_law(name):
     arrays, kappa, _ = KNOWN[name]
@@ -342,11 +343,16 @@ WHOLE = {
 }
 
 
-# Readable code for two of them: compiled code has all.
+# Compiled code; the checks of planted bugs have the readable one.
+LONG = {(0.0, "one sequence"), (0.0, "missing"), (1.2, "two sequences")}
 SERVED = [
-    *((sticky, data, "auto") for sticky in (0.0, 1.2) for data in DATA),
-    (0.0, "two sequences", "reference"),
-    (1.2, "missing", "reference"),
+    *(
+        pytest.param(sticky, data, "auto", marks=[pytest.mark.long] if (sticky, data) in LONG else [])
+        for sticky in (0.0, 1.2)
+        for data in DATA
+    ),
+    pytest.param(0.0, "two sequences", "reference", marks=pytest.mark.long),
+    pytest.param(1.2, "missing", "reference", marks=pytest.mark.long),
 ]
 
 
@@ -408,7 +414,11 @@ def test_the_beam_over_another_measure(sticky):
 
 @pytest.mark.parametrize(
     ("sticky", "move", "kernel"),
-    [(0.0, "beam", "auto"), (1.2, "beam", "reference"), (1.2, "forward-backward", "auto")],
+    [
+        (0.0, "beam", "auto"),
+        (1.2, "forward-backward", "auto"),
+        pytest.param(1.2, "beam", "reference", marks=pytest.mark.long),
+    ],
 )
 def test_states_with_parameters_from_exact_draws(sticky, move, kernel):
     """States, and the parameter of the last one, after one sweep of sequences with a missing observation."""
@@ -416,6 +426,7 @@ def test_states_with_parameters_from_exact_draws(sticky, move, kernel):
     step_with_parameters(hk.FixedWeights(3), sticky, data, WHOLE[move], kernel)
 
 
+@pytest.mark.long  # chains of steps that are proved above
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_long_chain_of_states_with_parameters_has_the_law(name):
     """A Beta prior of the parameter, in place of the Dirichlet-multinomial that integrates it out."""
@@ -456,6 +467,7 @@ def test_parameters_of_states_where_observations_are_missing():
         franchise.resample_sequences(RandomStream((0, 0)), slices=False)
 
 
+@pytest.mark.long  # chains of steps that are proved above
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_long_chain_of_the_beam_has_the_law(name):
     arrays, kappa, _ = KNOWN[name]
@@ -600,7 +612,17 @@ def test_moves_of_sequences_are_refused_elsewhere():
 # ---------------------------------------------------------------------- splits and merges of states
 
 
-@pytest.mark.parametrize(("sticky", "data", "kernel"), SERVED)
+# Sticky ones have four times the branches.
+SPLIT = [
+    *((0.0, data, "auto") for data in DATA),
+    (1.2, "two sequences", "auto"),
+    *(pytest.param(1.2, data, "auto", marks=pytest.mark.long) for data in ("one sequence", "missing")),
+    pytest.param(0.0, "two sequences", "reference", marks=pytest.mark.long),
+    pytest.param(1.2, "missing", "reference", marks=pytest.mark.long),
+]
+
+
+@pytest.mark.parametrize(("sticky", "data", "kernel"), SPLIT)
 def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, data, kernel):
     """Of one state and of two at a time; four customers can have four states."""
     model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), sticky, DATA[data], "counts", kernel=kernel))
@@ -610,11 +632,18 @@ def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, d
     check_irreducible(model, Q @ step_matrices(model, moves.TableCounts())[0], "splits, merges and tables")
 
 
-def test_scans_before_the_final_one():
-    model = StateHomesModel(sticky_franchise(hk.FixedWeights(3), 1.2, TWO, "counts"))
-    check_exact(model, moves.SplitMergeStates(scans=1, length=1), reversible=True)
-    model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), 0.0, ONE, "counts"))
-    check_exact(model, moves.SplitMergeStates(scans=1), reversible=True)
+@pytest.mark.parametrize(
+    ("franchise", "move"),
+    [
+        ((hk.FixedWeights(3), 0.0, TWO), moves.SplitMergeStates(scans=1, length=1)),
+        pytest.param(
+            (hk.FixedWeights(3), 1.2, TWO), moves.SplitMergeStates(scans=1, length=1), marks=pytest.mark.long
+        ),
+        pytest.param((hk.FixedWeights(4), 0.0, ONE), moves.SplitMergeStates(scans=1), marks=pytest.mark.long),
+    ],
+)
+def test_scans_before_the_final_one(franchise, move):
+    check_exact(StateHomesModel(sticky_franchise(*franchise, "counts")), move, reversible=True)
 
 
 @pytest.mark.parametrize("sticky", [0.0, 1.2])
@@ -643,6 +672,7 @@ def test_splits_of_two_states_from_exact_draws(case):
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
 
 
+@pytest.mark.long  # chains of steps that are proved above
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_long_chain_of_splits_and_merges_has_the_law(name):
     arrays, kappa, _ = KNOWN[name]

@@ -170,19 +170,36 @@ def check_bursts(franchise, witness=WITNESS, only=BURSTS):
     return model
 
 
+# Both banks, both kinds of components, both stores and laws; all combinations with -m long.
+OF_BURSTS = {
+    (MEASURE, KNOWN, "explicit", 0.4, 0.3),
+    (MEASURE, PRIOR, "histogram", 0.4, 0.3),
+    (READABLE, PRIOR, "explicit", 2.0, 0.0),
+}
+
+
 @pytest.mark.parametrize(
-    ("store", "b", "a"), [("explicit", 0.4, 0.3), ("explicit", 2.0, 0.0), ("histogram", 0.4, 0.3)]
+    ("inner", "components", "store", "b", "a"),
+    [
+        pytest.param(*case, marks=[] if case in OF_BURSTS else pytest.mark.long)
+        for inner in (MEASURE, READABLE)
+        for components in (KNOWN, PRIOR)
+        for law in (("explicit", 0.4, 0.3), ("explicit", 2.0, 0.0), ("histogram", 0.4, 0.3))
+        for case in [(inner, components, *law)]
+    ],
 )
-@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
-@pytest.mark.parametrize("inner", [MEASURE, READABLE], ids=["compiled", "readable"])
-def test_earlier_observations_are_tables_where_topics_differ_by_document(store, inner, components, b, a):
+def test_earlier_observations_are_tables_where_topics_differ_by_document(inner, components, store, b, a):
     check_bursts(bursty(components, inner, b, a, store=store))
 
 
 @pytest.mark.parametrize(
     "inner",
-    [hk.SparseDirichletMultinomial(0.5, n_terms=3), SparseDirichletMultinomialReference(0.5, n_terms=3)],
-    ids=["compiled", "readable"],
+    [
+        pytest.param(hk.SparseDirichletMultinomial(0.5, n_terms=3), id="compiled"),
+        pytest.param(
+            SparseDirichletMultinomialReference(0.5, n_terms=3), id="readable", marks=pytest.mark.long
+        ),
+    ],
 )
 @pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
 def test_they_are_over_sparse_topics(components, inner):

@@ -247,5 +247,5 @@ def error_of(call):
 
 
 def test_a_move_over_a_registered_verb_passes_the_contract(verb):
-    report = check_move(Backwards(), shapes=["2+1", "three levels of three"], corners=["middle"])
+    report = check_move(Backwards(), shapes=["2+1"], corners=["middle"])
     assert any("histogram-reference" in line for line in report)

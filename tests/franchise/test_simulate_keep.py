@@ -46,7 +46,10 @@ def facts(state):
     }
 
 
-@pytest.mark.parametrize(("levels", "root"), [(2, "weights"), (3, "weights"), (2, hk.FixedWeights(3))])
+@pytest.mark.parametrize(
+    ("levels", "root"),
+    [(3, "weights"), pytest.param(2, "weights", marks=pytest.mark.long), (2, hk.FixedWeights(3))],
+)
 def test_data_by_cell_have_the_law_of_data_by_customer(levels, root):
     columns = []
     for number, kernel in enumerate(("auto", "generic")):
@@ -90,7 +93,7 @@ MEASURES = {
 }
 
 
-@pytest.mark.parametrize("case", MEASURES)
+@pytest.mark.parametrize("case", ["topics", "sparse", pytest.param("bits", marks=pytest.mark.long)])
 def test_values_drawn_again_have_the_law_of_new_values_of_the_dishes(case):
     measure, options = MEASURES[case]
     if options:

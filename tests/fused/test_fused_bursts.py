@@ -308,8 +308,10 @@ def block_in_python(franchise, unit, choose):
     choose(np.exp(logs - logs.max()))
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.2])
-@pytest.mark.parametrize("length", [40, 400])
+@pytest.mark.parametrize(
+    ("length", "discount"),
+    [(40, 0.0), (40, 0.2), (400, 0.2), pytest.param(400, 0.0, marks=pytest.mark.long)],
+)
 def test_blocks_have_the_weights_of_the_readable_code(length, discount):
     generator = np.random.default_rng(length)
     franchise = state_of("explicit", "restaurant", discount, length)
@@ -349,7 +351,10 @@ for name_ in BLOCKS:
     FAMILY.register(name_)
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if discount else pytest.mark.long) for name, discount in BLOCKS.items()],
+)
 def test_production_draws_blocks_from_the_law(name):
     franchise = state_of("explicit", "restaurant", BLOCKS[name])
     units, terms = franchise.units(1), franchise.data.values

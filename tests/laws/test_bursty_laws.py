@@ -284,7 +284,13 @@ for label_, (franchise_, _) in GEWEKE.items():
     FAMILY.register(label_, list(with_tables(franchise_)))
 
 
-@pytest.mark.parametrize("label", GEWEKE)
+# The others repeat these parts over another bank, and moves that are enumerated.
+BEFORE = ("compiled", "auxiliary", "authors", "sparse")
+
+
+@pytest.mark.parametrize(
+    "label", [pytest.param(one, marks=[] if one in BEFORE else pytest.mark.long) for one in GEWEKE]
+)
 def test_geweke(label):
     franchise, schedule = GEWEKE[label]
 

@@ -210,6 +210,7 @@ def level(p_values: list[float], at: float) -> float:
     return float(stats.binom.sf(sum(p <= at for p in p_values) - 1, len(p_values), at))
 
 
+@pytest.mark.long
 def test_levels_of_the_statistics_by_simulation():
     rng = np.random.default_rng(7)
     law = rng.dirichlet(np.full(200, 0.3))

@@ -124,8 +124,17 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize("begin", [None, hk.Gamma(2.0, 1.0)])
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("both", hk.Gamma(2.0, 1.0)),
+        ("beam", None),
+        ("single sites", None),
+        pytest.param("both", None, marks=pytest.mark.long),
+        pytest.param("beam", hk.Gamma(2.0, 1.0), marks=pytest.mark.long),
+        pytest.param("single sites", hk.Gamma(2.0, 1.0), marks=pytest.mark.long),
+    ],
+)
 def test_geweke(name, begin):
     """Data of two sequences with a missing observation, drawn again and again (Geweke 2004)."""
     data = hk.Sequences.from_arrays([[0, 0, 1, None], [0, 1]], n_terms=2)

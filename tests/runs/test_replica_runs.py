@@ -102,6 +102,7 @@ def test_each_chain_of_a_run_has_chains_at_all_powers(tmp_path):
     same(two.chains[0], one)
 
 
+@pytest.mark.long
 def test_power_1_has_its_law():
     # The number of dishes at power 1 by replica exchange over cells, and by sweeps over tables alone.
     found = {}

@@ -84,7 +84,9 @@ def begun(run):
         return 0
 
 
-@pytest.mark.parametrize("options", [[], ["--bursty"]], ids=["plain", "bursty"])
+@pytest.mark.parametrize(
+    "options", [pytest.param([], id="plain", marks=pytest.mark.long), pytest.param(["--bursty"], id="bursty")]
+)
 def test_every_command_on_a_run_of_two_ranks_killed_and_resumed(tmp_path, options):
     hk.ShardedCorpus.write(DATA, tmp_path / "corpus", 4)
     fit = ["fit", "--shards", tmp_path / "corpus", "--sweeps", SWEEPS, "--seed", 3, "--checkpoint-sweeps", 5]

@@ -101,7 +101,8 @@ def test_sentences_suit_the_data_and_who_reads_them(kind, tmp_path):
         data = hk.Sequences.from_arrays([rng.normal(size=30), rng.normal(size=30)])
         scheduler = [moves.TableGibbs()]
         declared = hk.Restaurant(hk.Restaurant(hk.NormalGamma()), each=hk.PreviousDish())
-    state = hk.Franchise(declared, data, store="counts")
+    root = "weights" if kind == "sequences" else "restaurant"  # of which sweeps are compiled
+    state = hk.Franchise(declared, data, store="counts", root=root)
     for n in (1, 2):
         folder = tmp_path / str(n)
         hk.Scheduler(scheduler).run(state, 60, rng=0, samples=4, folder=folder, chains=n if n > 1 else None)
