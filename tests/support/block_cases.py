@@ -1,5 +1,6 @@
 """Topic models of many kinds, and moves of entire tables with two kernels in parallel."""
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -180,7 +181,7 @@ def check_bounded_chain():
     """Every dish that is drawn with bounds is the one drawn without."""
     passes = 12
     bursty = hk.Bursty(hk.DirichletMultinomial(0.05), 50.0, discount=0.1)
-    for above, measure in (("restaurant", None), ("weights", None), ("restaurant", bursty), ("weights", bursty)):
+    for above, measure in itertools.product(("restaurant", "weights"), (None, bursty)):
         bounded = many_topics("explicit", above, measure)
         by_line, complete = bounded.copy(), bounded.copy()
         settings = {
@@ -204,7 +205,7 @@ def check_bounded_chain():
         assert np.all(of_slots.reshape(*of_lines.shape, -1) <= of_lines[..., None])
         assert fused_blocks.computed_units(complete.units(1)) == 0
         units = bounded.units(1)
-        most = passes * len(units) / (2 if measure is None else 1)  # few words of a block are its product
+        most = passes * len(units) / (2 if measure is None else 1)
         assert 0 < fused_blocks.computed_units(units) < most
 
 
