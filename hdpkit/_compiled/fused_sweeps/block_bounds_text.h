@@ -17,6 +17,7 @@
    at most the weight `missing`, by the largest of their bounds. The uniform number of the draw is known before: if it
    selects the same dish wherever in this margin the other dishes' weights are, that dish is drawn; otherwise more dishes
    are computed, with MOST_BITS bits, and then all of them. So the drawn dish is always that of the complete computation.
+   Bursts have these bounds for the first word of each term; those of the others are the same for all dishes.
    Most blocks of many customers fit no other dish: then no product is computed. */
 
 #include <math.h>
@@ -144,10 +145,10 @@ struct BlockBounds {
         return d;
     }
 
-    /* An upper bound of the sum of log2 eta over the block's values. */
+    /* An upper bound of the sum of log2 eta over the factors of the product. */
     static double log2_of_eta(const hdpkit_blocks *s) {
         double sum = 0.0, eta = 1.0, of_one = log2_above(1.0);
-        for (int64_t j = 0; j < s->n_now; j++) {
+        for (int64_t j = 0; j < s->n_product; j++) {
             if (s->now[j].eta != eta) {
                 eta = s->now[j].eta;
                 of_one = log2_above(eta);
@@ -157,13 +158,13 @@ struct BlockBounds {
         return sum;
     }
 
-    /* The terms of the current block: those that occur once come first. Returns the number of these. */
+    /* The terms of the product: those that occur once there come first. Returns the number of these. */
     static int64_t collect(hdpkit_blocks *s, int64_t *n_distinct) {
         const hdpkit_factor *f = s->now;
-        int64_t once = 0, end = s->n_now;
-        for (int64_t j = 0; j < s->n_now; j++) {
+        int64_t once = 0, end = s->n_product;
+        for (int64_t j = 0; j < s->n_product; j++) {
             if (f[j].earlier > 0) continue;
-            if (f[j].times == 1) {
+            if (f[j].times == 1 || s->bursts != 0) {
                 s->distinct[once++].row = f[j].row;
                 continue;
             }
@@ -172,8 +173,8 @@ struct BlockBounds {
             s->distinct[--end] = *kept;
             s->distinct[end].row = f[j].row;
         }
-        *n_distinct = once + (s->n_now - end);
-        memmove(s->distinct + once, s->distinct + end, (s->n_now - end) * sizeof(hdpkit_distinct));
+        *n_distinct = once + (s->n_product - end);
+        memmove(s->distinct + once, s->distinct + end, (s->n_product - end) * sizeof(hdpkit_distinct));
         return once;
     }
 
@@ -286,7 +287,7 @@ struct BlockBounds {
     template <int M> static void look_many(hdpkit_blocks *s, const Bytes &of, const int32_t *places, float limit, bool close,
                                            float *kept, floats_piece *left) {
         constexpr int EACH = LANES / WORDS_WIDE, LINES = PLACE / LANES;
-        const float per_step = 1.0f / s->steps, c = (float)s->n_now;
+        const float per_step = 1.0f / s->steps, c = (float)s->n_product;
         int64_t at[M * PER_PLACE];
         words_piece sum[M * PER_PLACE * WORDS_EACH] = {};
         registers_at<M>(places, at);
@@ -400,7 +401,7 @@ struct BlockBounds {
     }
     static float find_many(hdpkit_blocks *s, const Bytes &of, float limit) {
         constexpr int EACH = LANES / WORDS_WIDE;
-        const float per_step = 1.0f / s->steps, c = (float)s->n_now;
+        const float per_step = 1.0f / s->steps, c = (float)s->n_product;
         float left = NEVER;
         add_lines<4>(s, of, 0);
         for (int64_t l = 0; l < s->n_all / LANES; l++) {
@@ -418,22 +419,27 @@ struct BlockBounds {
         return left;
     }
 
+    /* Log2 of a weight, less some bits and what bounds leave out. */
+    static double limit_of(const hdpkit_blocks *s, double weight, int64_t exponent, int64_t bits) {
+        const double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
+        return limit - log2_of_eta(s);
+    }
+
     /* Find the lines with dishes other than `own` whose bounds are less than some bits below a weight of its; with
        `kept`, store the bounds of all slots. Returns an upper bound of the sum of the other weights, as a multiple of this
        weight. */
     static double look_for(hdpkit_blocks *s, int32_t own, double weight, int64_t exponent, int64_t bits, float *kept) {
         int64_t n;
         const int64_t once = collect(s, &n);
-        double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
-        limit -= log2_of_eta(s);
+        const double limit = limit_of(s, weight, exponent, bits);
         const Bytes slots = {s->excess, s->distinct, n, once, 0}, lines = {s->tops, s->distinct, n, once, 4};
         const bool by_line = s->by_line != 0 && n >= s->by_line && kept == 0 && bits == BITS;
         const double units = floor(limit * (double)s->steps);
         float highest = NEVER;
         s->n_looked = s->n_places = 0;
         for (int64_t l = 0; l < s->n_all / LANES && !by_line; l++) add_place(s, l);
-        if (s->n_now >= FEWEST && s->n_now < MANY && units > LOWEST && units < (double)INT16_MAX) {
-            const int64_t row = (s->n_now - FEWEST) * s->starts_stride;
+        if (s->n_product >= FEWEST && s->n_product < MANY && units > LOWEST && units < (double)INT16_MAX) {
+            const int64_t row = (s->n_product - FEWEST) * s->starts_stride;
             int16_t *start = s->starts + row, *of_own = start + place_of(own);
             const int16_t kept_of_own = *of_own;
             halves_piece left = halves_piece{} + INT16_MIN;

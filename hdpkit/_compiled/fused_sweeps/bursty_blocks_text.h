@@ -29,7 +29,7 @@ constexpr double EQUAL = 1e-14;                                /* scripts: unifo
 template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     typedef Blocks<Scripted> Base;
     using Base::look_at_all, Base::weigh_few, Base::multiply_all, Base::scale_weights, Base::is_short, Base::draw, Base::ask;
-    using Base::share_of_new, Base::share_without, Base::retotal;
+    using Base::share_of_new, Base::share_without, Base::retotal, Base::add_line, Base::own_or_new;
 
     HDPKIT_INLINE static bool ends_group(const hdpkit_blocks *s, int64_t i) {
         return s->every < 8 || i % FEW_FACTORS == FEW_FACTORS - 1;
@@ -89,10 +89,11 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     static void find_words(hdpkit_blocks *s, int32_t node, int32_t own) {
         hdpkit_block_words *b = s->bursts;
         const hdpkit_words *w = b->words;
+        for (int64_t j = 0; j < b->n_met; j++) b->meets[b->met[j].dish] = 0;
         b->n_met = 0;
         for (int64_t d = 0; d < s->n_product; d++) {
             const int64_t before = b->n_met;
-            int64_t first, last, j;
+            int64_t first, last;
             find_pair(w, s->terms, s->now[d].customer, node, &first, &last);
             b->own[d] = b->own_tables[d] = b->less[d] = 0;
             b->asks[d] = last - first > s->now[d].times;
@@ -105,15 +106,18 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
                     b->own_tables[d] += w->opens[i];
                     continue;
                 }
-                for (j = before; j < b->n_met && b->met[j].dish != k; j++) {}
-                if (j == b->n_met) {
-                    b->met[j].dish = k;
-                    b->met[j].place = (int32_t)d;
-                    b->met[j].customers = b->met[j].tables = 0;
-                    b->n_met += 1;
+                if (w->cell[k]++ == 0) {
+                    b->met[b->n_met].dish = k;
+                    b->met[b->n_met++].place = (int32_t)d;
                 }
-                b->met[j].customers += 1;
-                b->met[j].tables += w->opens[i];
+                w->cell_tables[k] += w->opens[i];
+            }
+            for (int64_t j = before; j < b->n_met; j++) {
+                const int32_t k = b->met[j].dish;
+                b->met[j].customers = w->cell[k];
+                b->met[j].tables = w->cell_tables[k];
+                w->cell[k] = w->cell_tables[k] = 0;
+                b->meets[k] = 1;
             }
         }
     }
@@ -378,28 +382,58 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         }
     }
 
-    /* Compute the weights of all dishes and return that of a new one, up to a common factor. */
-    static double weigh(hdpkit_blocks *s, int32_t own) {
-        hdpkit_block_words *b = s->bursts;
+    /* The probabilities of the block under its own dish and a new one. */
+    static void own_and_new(const hdpkit_blocks *s, double *ratio, int64_t *exponent) {
+        ratio[0] = ratio[1] = s->bursts->of_own;
+        exponent[0] = exponent[1] = s->bursts->exponent_of_own;
+        if (!s->outside) ratio[1] = probability(s, -1, exponent + 1);
+    }
+
+    static bool is_looked_at(const hdpkit_blocks *s, int32_t k) {
+        if (Base::looks_at_all(s)) return true;
+        for (int64_t i = 0; i < s->n_looked; i++)
+            if (s->looked[i] == k / LANES) return true;
+        return false;
+    }
+
+    /* What the other words of a dish in the document change in the probability of a block with none of their terms, each
+       once. */
+    static double beside_others(const hdpkit_blocks *s, int32_t k) {
+        const hdpkit_block_words *b = s->bursts;
+        double top = 1.0, bottom = 1.0;
+        for (int64_t i = 0; i < s->n_now; i++) {
+            const double n = (double)i;
+            top *= (1.0 + b->step * ((double)b->here_tables[k] + n)) * (1.0 + b->scale * n);
+            bottom *= (1.0 + b->scale * ((double)b->here[k] + n)) * (1.0 + b->step * n);
+        }
+        return top / bottom;
+    }
+
+    /* Compute the weights of the dishes that are looked at and return that of a new one, up to a common factor. */
+    static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *exponent) {
+        const hdpkit_block_words *b = s->bursts;
         const bool few = is_short(s, s->n_now) && s->n_product == s->n_now;
-        int64_t exponent = b->exponent_of_own;
-        const double ratio = s->outside ? b->of_own : probability(s, -1, &exponent);
-        double fresh = share_of_new(s) * ratio, share = 0.0;
-        load(s, b->home[s->now[0].customer]);
+        double fresh = share_of_new(s) * ratio[1], share = 0.0;
         if (few) {
             weigh_few(s);
         } else {
             multiply_all(s);
             if (s->n_product < s->n_now) {
                 constexpr int N = LANES / PIECE < 4 ? LANES / PIECE : 4;
-                for (int64_t slot = 0; slot < s->n_all; slot += N * PIECE) multiply_others<N>(s, slot);
+                for (int64_t i = 0; i < s->n_looked * LANES; i += N * PIECE)
+                    multiply_others<N>(s, s->looked[i / LANES] * LANES + i % LANES);
             }
         }
         for (int64_t j = 0; j < b->n_present; j++) {
             const int32_t k = b->present[j];
-            int64_t below = b->exponent_of_own;
+            int64_t below = exponent[0];
             if (s->outside && k == own) continue;
-            const double one = k == own ? b->of_own : probability(s, k, &below);
+            if (!is_looked_at(s, k)) continue;
+            if (few && k != own && b->meets[k] == 0) {
+                s->weights[k] *= beside_others(s, k);
+                continue;
+            }
+            const double one = k == own ? ratio[0] : probability(s, k, &below);
             if (few) {
                 s->weights[k] = (k == own ? share_without(s, own) : s->share[k]) * one * power_of_two(below);
                 continue;
@@ -408,26 +442,112 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
             s->bottom[k] = 1.0;
             s->exponent[k] = below;
         }
-        if (few) return fresh * power_of_two(exponent);
+        if (few) return fresh * power_of_two(exponent[1]);
         if (!s->outside) {
             share = s->share[own];
             s->share[own] = share_without(s, own);
         }
-        fresh = scale_weights(s, fresh, exponent);
+        fresh = scale_weights(s, fresh, exponent[1]);
         if (!s->outside) s->share[own] = share;
         return fresh;
     }
 
+    /* A bound of the factors of the words after the first of each term, in dishes whose tables in the document have none of
+       these terms: mantissa and exponent. It is ((1 + i a / b) max_k (n_kv + e + eta_v) / (n_k + sum eta) + (e - a) / b)
+       for word i of the block. */
+    static double most_of_others(const hdpkit_blocks *s, int64_t *exponent) {
+        const hdpkit_factor *f = s->now;
+        const hdpkit_block_words *b = s->bursts;
+        double product = 1.0, largest = 0.0;
+        for (int64_t j = s->n_product; j < s->n_now; j++) {
+            const double words = (double)f[j].earlier;
+            if (f[j].earlier == 1) {
+                double most[LANES] = {};
+                for (int64_t k = 0; k < s->n_all; k += LANES)
+                    for (int i = 0; i < LANES; i++) {
+                        const double one = ((double)s->counts[f[j].row + k + i] + f[j].eta) * s->inverse[k + i];
+                        most[i] = one > most[i] ? one : most[i];
+                    }
+                largest = 0.0;
+                for (const double one : most) largest = one > largest ? one : largest;
+            }
+            product *= (1.0 + b->step * (double)j) * (largest + words / s->eta_sum) + b->scale * (words - b->words->discount);
+            if (ends_group(s, j)) take_exponent(&product, exponent);
+        }
+        take_exponent(&product, exponent);
+        return product;
+    }
+
+    /* Look at the lines of dishes with words of the block's terms in the document, if their weights are less than some bits
+       below that of the block's own dish, of which `limit` is a bound as in `look_for`. Returns at least the sum of the others,
+       as a multiple of this weight. */
+    static double look_at_met(hdpkit_blocks *s, double of_own, int64_t exponent, int64_t bits, double limit) {
+        const hdpkit_block_words *b = s->bursts;
+        double *more = s->running, missing = 0.0;              /* bits that words of the document add at most */
+        for (int64_t j = 0; j < b->n_met; j++) more[b->met[j].dish] = 0.0;
+        for (int64_t j = 0; j < b->n_met; j++) {
+            const hdpkit_factor *f = s->now + b->met[j].place;
+            const int32_t k = b->met[j].dish;
+            const double words = (double)b->met[j].customers, term = (double)s->counts[f->row + k] + f->eta;
+            more[k] += log2_above(1.0 + b->scale * words * (s->base[k] + (double)s->n_product) / term);
+            for (int32_t e = 1; e < f->times; e++) more[k] += log2_above(1.0 + words / ((double)e - b->words->discount));
+        }
+        for (int64_t j = 0; j < b->n_met; j++) {
+            const int32_t k = b->met[j].dish;
+            int64_t below = 0, sum = 0;
+            if (more[k] < 0.0) continue;                       /* seen */
+            for (int64_t d = 0; d < s->n_product; d++) sum += s->excess[s->now[d].row + k];
+            const double bound = more[k] + (double)sum / (double)s->steps + (double)s->log_share[k]
+                                 - (double)s->n_product * (double)s->log_base[k];
+            more[k] = -1.0;
+            if (bound < limit) {
+                missing += power_of_two(-bits);
+                continue;
+            }
+            const double one = s->share[k] * probability(s, k, &below) / of_own * power_of_two(below - exponent);
+            if (one > power_of_two(-bits)) add_line(s, k / LANES);
+            else missing += one;
+        }
+        return missing;
+    }
+
     static int64_t draw_dish(hdpkit_blocks *s, int32_t own) {
-        look_at_all(s);
-        const double fresh = weigh(s, own);
+        const double uniform = hdpkit_philox_double(s->stream);
+        double ratio[2];
+        int64_t exponent[2];
+        load(s, s->bursts->home[s->now[0].customer]);
+        own_and_new(s, ratio, exponent);
+        if (s->excess != 0 && !s->outside && s->n_product >= FEWEST) {
+            int64_t below = 0;
+            const double of_own = share_without(s, own) * ratio[0], least = of_own / most_of_others(s, &below);
+            below = exponent[0] - below;
+            for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
+                double missing = BlockBounds::look_for(s, own, least, below, bits, 0);
+                int64_t k;
+                missing += look_at_met(s, of_own, exponent[0], bits, BlockBounds::limit_of(s, least, below, bits));
+                if (s->n_looked == 0) {
+                    k = own_or_new(s, own, ratio, exponent, uniform, missing);
+                } else if (2 * s->n_looked <= s->n_all / LANES) {
+                    add_line(s, own / LANES);
+                    k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
+                } else {
+                    break;
+                }
+                if (k >= 0) return k;
+            }
+        }
         s->passes += 1;
-        return draw(s, fresh, hdpkit_philox_double(s->stream), 0.0);
+        look_at_all(s);
+        return draw(s, weigh(s, own, ratio, exponent), uniform, 0.0);
     }
 
     static int64_t choose(hdpkit_blocks *s, int32_t own) {
+        double ratio[2];
+        int64_t exponent[2];
         look_at_all(s);
-        return ask(s, weigh(s, own));
+        load(s, s->bursts->home[s->now[0].customer]);
+        own_and_new(s, ratio, exponent);
+        return ask(s, weigh(s, own, ratio, exponent));
     }
 
     /* ---------------------------------------------------------------- changes */
@@ -491,6 +611,8 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         hdpkit_block_words *b = s->bursts;
         memset(b->here, 0, s->stride * sizeof(int32_t));
         memset(b->here_tables, 0, s->stride * sizeof(int32_t));
+        memset(b->meets, 0, s->stride);
+        for (int64_t j = 0; j < b->n_met; j++) b->meets[b->met[j].dish] = 1;      /* of a unit that was removed */
         b->n_present = 0;
         b->loaded = -1;
         return Base::start(s);

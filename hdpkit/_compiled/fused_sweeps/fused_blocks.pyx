@@ -77,6 +77,7 @@ cdef extern from "topic_sweep.h":
         int32_t *added
         uint8_t *asks
         hdpkit_meeting *met
+        int8_t *meets
     ctypedef struct hdpkit_blocks:
         const int32_t *terms
         const int32_t *customer
@@ -365,14 +366,12 @@ cdef class Blocks:
             wide = s.stride * sizeof(double)
             narrow = s.stride * sizeof(float)
             s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
-            more = 0
-            if self.words != NULL:
-                more = wide + 3 * narrow + LINE_BYTES
-            elif self.bounds is not None:
+            more = wide + 4 * narrow if self.words != NULL else 0
+            if self.bounds is not None:
                 starts = (HDPKIT_MANY - HDPKIT_FEWEST) * s.starts_stride * sizeof(int16_t)
                 lines = (s.starts_stride // HDPKIT_LANES + 4 * HDPKIT_PLACES) * sizeof(int32_t)
-                more = starts + starts // HDPKIT_LANES + 2 * lines + LINE_BYTES + HDPKIT_SHORT * wide
-            self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES + more, 0)
+                more += starts + starts // HDPKIT_LANES + 2 * lines + HDPKIT_SHORT * wide
+            self.arrays.assign(9 * wide + 4 * narrow + 4 * LINE_BYTES + more, 0)
             at = self.arrays.data()
             at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
             s.share = <double *>at
@@ -398,10 +397,12 @@ cdef class Blocks:
             s.places = <int32_t *>(at + starts + lines)
             s.top_starts = <int16_t *>(at + starts + 2 * lines)
             if self.words != NULL:
+                at += starts + 2 * lines + starts // HDPKIT_LANES
                 self.bursts.here = <int32_t *>at
                 self.bursts.here_tables = <int32_t *>(at + narrow)
                 self.bursts.present = <int32_t *>(at + 2 * narrow)
-                self.bursts.edges = <double *>(at + 3 * narrow)       # one longer
+                self.bursts.meets = at + 3 * narrow
+                self.bursts.edges = <double *>(at + 4 * narrow)       # one longer
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
             lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0
@@ -644,7 +645,7 @@ def resample_dish(Walk walk not None, CompiledBank bank not None, Units units no
     cdef Blocks blocks = Blocks(walk, bank, units, source)
     blocks.s.unit = first
     blocks.s.last = last
-    if bounded and blocks.s.stream != NULL and blocks.words == NULL:
+    if bounded and blocks.s.stream != NULL:
         blocks.keep_bounds(functions.lines_pay if by_line is None else by_line)
     with nogil:
         blocks.resample_dish(&source.c)

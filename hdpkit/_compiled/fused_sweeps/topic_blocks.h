@@ -63,6 +63,7 @@ typedef struct hdpkit_block_words {
     uint8_t *asks;               /* whether any of the document's dishes has the term */
     hdpkit_meeting *met;
     int64_t n_met;
+    int8_t *meets;               /* by slot: whether its dish is among them */
 } hdpkit_block_words;
 
 enum {

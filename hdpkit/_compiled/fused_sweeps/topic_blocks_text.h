@@ -455,7 +455,7 @@ template <bool Scripted> struct Blocks {
         const int32_t own = s->pool[~s->code[s->unit]].dish;
         double ratio[2];
         int64_t exponent[2];
-        s->n_now = collect(s, s->unit, s->now);
+        s->n_product = s->n_now = collect(s, s->unit, s->now);
         own_and_new(s, own, ratio, exponent);
         const double weight = share_without(s, own) * ratio[0];
         double more = BlockBounds::log2_of_eta(s);
@@ -489,13 +489,14 @@ template <bool Scripted> struct Blocks {
     /* Move a unit's values, where each dish outlives it. */
     static void move(hdpkit_blocks *s, int32_t own, int32_t k) {
         transfer(s, own, k);
+    }
+
+    /* Go on with the bounds and weights after a move. */
+    static void swap_tables(hdpkit_blocks *s, int32_t own, int32_t k) {
         if (s->excess != 0) {
             BlockBounds::recount(s, own);
             BlockBounds::recount(s, k);
         }
-    }
-
-    static void swap_tables(hdpkit_blocks *s, int32_t own, int32_t k) {
         s->tables[own] -= 1;
         s->tables[k] += 1;
         refresh(s, own);

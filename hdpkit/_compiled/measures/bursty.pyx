@@ -24,7 +24,7 @@ from hdpkit.random._source cimport ChoiceSource
 cdef enum:
     LARGEST = 0x7FFFFFFF
     FEW = 64             # pairs of fewer customers and tables are counted in an array
-    SCANNED = 16384      # most customers of a restaurant without a hash table
+    SCANNED = 1 << 18    # most customers of a restaurant without a hash table
     LISTED = 64          # most customers of a restaurant whose cells the fused sweep counts each time
 
 # Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
