@@ -600,7 +600,7 @@ def _none_left(why: str) -> DataError:
 
 
 def _strings(texts: Iterable[str]) -> Iterator[str]:
-    """Texts one by one, checked, in composed form."""
+    """Texts one by one, checked, in composed form and without soft hyphens."""
     empty = getattr(texts, "closed", False) is True or getattr(texts, "ndim", 1) == 0
     if isinstance(texts, str | bytes | type) or not isinstance(texts, Iterable) or empty:
         raise DataError("texts", texts, "a list or a column of strings", "Put a single text into a list.")
@@ -610,8 +610,9 @@ def _strings(texts: Iterable[str]) -> Iterator[str]:
                 f"text {number}", one, "a string (counted from 0)",
                 "Fill what is missing with '', decode bytes, or leave such rows out.",
             )  # fmt: skip
-        # Composed form: as two characters, a letter and its accent would not match the pattern of a word.
-        yield unicodedata.normalize("NFC", one)
+        # Composed form: as two characters, a letter and its accent would not match the pattern of a word. Soft
+        # hyphens say where a word may be broken.
+        yield unicodedata.normalize("NFC", one).replace("\u00ad", "")
 
 
 def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | None = None) -> Any:

@@ -74,7 +74,7 @@ class KeptColumns:
             text = (
                 f"columns are left out: {'; '.join(told)} (but for outliers). They say nothing of clusters."
             )
-            warnings.warn(text, LeftOutColumnsWarning, stacklevel=5)
+            warnings.warn(text, LeftOutColumnsWarning, stacklevel=6)
         return cls(np.array(kept, dtype=np.int64), mean - slopes @ mean[kept], slopes)
 
     def of_data(self, data: Any) -> Any:

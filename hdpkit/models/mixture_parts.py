@@ -57,7 +57,7 @@ def warn_of_time(measure: BaseMeasure, n: int, sweeps: int) -> None:
             f"covariances of {D} columns: {sweeps:,} sweeps of a chain over {n:,} rows will take about "
             f'{minutes:,.0f} minutes. measure="directions" or "diagonal" takes a small part of that, and so '
             "do fewer columns, for instance the first 30 of sklearn.decomposition.PCA.",
-            SlowModelWarning, stacklevel=3,
+            SlowModelWarning, stacklevel=4,
         )  # fmt: skip
 
 

@@ -87,6 +87,7 @@ def test_counts_are_those_of_count_vectorizer_also_after_a_file(case, tmp_path):
         ("ന്\u200dറെ", "ന്\u200dറെ"),
         ("col·lecció l'homme d’été don't", "col·lecció homme été don't"),
         ("Wo\u0308rter tie\u0302\u0301ng Vie\u0323\u0302t", "wörter tiếng việt"),
+        ("ein Zu\u00adsatz", "ein zusatz"),
         ("한국어 문장 x1 a_b 👍🏽 ok", "한국어 문장 ok"),
     ],
 )

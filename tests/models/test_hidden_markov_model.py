@@ -319,8 +319,9 @@ def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier
     changed[7] = outlier
     wide = np.column_stack([changed, np.full(200, 3.0), changed.sum(axis=1)])
     fitted = hk.HiddenMarkovModel(sweeps=2, random_state=0)
-    with pytest.warns(LeftOutColumnsWarning):
+    with pytest.warns(LeftOutColumnsWarning) as warned:
         fitted.fit(wide)
+    assert warned[0].filename == __file__
     plain = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(np.delete(rows, 7, axis=0))
     for one, other in zip(fitted.franchise_.measure.vectors, plain.franchise_.measure.vectors, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -259,8 +259,9 @@ def test_the_prior_of_singular_data(values):
 def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
     wide = np.column_stack([np.full(len(X), 7.0), X, 2.0 * X[:, 0] - X[:, 1] + 3.0])
     plain = model(measure=measure).fit(X)
-    with pytest.warns(LeftOutColumnsWarning, match="0 has one value; 3 is a linear function"):
+    with pytest.warns(LeftOutColumnsWarning, match="0 has one value; 3 is a linear function") as warned:
         found = model(measure=measure).fit(wide)
+    assert warned[0].filename == __file__
     assert np.array_equal(found.labels_, plain.labels_)
     np.testing.assert_array_equal(found.score_samples(wide), plain.score_samples(X))
     np.testing.assert_allclose(found.means_[:, 3], 2.0 * plain.means_[:, 0] - plain.means_[:, 1] + 3.0)
@@ -293,8 +294,9 @@ def test_few_points_of_noise_are_one_component(measure):
 def test_a_long_fit_is_announced(monkeypatch):
     monkeypatch.setattr(hk.MixtureModel, "_sampled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     wide = np.random.default_rng(0).normal(size=(600, 384))
-    with pytest.warns(SlowModelWarning, match="directions"), pytest.raises(KeyboardInterrupt):
+    with pytest.warns(SlowModelWarning, match="directions") as warned, pytest.raises(KeyboardInterrupt):
         model(sweeps=500).fit(wide)
+    assert warned[0].filename == __file__
 
 
 def test_the_prior_of_regular_data():
