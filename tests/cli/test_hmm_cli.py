@@ -85,7 +85,7 @@ def test_what_the_pictures_show(fitted):
 
     report = _report_data(
         str(fitted[0]), None, None, (), None, about=None, title=None, command=None, most_topics=500,
-        n_terms=30, n_documents=20,
+        n_terms=30, n_documents=20, by=None, texts=None,
     )  # fmt: skip
     runs = read_states(report).charts["states"]["data"]["values"]
     for name, length in zip(("<b>a", "b"), (60, 100), strict=True):
