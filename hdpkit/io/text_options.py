@@ -128,7 +128,7 @@ class TextOptions:
     stop_words : str or list of str
         "auto": leave out the function words of the language whose list has most of the words of the first
         1,000 texts: at least 15 % (25 % if the package stop-words isn't installed, and English is the only
-        list), and five different ones. Otherwise, and in less than 100 words, none is left out. "none";
+        list), and five different ones. Otherwise, and with fewer than 100 words, none is left out. "none";
         "english": leave out scikit-learn's list of English function words, and contractions such as "don't";
         or the words to leave out, in the form that they have after conversion to lower case and removal of
         accents.
@@ -610,8 +610,8 @@ def _strings(texts: Iterable[str]) -> Iterator[str]:
                 f"text {number}", one, "a string (counted from 0)",
                 "Fill what is missing with '', decode bytes, or leave such rows out.",
             )  # fmt: skip
-        # Composed form: as two characters, a letter and its accent would not match the pattern of a word. Soft
-        # hyphens say where a word may be broken.
+        # Composed form: as two characters, a letter and its accent would not match the pattern of a word.
+        # Soft hyphens say where a word may be broken.
         yield unicodedata.normalize("NFC", one).replace("\u00ad", "")
 
 
