@@ -42,12 +42,8 @@ def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **optio
       hdpkit convert corpus.ldac shards --shards 8
       hdpkit convert posts.csv posts --text-column body --id-column post
     """
-    limits, layout, text, notes = (
-        given_limits(options),
-        given_layout(options),
-        given_text(options),
-        ReadingNotes(),
-    )
+    limits, layout, text = given_limits(options), given_layout(options), given_text(options)
+    notes = ReadingNotes()
     given = (options["format"], options["vocabulary"], text, limits, layout, notes)
     made: Corpus | ShardedCorpus
     if shards is None:

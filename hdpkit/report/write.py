@@ -199,20 +199,20 @@ def _report_data(
         to = topics.places[place].copy()
         to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
         shared["state"] = merged_state(state, to)
-    excerpts = None if texts is None else tuple(_excerpt(text) for text in texts)
-    n = cast(Any, state.data).n_documents
-    if excerpts is not None and len(excerpts) != n:
-        raise DataError(
-            "texts", f"{len(excerpts)} texts", f"{n}, one per document", "Give those of the corpus."
-        )
+    excerpts = None
+    if texts is not None:
+        excerpts, n = tuple(map(_excerpt, texts)), cast(Any, state.data).n_documents
+        if len(excerpts) != n:
+            raise DataError(
+                "texts", f"{len(excerpts)} texts", f"{n}, one per document", "Give those of the corpus."
+            )
     return ReportData(**shared, run_topics=topics, place=place, by=by, texts=excerpts)
 
 
-def _excerpt(text: Any) -> str:
+def _excerpt(one: Any) -> str:
     """The beginning of a text, on one line and without control characters."""
-    line = " ".join(
-        instance("texts", text, str, "a string per document", remedy="A list of strings.").split()
-    )
+    instance("texts", one, str, "a string per document", remedy="A list of strings.")
+    line = " ".join(one.split())
     return printable(line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]} ...")
 
 

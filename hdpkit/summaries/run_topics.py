@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ class RunTopics:
         """Label that somebody gave to each topic, "" for none."""
         return self.given_labels or ("",) * self.n_topics
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The label of each topic, or else its first three words."""
         top = self.top_by_topic(_NAMED_BY)
@@ -123,25 +124,27 @@ class RunTopics:
         names = [name for name in getattr(self.data, "label_names", ()) if name != "document"]
         return {name: self.data.document_labels[name] for name in names}
 
+    @cached_property
+    def _dated(self) -> str | None:
+        """The first label of documents that has dates."""
+        return next((name for name, own in self.document_labels.items() if date_keys(own[1])), None)
+
     def trends(self, labels: Int64s | None = None, by: str | None = None) -> Trends | None:
         """Shares of the topics, or of their groups, by the first label of documents that has dates.
 
         None if there is none, or the groups of the deepest level aren't documents. Periods: see `trends`.
         """
-        dated = next((own for own in self.document_labels.values() if date_keys(own[1])), None)
-        if dated is None:
+        if self._dated is None:
             return None
-        codes, keys = dated
+        codes, keys = self.document_labels[self._dated]
         return self._shares_in(*periods_of([None if c < 0 else keys[c] for c in codes.tolist()], by), labels)
 
     def shares_by_label(self) -> dict[str, Trends]:
-        """Shares of the topics by each other label that has at most 1,000 values."""
-        found = dict(self.document_labels)
-        dated = next((name for name, own in found.items() if date_keys(own[1])), None)
+        """Shares of the topics by each label but that with dates, if it has at most 1,000 values."""
         made = {
             name: self._shares_in(list(map(str, keys)), codes)
-            for name, (codes, keys) in found.items()
-            if name != dated and 0 < len(keys) <= _VALUES
+            for name, (codes, keys) in self.document_labels.items()
+            if name != self._dated and 0 < len(keys) <= _VALUES
         }
         return {name: shares for name, shares in made.items() if shares is not None}
 
@@ -255,7 +258,7 @@ class GroupedTopics:
         """The heaviest terms of each group, by which labels find their groups."""
         return heaviest_terms(self.means())
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The label of each group, or else its first three words."""
         both = zip(self.labels, self.top_terms(_NAMED_BY), strict=True)
