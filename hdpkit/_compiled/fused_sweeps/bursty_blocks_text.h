@@ -29,7 +29,7 @@ constexpr double EQUAL = 1e-14;                                /* scripts: unifo
 template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     typedef Blocks<Scripted> Base;
     using Base::look_at_all, Base::weigh_few, Base::multiply_all, Base::scale_weights, Base::is_short, Base::draw, Base::ask;
-    using Base::share_of_new, Base::share_without, Base::retotal, Base::add_line, Base::own_or_new;
+    using Base::share_of_new, Base::share_without, Base::retotal, Base::add_line, Base::is_bounded, Base::draw_bounded;
 
     HDPKIT_INLINE static bool ends_group(const hdpkit_blocks *s, int64_t i) {
         return s->every < 8 || i % FEW_FACTORS == FEW_FACTORS - 1;
@@ -517,28 +517,20 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         int64_t exponent[2];
         load(s, s->bursts->home[s->now[0].customer]);
         own_and_new(s, ratio, exponent);
-        if (s->excess != 0 && !s->outside && s->n_product >= FEWEST) {
-            int64_t below = 0;
-            const double of_own = share_without(s, own) * ratio[0], least = of_own / most_of_others(s, &below);
+        double of_own = 0.0, least = 0.0;
+        int64_t below = 0;
+        if (is_bounded(s)) {
+            of_own = share_without(s, own) * ratio[0];
+            least = of_own / most_of_others(s, &below);
             below = exponent[0] - below;
-            for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
-                double missing = BlockBounds::look_for(s, own, least, below, bits, 0);
-                int64_t k;
-                missing += look_at_met(s, of_own, exponent[0], bits, BlockBounds::limit_of(s, least, below, bits));
-                if (s->n_looked == 0) {
-                    k = own_or_new(s, own, ratio, exponent, uniform, missing);
-                } else if (2 * s->n_looked <= s->n_all / LANES) {
-                    add_line(s, own / LANES);
-                    k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
-                } else {
-                    break;
-                }
-                if (k >= 0) return k;
-            }
         }
-        s->passes += 1;
-        look_at_all(s);
-        return draw(s, weigh(s, own, ratio, exponent), uniform, 0.0);
+        return draw_bounded(
+            s, own, ratio, exponent, uniform,
+            [&](int64_t bits) {
+                const double missing = BlockBounds::look_for(s, own, least, below, bits, 0);
+                return missing + look_at_met(s, of_own, exponent[0], bits, BlockBounds::limit_of(s, least, below, bits));
+            },
+            [&] { return weigh(s, own, ratio, exponent); });
     }
 
     static int64_t choose(hdpkit_blocks *s, int32_t own) {

@@ -389,31 +389,45 @@ template <bool Scripted> struct Blocks {
         return fresh > 0.0 && threshold - margin >= of_own ? s->stride : -2;
     }
 
+    /* Whether bounds decide which dishes are computed. */
+    static bool is_bounded(const hdpkit_blocks *s) { return s->excess != 0 && !s->outside && s->n_product >= FEWEST; }
+
+    /* The dish of a block: of those that `look_at` finds for a number of bits, unless others could make a difference. It
+       returns how much these weigh at most, as a multiple of the weight of the block's own dish; `weigh_these` returns the
+       weight of a new one. */
+    template <typename LookAt, typename Weigh>
+    HDPKIT_INLINE static int64_t draw_bounded(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *exponent,
+                                              double uniform, LookAt look_at, Weigh weigh_these) {
+        for (int64_t bits = is_bounded(s) ? BITS : MOST_BITS + 1; bits <= MOST_BITS; bits += MORE_BITS) {
+            const double missing = look_at(bits);
+            int64_t k;
+            if (s->n_looked == 0) {
+                k = own_or_new(s, own, ratio, exponent, uniform, missing);
+            } else if (2 * s->n_looked <= s->n_all / LANES) {
+                add_line(s, own / LANES);
+                k = draw(s, weigh_these(), uniform, missing);
+            } else {
+                break;
+            }
+            if (k >= 0) return k;
+        }
+        s->passes += 1;
+        look_at_all(s);
+        return draw(s, weigh_these(), uniform, 0.0);
+    }
+
     /* The dish of a block of production. */
     static int64_t draw_dish(hdpkit_blocks *s, int32_t own) {
         const double uniform = hdpkit_philox_double(s->stream);
         double ratio[2];
         int64_t exponent[2];
         own_and_new(s, own, ratio, exponent);
-        if (s->excess != 0 && !s->outside && s->n_now >= FEWEST) {
-            const double of_own = share_without(s, own) * ratio[0];
-            for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
-                const double missing = BlockBounds::look_for(s, own, of_own, exponent[0], bits, 0);
-                int64_t k;
-                if (s->n_looked == 0) {
-                    k = own_or_new(s, own, ratio, exponent, uniform, missing);
-                } else if (2 * s->n_looked <= s->n_all / LANES) {
-                    add_line(s, own / LANES);
-                    k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
-                } else {
-                    break;
-                }
-                if (k >= 0) return k;
-            }
-        }
-        s->passes += 1;
-        look_at_all(s);
-        return draw(s, weigh(s, own, ratio, exponent), uniform, 0.0);
+        return draw_bounded(
+            s, own, ratio, exponent, uniform,
+            [&](int64_t bits) {
+                return BlockBounds::look_for(s, own, share_without(s, own) * ratio[0], exponent[0], bits, 0);
+            },
+            [&] { return weigh(s, own, ratio, exponent); });
     }
 
     /* The same with a script, which chooses among live dishes and, last, a new one. */
