@@ -134,6 +134,20 @@ fused = [
 ]
 
 
+# What most modules include, compiled once for each level of optimisation: half a second less for each module.
+common_headers = """
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <algorithm>
+#include <cmath>
+#include <ios>
+#include <new>
+#include <stdexcept>
+#include <typeinfo>
+#include <vector>
+"""
+
+
 class BuildExtensions(build_ext):
     """Cython and the compiler, on all processors: an editable installation loses the option ``parallel``.
 
@@ -164,7 +178,24 @@ class BuildExtensions(build_ext):
         for extension, found in zip(self.extensions[len(fused) :], cythonized, strict=True):
             extension.sources, extension.depends = found.sources, found.depends
         self.parallel = os.cpu_count() or 1
+        if gcc:
+            self.precompile_headers(self.extensions[len(fused) : -1])
         super().build_extensions()
+
+    def precompile_headers(self, modules):
+        """Precompile headers; GCC ignores those that were compiled with other options."""
+        folder = Path(self.build_temp).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        for options in {tuple(module.extra_compile_args) for module in modules}:
+            header = folder / f"common{''.join(options)}.h"
+            header.write_text(common_headers)
+            macro_options = [f"-D{name}={value}" for name, value in macros]
+            include = [f"-I{path}" for path in self.compiler.include_dirs]
+            command = [*self.compiler.compiler_so_cxx, *macro_options, *include, *options]
+            self.spawn([*command, "-x", "c++-header", str(header), "-o", f"{header}.gch"])
+            for module in modules:
+                if tuple(module.extra_compile_args) == options:
+                    module.extra_compile_args = [*options, "-include", str(header)]
 
 
 setup(
