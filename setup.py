@@ -9,13 +9,12 @@ any processor only.
 """
 
 import os
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
-import numpy as np
 from Cython.Build import cythonize
-from numpy._core._multiarray_umath import __cpu_features__ as cpu_features
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -23,13 +22,13 @@ debug = os.environ.get("HDPKIT_DEBUG", "0") not in ("", "0")
 sanitize = os.environ.get("HDPKIT_SANITIZE", "0") not in ("", "0")
 optimize = os.environ.get("HDPKIT_OPTIMIZE", "1") not in ("", "0")
 
-macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+macros = []
 if sys.platform == "win32":
     compile_args = ["/O2", "/std:c++17", "/fp:precise"]
 else:
     # No contraction: a fused multiply-add rounds once where two operations round twice, so that the chain
     # would depend on the processor.
-    compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
+    compile_args = ["-O2", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
     if not (debug or sanitize):
         # Python's own flags ask for debugging information: compiling then takes 1.4 to 1.7 times as long.
         compile_args.append("-g0")
@@ -37,20 +36,19 @@ if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
 if not optimize:
-    compile_args = ["-O0" if flag == "-O3" else "/Od" if flag == "/O2" else flag for flag in compile_args]
+    compile_args = ["-O0" if flag == "-O2" else "/Od" if flag == "/O2" else flag for flag in compile_args]
 # The sweep over observed dishes is compiled for streams and for scripts. GCC would merge functions that are
 # the same in both, and so not inline them: 1.4 % more instructions.
 compilers = [os.environ.get(name) or sysconfig.get_config_var(name) or "" for name in ("CC", "CXX")]
 gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in compilers)
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
-if optimize and sys.platform != "win32":
-    # No loops over customers or counts: compiled in two thirds of the time. The last option counts.
-    cold = """
-        arguments atomic bursty change_blocks dish_bursts dish_smoothing franchise_lock frozen_arrays
-        fused_slices guarded interrupt measure processor random_stream scripted_source selection_nodes
-        sparse_dirichlet_multinomial topic_workspace weighing
-    """
-    own_args |= {name: ["-O1"] for name in cold.split()}
+# Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
+hot = """
+    _source beta_bernoulli bursty_counts cells counts counts_walk dense_bank explicit fused_blocks fused_cells
+    fused_observed fused_topics gamma_poisson groups histogram new_groups normal_gamma normal_inverse_wishart
+    numerics root seating slice_ends sparse_counts state_passes state_sequences state_sites sweeps table_counts
+    term_clusters term_counts units von_mises_fisher walk
+""".split()
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
     # The vector macro reports access to memory between a vector's size and its capacity.
@@ -77,9 +75,13 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=[np.get_include(), *folders],
+        include_dirs=folders,
         define_macros=macros,
-        extra_compile_args=[*compile_args, *own_args.get(source.stem, [])],
+        extra_compile_args=[
+            *compile_args,
+            *own_args.get(source.stem, []),
+            *(["-O1"] if "-O2" in compile_args and source.stem not in hot else []),  # the last option counts
+        ],
         extra_link_args=link_args,
         language="c++",
         depends=headers
@@ -117,15 +119,19 @@ if (
     else:
         bits = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
         wide = {"avx2": ["-mavx2"], "avx512": ["-mavx2", *bits]}
-    widest = "avx512" if cpu_features.get("AVX512_SKX") else "avx2" if cpu_features.get("AVX2") else ""
+    widest = "avx2"  # of wheels and on Windows: at import it is chosen if the machine has it
+    if sys.platform != "win32":
+        ask = [*(compilers[1] or "c++").split(), "-march=native", "-dM", "-E", "-x", "c++", os.devnull]
+        defined = subprocess.run(ask, capture_output=True, text=True).stdout
+        wider = all(f"__AVX512{name}__" in defined for name in ("F", "CD", "BW", "DQ", "VL"))
+        widest = "avx512" if wider else "avx2" if "__AVX2__" in defined else ""
     instruction_sets |= {name: flags for name, flags in wide.items() if wheel or name == widest}
 fused = [
     Extension(
         f"hdpkit._compiled.fused_sweeps.isa_{name}",
         [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
         include_dirs=folders,
-        # Loops to unroll are marked. With -O3 others are unrolled too, which takes 7 % more time.
-        extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *no_traps, *flags],
+        extra_compile_args=[*compile_args, *no_traps, *flags],
         extra_link_args=link_args,
         language="c++",
         depends=headers,
