@@ -36,7 +36,7 @@ BY_USE = {
     "_compiled.generic_sweeps.units": "exact/test_exact_kernels.py",
     "_compiled.generic_sweeps.weighing": "exact/test_fixed_weights.py",
     "_compiled.measures.atomic": "exact/test_observed_dishes.py",
-    "_compiled.measures.beta_bernoulli": "measures/test_base_measures.py",
+    "_compiled.measures.conjugate": "measures/test_base_measures.py",
     "_compiled.measures.dirichlet_multinomial": "exact/test_exact_kernels.py",
     "_compiled.measures.selection_cells": "measures/test_selection_table.py",
     "_compiled.measures.selection_quadrature": "measures/test_selection_sums.py",
