@@ -46,7 +46,7 @@ own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 hot = """
     _source bursty_counts cells conjugate counts counts_walk dense_bank explicit fused_blocks fused_cells
     fused_observed fused_topics groups histogram new_groups numerics root seating slice_ends sparse_counts
-    state_passes state_sequences state_sites sweeps table_counts term_clusters term_counts units walk
+    state_sequences sweeps table_counts term_clusters term_counts units walk
 """.split()
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:

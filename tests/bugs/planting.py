@@ -37,7 +37,7 @@ SOURCES = ROOT / "hdpkit" / "_compiled" / "fused_sweeps"
 PRODUCTION, PACKAGE = "hdpkit._compiled.fused_sweeps", "planted_sweeps"
 MODULES = (
     "slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells",
-    "state_sites",
+    "state_sequences",
 )  # fmt: skip
 OTHERS = ("draws", "instruction_set")  # that they import, and that are patched too
 SWITCH = """\

@@ -27,7 +27,7 @@ BY_USE = {
     "_compiled.fused_sweeps.change_blocks": "shards/test_local_shards.py",
     "_compiled.fused_sweeps.fused_cells": "exact/test_cells.py",
     "_compiled.fused_sweeps.fused_slices": "exact/test_slices.py",
-    "_compiled.fused_sweeps.state_passes": "exact/test_sequence_probabilities.py",
+    "_compiled.fused_sweeps.state_sequences": "exact/test_sequence_probabilities.py",
     "_compiled.fused_sweeps.slice_ends": "exact/test_levels.py",
     "_compiled.fused_sweeps.slice_workspace": "exact/test_slices.py",
     "_compiled.generic_sweeps.groups": "exact/test_exact_kernels.py",
