@@ -21,10 +21,8 @@ from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_room
 
 from hdpkit._compiled.measures.selection cimport log_sum_of, log_sum_ratio
-from hdpkit._compiled.measures.selection_quadrature cimport gather_bell
-from hdpkit._compiled.measures.selection_cells cimport fill_cell
+from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, fill_cell, gather, gather_bell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
-from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 from hdpkit.numerics cimport det_log, log_rising
 

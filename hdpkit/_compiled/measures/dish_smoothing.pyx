@@ -9,7 +9,7 @@ from hdpkit._compiled.measures.auxiliary_sums cimport auxiliary_bytes
 from hdpkit._compiled.measures.own_smoothings cimport (
     own_add, own_born, own_died, own_law, own_log_block, own_predictive, own_remove, own_value)
 from hdpkit._compiled.measures.selection cimport log_sum_of, selection_at
-from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.numerics cimport log_rising

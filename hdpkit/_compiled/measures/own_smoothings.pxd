@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.auxiliary_sums cimport AuxiliarySums
-from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 

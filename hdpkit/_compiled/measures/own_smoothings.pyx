@@ -16,7 +16,7 @@ from hdpkit._compiled.measures.block_ratios cimport STEPS, block_ratio, hold_for
 from hdpkit._compiled.measures.near_selection cimport near_value
 from hdpkit._compiled.measures.proportions cimport has_proportion
 from hdpkit._compiled.measures.selection cimport log_sum_ratio, selection_at, set_given
-from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport (
     SlotFactors, SparseCounts, factors_of, sparse_add, sparse_born, sparse_died, sparse_remove)
