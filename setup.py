@@ -45,8 +45,8 @@ own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 # Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
 hot = """
     _source bursty_counts cells conjugate counts counts_walk dense_bank explicit fused_blocks fused_cells
-    fused_observed fused_topics groups histogram new_groups numerics root seating slice_ends sparse_counts
-    state_sequences sweeps table_counts term_clusters term_counts units walk
+    fused_observed fused_topics histogram new_groups numerics root seating slice_ends sparse_counts
+    state_sequences sweeps table_counts term_clusters term_counts walk
 """.split()
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:

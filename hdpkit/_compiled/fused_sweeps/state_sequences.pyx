@@ -7,8 +7,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_work, share_out
-from hdpkit._compiled.generic_sweeps.sweeps cimport fail, misplaced
-from hdpkit._compiled.generic_sweeps.weighing cimport LEAST_TOTAL, weigh_again
+from hdpkit._compiled.generic_sweeps.sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry
