@@ -17,7 +17,7 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.numerics cimport det_exp
-from hdpkit.random.draws cimport draw_log_gamma
+from hdpkit.random.sources cimport draw_log_gamma
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 
