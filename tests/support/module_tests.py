@@ -24,7 +24,6 @@ HELPERS = ("support", "bugs", "trials")
 GENERAL = ("docs/", "typing/", "robustness/test_bad_input.py", "robustness/test_calls.py")
 #: The test of a module that reaches it by a verb, a move or a command, without its name. It comes first.
 BY_USE = {
-    "_compiled.fused_sweeps.change_blocks": "shards/test_local_shards.py",
     "_compiled.fused_sweeps.fused_cells": "exact/test_cells.py",
     "_compiled.fused_sweeps.fused_slices": "exact/test_slices.py",
     "_compiled.fused_sweeps.state_sequences": "exact/test_sequence_probabilities.py",
