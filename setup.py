@@ -9,12 +9,13 @@ any processor only.
 """
 
 import os
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 from Cython.Build import cythonize
+from numpy._core._multiarray_umath import __cpu_features__ as cpu_features
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -22,7 +23,7 @@ debug = os.environ.get("HDPKIT_DEBUG", "0") not in ("", "0")
 sanitize = os.environ.get("HDPKIT_SANITIZE", "0") not in ("", "0")
 optimize = os.environ.get("HDPKIT_OPTIMIZE", "1") not in ("", "0")
 
-macros = []
+macros = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 if sys.platform == "win32":
     compile_args = ["/O2", "/std:c++17", "/fp:precise"]
 else:
@@ -43,11 +44,12 @@ compilers = [os.environ.get(name) or sysconfig.get_config_var(name) or "" for na
 gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in compilers)
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 # Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
-hot = """
+HOT = """
     _source bursty_counts cells conjugate counts counts_walk dense_bank explicit fused_blocks fused_cells
     fused_observed fused_topics histogram new_groups numerics root seating slice_ends sparse_counts
     state_sequences sweeps table_counts term_clusters term_counts walk
-""".split()
+"""
+hot = set(HOT.split())
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
     # The vector macro reports access to memory between a vector's size and its capacity.
@@ -74,7 +76,7 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [str(source)],
-        include_dirs=folders,
+        include_dirs=[np.get_include(), *folders],
         define_macros=macros,
         extra_compile_args=[
             *compile_args,
@@ -118,12 +120,7 @@ if (
     else:
         bits = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
         wide = {"avx2": ["-mavx2"], "avx512": ["-mavx2", *bits]}
-    widest = "avx2"  # of wheels and on Windows: at import it is chosen if the machine has it
-    if sys.platform != "win32":
-        ask = [*(compilers[1] or "c++").split(), "-march=native", "-dM", "-E", "-x", "c++", os.devnull]
-        defined = subprocess.run(ask, capture_output=True, text=True).stdout
-        wider = all(f"__AVX512{name}__" in defined for name in ("F", "CD", "BW", "DQ", "VL"))
-        widest = "avx512" if wider else "avx2" if "__AVX2__" in defined else ""
+    widest = "avx512" if cpu_features.get("AVX512_SKX") else "avx2" if cpu_features.get("AVX2") else ""
     instruction_sets |= {name: flags for name, flags in wide.items() if wheel or name == widest}
 fused = [
     Extension(

@@ -60,8 +60,13 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the types, which are in the last folder: one test that leaves nothing for another worker."""
+    """Mark the cases of `long_cases.txt`, and begin with the types: one long test, in the last folder."""
+    long = set((ROOT / "tests" / "long_cases.txt").read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in long:
+            item.add_marker("long")
     items.sort(key=lambda item: item.path.parent.name != "typing")
 
 

@@ -56,7 +56,7 @@ def check(run: Path, **options: Any) -> None:
     fitted model, and over a copy in which every word is drawn again from its topic. Statistics of the data
     are compared with those of copies drawn from the model. The answer is one of: converged, the sampler is
     too slow for these data, the model does not fit. RUN is not changed. The command takes twelve times
-    --seconds, and slightly more for starts and copies.
+    --seconds, and the time of twelve starts and of the copies, which is more for large data.
 
     \b
     Examples:

@@ -75,8 +75,8 @@ def export(
     pdf           one file with a page for each signature: spectrum, best match, exposures
 
     Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
-    topic is written if at least half of the chains (both of two) have it, and its share, terms and documents
-    are averages over the samples that have it. Topics of a single chain are those of its newest state, with
+    topic is written if all chains have it, and its share, terms and documents are averages over the samples
+    that have it. Topics of a single chain are those of its newest state, with
     intervals over its samples.
 
     Of a run of hdpkit mixture csv, parquet, excel and json have tables of the components, their parameters,

@@ -363,8 +363,8 @@ def topics(
 ) -> None:
     """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
-    Topics of several chains are aligned. A topic is printed if at least half of the chains (both of two)
-    have it in at least half of their samples. Shares are means over the samples. Of a run of hdpkit
+    Topics of several chains are aligned. A topic is printed if all chains have it in at
+    least half of their samples. Shares are means over the samples. Of a run of hdpkit
     signatures this prints its signatures; with --chain the components of one chain.
 
     If there are many topics, the table begins with groups of similar ones, as the report does. With --topics

@@ -62,10 +62,14 @@ def _misfit(check: Any, words: Mapping[str, str]) -> str:
         else f"The chains over the data are {_nats(check.data)} apart {_in(check)}, those over that copy "
         f"{_nats(check.simulated)}."
     )
-    return (
-        f"{found}. {right}{also} {chains} More sweeps don't change this: the model needs something else to "
-        "explain what it finds, for instance counts that vary more than it allows."
+    repeats = (name == CELLS and here.distance < 0) or (name == COUNTS and here.distance > 0)
+    helps = (
+        f"Values repeat within a {words['document']} more than it allows: let every {words['document']} have "
+        f"its own version of each {words['topic']} (--bursty, in Python hk.Bursty)."
+        if repeats
+        else "It needs something else to explain what it finds."
     )
+    return f"{found}. {right}{also} {chains} More sweeps don't change this. {helps}"
 
 
 def _slow(check: Any, words: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.summaries.aligned import AlignedTopics
-from hdpkit.summaries.vectors import TermVectors
+from hdpkit.summaries.vectors import MIN_COSINE, TermVectors
 
 
 class Consensus(AlignedTopics):
@@ -184,7 +185,9 @@ class Consensus(AlignedTopics):
             )  # fmt: skip
 
 
-def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float = 0.5) -> Consensus:
+def consensus(
+    aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float = 0.5, cosine: float = 0.0
+) -> Consensus:
     """Keep the topics that enough chains have.
 
     A chain has a topic if the topic occurs in at least the share ``occurrence`` of the chain's samples. The
@@ -198,6 +201,8 @@ def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float 
         The smallest share of a chain's samples, from 0 to 1. A topic must occur in at least one sample.
     chains : float
         The smallest share of the chains, from 0 to 1. 1 means all chains, 0 at least one, also of several.
+    cosine : float
+        The smallest cosine between the means of a topic in any two chains that have it, from 0 to 1.
 
     Returns
     -------
@@ -209,13 +214,24 @@ def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float 
         If an argument is out of range.
     """
     instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
-    for name, value in (("occurrence", occurrence), ("chains", chains)):
+    for name, value in (("occurrence", occurrence), ("chains", chains), ("cosine", cosine)):
         if not 0.0 <= real_number(name, value) <= 1.0:
-            raise ParameterError(name, value, "from 0 to 1", "It is a share.")
+            raise ParameterError(name, value, "from 0 to 1", "Leave it out for the usual one.")
     has = (aligned.occurrence_by_chain >= occurrence) & (aligned.occurrence_by_chain > 0)
     fewest = max(min(2, len(has)) if chains > 0 else 1, chains * len(has) - 1e-9)
-    enough = has.sum(axis=0) >= fewest
-    number = np.flatnonzero(enough)
+    number = np.flatnonzero(has.sum(axis=0) >= fewest)
+    if cosine > 0 and len(has) > 1:
+        apart = np.zeros(len(number))
+        for pair in itertools.combinations(range(len(has)), 2):
+            both = np.flatnonzero(has[np.ix_(pair, number)].all(axis=0))
+            means = [aligned._chain_means(aligned.chain_numbers[row], number[both]) for row in pair]
+            apart[both] = np.maximum(apart[both], aligned._vectors.paired(*means))
+        number = number[apart <= 1.0 - cosine]
     made = Consensus(aligned.samples, aligned._kept(number), aligned._vectors, aligned.level)
     made.number = number
     return made
+
+
+def in_common(aligned: AlignedTopics) -> Consensus:
+    """The topics that all chains have, with similar means: those that verdicts count and runs show."""
+    return consensus(aligned, chains=1.0, cosine=MIN_COSINE)

@@ -17,10 +17,8 @@ from hdpkit.record.tables import data_frame
 from hdpkit.schedule import Run, open_run
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.run_topics import component_set_of_run
-from hdpkit.summaries.vectors import ComponentSet, Matchable, unit_rows
+from hdpkit.summaries.vectors import MIN_COSINE, ComponentSet, Matchable, unit_rows
 
-MIN_COSINE = 0.8
-"""The smallest cosine of two components that are the same: of two runs, or of the chains of one."""
 _REMEDY = "hk.open_run(folder), the folder, or align_topics(run)."
 _ALLOWED = "a run, its folder, or components that samples have in common"
 _WORDS = 8

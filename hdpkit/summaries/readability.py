@@ -12,13 +12,14 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.evaluation.fixed_topics import halves
+from hdpkit.evaluation.completion import TOLERANCE
+from hdpkit.evaluation.fixed_topics import FixedTopics, halves, repeats_in
 from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.matching import MIN_COSINE
-from hdpkit.summaries.settled import far_enough
+from hdpkit.summaries.consensus import in_common
+from hdpkit.summaries.settled import far_enough, settled_after
 from hdpkit.summaries.vectors import TermVectors
 
 READABLE = 0.8
@@ -30,11 +31,10 @@ ALIKE = 0.7
 SCORES = 1.05
 """The largest ratio of the chains' perplexities of left-out words at which these agree."""
 
-_STATES = 5  # of each piece
+_STATES = 5  # of each piece, for groups
 _GROUPS = 400
 _SCORED = 100  # documents
-_STEPS = 30  # of EM
-_ENTRIES = 20_000_000  # counts of terms in components that are compared at once
+_ENTRIES = 60_000_000  # counts of terms in components that are compared at once
 _SEED = 0
 
 Pieces = Sequence[Sequence[Sample]]
@@ -82,8 +82,8 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     every = [sample for piece in pieces for sample in piece]
     if all(one.counts is not None for one in every) or all(one.dishes is not None for one in every):
         most = max(one.sizes.sum() if one.counts is None else one.counts.nnz for one in every)
-        each = min(_STATES, _ENTRIES // max(most * len(pieces), 1))
-        if each < _STATES:
+        each = _ENTRIES // max(most * len(pieces), 1)
+        if each < max(map(len, pieces)):
             unseen.append("components" if each < 1 else f"more than {each} states of each")
         if each > 0:
             share, n = shared([_spread(piece, each) for piece in pieces])
@@ -100,25 +100,13 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
 
 
-def shared(pieces: Pieces, cosine: float = MIN_COSINE) -> tuple[float, int]:
-    """Share of the data in components that all pieces have, and their number.
-
-    A piece has a component if at least half of its samples have it. Its means over the samples of any two
-    pieces must have at least this cosine.
-    """
+def shared(pieces: Pieces) -> tuple[float, int]:
+    """Share of the data in components that all pieces have, and their number (`in_common`)."""
     samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(pieces) for one in piece]
     if not any(one.n_dishes for one in samples):
         return math.nan, 0
-    aligned = align_topics(samples, min_occurrence=0.0)
-    common = np.flatnonzero((aligned.occurrence_by_chain >= 0.5).all(axis=0))
-    if not len(common):
-        return 0.0, 0
-    means = [aligned._chain_means(number, common) for number in range(len(pieces))]
-    apart = np.zeros(len(common))
-    for a, b in itertools.combinations(means, 2):
-        apart = np.maximum(apart, aligned._vectors.paired(a, b))
-    same = common[apart <= 1.0 - cosine]
-    return float(aligned.shares[same].sum()), len(same)
+    agreed = in_common(align_topics(samples))
+    return float(agreed.shares.sum()), len(agreed)
 
 
 def _spread(piece: Sequence[Any], most: int) -> list[Any]:
@@ -178,56 +166,60 @@ def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
     """Perplexity of the left-out halves of some documents, given their other halves.
 
     The topics have learned from these documents. So the expected words of a document are subtracted from the
-    topics first, and its shares are then fitted to the half that is seen.
+    topics first; the rest is the score of a new document (`FixedTopics.score`), as in `TopicModel.score`.
     """
     vectors, means = TermVectors([sample], False), sample.term_means
     assert means is not None
     rows = vectors.rows(sample)
     mass = 1.0 / np.asarray(means.inside, dtype=np.float64)
-    shares = sample.group_weights(chosen)[:, :-1]
+    of_new = float(np.mean(means.smoothing)) * vectors.n_terms
+    weights = sample.group_weights(chosen)
     theta = np.broadcast_to(np.asarray(sample.levels[-1].concentration, dtype=np.float64), sample.n_groups)
-    prior = theta[chosen][:, None] * sample.root_weights[None, :-1]
     used = np.unique(np.concatenate([seen.indices, left.indices]))
     topics = rows.matrix[:, used].toarray() + rows.base[:, None] * vectors.shape[used]
+    new = vectors.shape[used] / vectors.shape.sum()
     seen, left = seen[:, used], left[:, used]
     total = 0.0
-    for d in range(len(shares)):
+    for d, concentration in enumerate(theta[chosen].tolist()):
         both = seen[[d]] + left[[d]]
         place = both.indices
-        own = topics[:, place] * shares[d][:, None]
+        own = topics[:, place] * weights[d, :-1, None]
         own *= both.data / np.maximum(own.sum(axis=0), 1e-300)
         if sample.tables is not None:  # the words of the document are fewer observations of its topics
             own *= sample.tables[:, used[place]].toarray() / np.maximum(
                 sample.counts[:, used[place]].toarray(), 1
             )
         others = np.maximum(topics[:, place] * mass[:, None] - own, 1e-12)
-        others /= np.maximum(mass - own.sum(axis=1), 1e-9)[:, None]
-        observed = np.asarray(seen[[d]].toarray()[0, place], dtype=np.float64)
-        fitted = prior[d] / prior[d].sum()
-        for _ in range(_STEPS):
-            expected = others * fitted[:, None]
-            expected *= observed / np.maximum(expected.sum(axis=0), 1e-300)
-            fitted = prior[d] + expected.sum(axis=1)
-            fitted /= fitted.sum()
-        held = left[[d]].toarray()[0, place]
-        total += float(held @ np.log(np.maximum(fitted @ others, 1e-300)))
+        remaining = np.maximum(mass - own.sum(axis=1), 1e-9)
+        others /= remaining[:, None]
+        fixed = FixedTopics.of(
+            others, new[place], concentration * sample.root_weights, np.append(remaining, of_new),
+            repeats_in(sample),
+        )  # fmt: skip
+        held = left[[d]][:, place]
+        logs, _ = fixed.score(seen[[d]][:, place], held, TOLERANCE)
+        total += float(held.data @ logs)
     return math.exp(-total / float(left.sum()))
 
 
 # ---------------------------------------------------------------------- states to compare
 
 
-def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[Pieces, bool]:
+def pieces_of(
+    given: Trace | ChainTrace | Run, after: int | None = None, last: float = math.inf
+) -> tuple[Pieces, bool]:
     """States after some sweep up to another, by chain, or by half of a single chain; and whether by half.
 
-    Where a chain kept no samples, its newest state is used. Fewer than two pieces can't be compared.
+    By default they are those of `states_of_run`: after the chains settled, with their newest states. Fewer
+    than two pieces can't be compared.
     """
     trace = given.trace if isinstance(given, Run) else given
     several, standing = isinstance(trace, ChainTrace), far_enough(trace)
+    after = settled_after(trace) if after is None else after
     if isinstance(given, Run):
         by_chain = _by_chain(((file.chain, file.sweep), file.read) for file in given.samples.files)
-        newest: Mapping[int, Callable[[], Sample]] = {
-            number: (lambda number=number: given.state(number).sample)  # type: ignore[misc]
+        newest: Mapping[int, tuple[int, Callable[[], Sample]]] = {
+            number: (sweep, lambda number=number: given.state(number).sample)  # type: ignore[misc]
             for number, sweep in enumerate(given.sweeps)
             if sweep is not None and number in standing
         }
@@ -238,7 +230,7 @@ def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[P
             for sample in chain.samples
         )
         finals = zip(given.numbers, given.franchises, strict=False) if isinstance(given, ChainTrace) else ()
-        newest = {number: final.sample for number, final in finals if number in standing}
+        newest = {number: (final.sweep, final.sample) for number, final in finals if number in standing}
     found = {
         chain: [read for sweep, read in own if after < sweep <= last]
         for chain, own in by_chain.items()
@@ -248,9 +240,11 @@ def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[P
         own = found.get(0, [])
         middle = len(own) // 2
         found = {0: own[:middle], 1: own[middle:]} if middle else {}
-    elif last >= max((sweep for own in by_chain.values() for sweep, _ in own), default=0):
-        found |= {chain: [read] for chain, read in newest.items() if not found.get(chain)}
-    pieces = [[read() for read in _spread(own, _STATES)] for _, own in sorted(found.items()) if own]
+    elif math.isinf(last):
+        for chain, (sweep, read) in newest.items():
+            if sweep not in (one for one, _ in by_chain.get(chain, ())):
+                found.setdefault(chain, []).append(read)
+    pieces = [[read() for read in own] for _, own in sorted(found.items()) if own]
     return [piece for piece in pieces if all(isinstance(one, Sample) for one in piece)], not several
 
 

@@ -21,7 +21,7 @@ from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.consensus import consensus
+from hdpkit.summaries.consensus import in_common
 from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics, jensen_shannon, usual_groups
 from hdpkit.summaries.merging import merged_alignment, merged_sample
 from hdpkit.summaries.salso import canonical_by
@@ -344,7 +344,7 @@ def _topics_of_run(
     for state in states if documents else ():
         _of_documents(state)
     everything = align_topics(samples)
-    agreed = consensus(everything)
+    agreed = in_common(everything)
     source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
     topics = _of_chains(agreed, states, source, everything)
     to = _cut(topics, about)

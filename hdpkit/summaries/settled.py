@@ -32,7 +32,7 @@ _PART = 20  # draws of a chain are compared in twentieths
 _APART = 3.0  # standard deviations
 
 
-def _settled_after(trace: Trace | ChainTrace) -> int:
+def settled_after(trace: Trace | ChainTrace) -> int:
     """The last sweep before all chains had settled, from the end of the burn-in to three quarters.
 
     A chain has settled when the mean log joint of every later twentieth of its draws is within three standard
@@ -56,9 +56,9 @@ def _settled_after(trace: Trace | ChainTrace) -> int:
 def settled_samples(given: Trace | ChainTrace | Run) -> Sequence[Sample]:
     """The kept samples of a run after its chains settled; all of them if none is later."""
     if isinstance(given, Run):
-        after, stored = _settled_after(given.trace), given.samples
+        after, stored = settled_after(given.trace), given.samples
         return StoredSamples(file for file in stored.files if file.sweep > after) or stored
-    after, samples = _settled_after(given), given.samples
+    after, samples = settled_after(given), given.samples
     return tuple(sample for sample in samples if sample.sweep > after) or samples
 
 
@@ -68,7 +68,7 @@ def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], lis
     standing = [n for n, sweep in enumerate(run.sweeps) if sweep is not None and (n in chosen or not chosen)]
     states = [run.state(number) for number in (standing or [0] if chain is None else [chain])]
     newest = [state.sample for state in states]
-    after, chains = _settled_after(run.trace), {one.chain for one in newest}
+    after, chains = settled_after(run.trace), {one.chain for one in newest}
     of = {(one.chain, one.sweep): one for one in newest}
     for file in run.samples.files:
         if file.sweep > after and isinstance(one := file.read(), Sample) and one.chain in chains:

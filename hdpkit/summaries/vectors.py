@@ -15,6 +15,9 @@ from hdpkit.errors import DataError, ReturnValueError
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 
+MIN_COSINE = 0.8
+"""The smallest cosine of two components that are the same: of two runs, or of the chains of one."""
+
 
 def unit_rows(rows: Floats) -> Floats:
     """The rows divided by their lengths, by whose products cosines are found; a row of zeros stays."""

@@ -468,7 +468,7 @@ def _readable(
         return _unread(f"{facts.kept.n_draws} states a chain were recorded after the burn-in.")
     from hdpkit.summaries import readability  # runs that are too short for it don't need it
 
-    pieces, halves = readability.pieces_of(trace if run is None else run, facts.after, facts.last)
+    pieces, halves = readability.pieces_of(trace if run is None else run)
     if len(pieces) < 2:
         option = "--samples 10" if commands else "samples=10"
         return _unread(f"no samples of this part of the run were kept ({option}).")
@@ -487,8 +487,8 @@ def _unread(why: str) -> _Read:
 
 def _read_as(found: Any, words: _Words) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.summaries.readability.Agreement`)."""
-    from hdpkit.summaries.matching import MIN_COSINE
     from hdpkit.summaries.readability import PARTLY, READABLE
+    from hdpkit.summaries.vectors import MIN_COSINE
 
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
         f"all {found.n_pieces} chains"

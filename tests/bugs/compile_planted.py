@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -14,16 +15,16 @@ from setuptools import Extension, setup
 def main(root, package, *names):
     folders = [package, *(str(Path(root, "hdpkit", place)) for place in ("include", "_compiled/stores"))]
     flags = ["/O1", "/std:c++17", "/fp:precise"] if sys.platform == "win32" else [
-        "-O1", "-g0", "-std=c++17", "-ffp-contract=off", "-pthread",
+        "-O0", "-g0", "-std=c++17", "-ffp-contract=off", "-pthread",
     ]  # fmt: skip
-    macros, linked = [], []
+    macros, linked = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")], []
     if os.environ.get("HDPKIT_SANITIZE", "0") not in ("", "0"):
         # All modules that change a vector must tell the sanitizer where it ends.
         macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
         linked = ["-fsanitize=address,undefined"]
         flags += [*linked, "-fno-omit-frame-pointer"]
     common = {
-        "include_dirs": folders, "extra_compile_args": flags, "language": "c++",
+        "include_dirs": [*folders, np.get_include()], "extra_compile_args": flags, "language": "c++",
         "define_macros": macros, "extra_link_args": linked,
     }  # fmt: skip
     pyx = [Extension(f"{package}.{name}", [f"{package}/{name}.pyx"], **common) for name in names]

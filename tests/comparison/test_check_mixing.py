@@ -85,6 +85,7 @@ def test_repeated_words_are_a_misfit():
     assert last["distinct_cells"].distance < -5.0
     assert last["count_variance"].distance > 1.0
     assert found.sentence.startswith("The model does not fit: ")
+    assert "hk.Bursty" in found.sentence
     text = str(found)
     assert found.table() in text
     assert found.chains_table() in text

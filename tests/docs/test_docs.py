@@ -138,6 +138,7 @@ ARGUMENTS = {
         "| yes |",
     ),
     "reading": ("{corpus} --texts 30 --length 5 --sweeps 1", "hdpkit fit texts.csv"),
+    "default_topics": ("tiny={corpus} --settings plain:0.5 bursty:0.5 --sweeps 4", "| tiny |"),
     "reference_second": ("{corpus} --blocks 1", "reference second"),
     "scaling": (
         f"{TOPICS} --tokens 50 200 --dishes 2 3 --at-tokens 90 --at-dishes 3 --settle 1 "

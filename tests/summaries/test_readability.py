@@ -8,7 +8,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.franchise import Level, Sample, TermMeans
-from hdpkit.summaries import diagnose
+from hdpkit.summaries import align_topics, consensus, diagnose
 from hdpkit.summaries.readability import agreement, shared
 
 N_TERMS, N_GROUPS = 60, 24
@@ -135,7 +135,9 @@ def test_shared_components_need_a_cosine_between_the_means_of_the_pieces():
     rng = np.random.default_rng(5)
     pieces = [[state(number, s, range(7), rng) for s in range(4)] for number in range(2)]
     assert shared(pieces)[1] == 7
-    assert shared(pieces, cosine=1.0 - 1e-9)[1] == 0
+    aligned = align_topics([one for piece in pieces for one in piece])
+    assert len(consensus(aligned, chains=1.0, cosine=0.8)) == 7
+    assert len(consensus(aligned, chains=1.0, cosine=1.0 - 1e-9)) == 0
     # A component that only a quarter of a piece's samples have isn't shared.
     pieces[1][1:] = [state(1, s, [0, 1, 2, 3, 4, 5, 11], rng) for s in range(1, 4)]
     share, n = shared(pieces)
@@ -148,7 +150,7 @@ def test_scores_of_left_out_words_tell_a_chain_that_predicts_worse():
     home = np.arange(N_GROUPS) % 7
     counts = np.array([rng.multinomial(60, LAWS[k]) for k in home])
     corpus = hk.Corpus.from_counts(counts)
-    good, bad = state(0, 1, range(7), rng), state(1, 1, [0, 1, 2, 3, 4, 11, 10], rng)
+    good, bad = state(0, 1, range(7), rng), state(1, 1, [0, 1, 2, 3, 9, 11, 10], rng)
     found = agreement([[good], [bad]], False, corpus)
     assert len(found.perplexities) == 2
     assert found.perplexities[0] * 1.05 < found.perplexities[1]

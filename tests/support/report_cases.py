@@ -29,7 +29,7 @@ HOSTILE = [
 def hostile_corpus():
     rng = np.random.default_rng(3)
     words = [*HOSTILE, *(f"plain{i}" for i in range(26))]
-    rows = [rng.integers(0, 20, 30) + 20 * (d % 2) for d in range(40)]
+    rows = [rng.integers(0, 10, 30) + 6 * (d % 6) for d in range(40)]
     docs = [[words[v] for v in row] for row in rows]
     names = [f"{HOSTILE[d % len(HOSTILE)]} {d}" for d in range(40)]
     kinds = [[*HOSTILE[:4], "constructor", "__proto__"][d % 6] for d in range(40)]

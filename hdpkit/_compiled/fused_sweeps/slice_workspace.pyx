@@ -2,6 +2,7 @@
 """The workspace of a sweep over documents in parallel: topics, labels by slot, and arrays of each thread."""
 
 import functools
+
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer

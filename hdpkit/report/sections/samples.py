@@ -10,8 +10,8 @@ import numpy as np
 from hdpkit.report.charts import intervals
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
-from hdpkit.summaries import consensus
 from hdpkit.summaries.alignment import MIN_OCCURRENCE
+from hdpkit.summaries.consensus import in_common
 
 _TERMS = 8
 _IN_CHART = 30
@@ -26,7 +26,7 @@ def read_samples(report: ReportData) -> Content | None:
     here = {
         int(j): number for number, j in zip(report.numbers, report.common.tolist(), strict=True) if j >= 0
     }
-    agreed = consensus(aligned).number.tolist()
+    agreed = in_common(aligned).number.tolist()
     if report.run_topics.everything is not None:
         here |= {j: number for number, j in enumerate(agreed, start=1)}
     n = min(len(aligned), _MOST)
