@@ -2,8 +2,8 @@
 """Fused verbs for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
 `topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
-store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in `sweeps.pyx` and
-`units.pyx`.
+store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in
+`hdpkit._compiled.generic_sweeps.sweeps`.
 """
 
 import numpy as np
