@@ -66,7 +66,7 @@ def folder(tmp_path_factory):
     write(place / "new.csv", 5, 1, more=" zebra, zebra")
     done(
         "fit", place / "posts.csv", "--id-column", "post", "--group-column", "author", "--stop-words",
-        "english,german", "--sweeps", 20, "--chains", 2, "--samples", 4, "--quiet", "--out", place / "run",
+        "english,german", "--sweeps", 40, "--chains", 2, "--samples", 5, "--quiet", "--out", place / "run",
         "--group-concentration", "gamma(1,1)",
     )  # fmt: skip
     return place
