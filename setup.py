@@ -45,10 +45,9 @@ gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in c
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 # Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
 HOT = """
-    _source beta_bernoulli bursty_counts cells counts counts_walk dense_bank explicit fused_blocks fused_cells
-    fused_observed fused_topics gamma_poisson groups histogram new_groups normal_gamma normal_inverse_wishart
-    numerics root seating slice_ends sparse_counts state_passes state_sequences state_sites sweeps
-    table_counts term_clusters term_counts units von_mises_fisher walk
+    _source bursty_counts cells conjugate counts counts_walk dense_bank explicit fused_blocks fused_cells
+    fused_observed fused_topics histogram new_groups numerics root seating slice_ends sparse_counts
+    state_sequences sweeps table_counts term_clusters term_counts walk
 """
 hot = set(HOT.split())
 link_args = [] if sys.platform == "win32" else ["-pthread"]

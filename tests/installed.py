@@ -19,7 +19,7 @@ def main() -> None:
         "include/hdpkit/philox.h",
         "_compiled/stores/seating.pxd",
         "random/_source.pxd",
-        "random/draws.pxd",
+        "random/sources.pxd",
         "random/philox.pxd",
     ):
         assert (root / name).is_file(), name

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
+from hdpkit._compiled.measures.conjugate import BetaBernoulliBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference, BitCounts

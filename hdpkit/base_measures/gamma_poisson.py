@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
+from hdpkit._compiled.measures.conjugate import GammaPoissonBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.gamma_poisson import CountSums, GammaPoissonReference

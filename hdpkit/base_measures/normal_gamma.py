@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
+from hdpkit._compiled.measures.conjugate import NormalGammaBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments
 from hdpkit.base_measures.protocol import base_measures

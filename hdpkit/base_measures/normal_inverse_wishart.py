@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
+from hdpkit._compiled.measures.conjugate import NormalInverseWishartBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments
 from hdpkit.base_measures.protocol import base_measures

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.measures.von_mises_fisher import VonMisesFisherBank
+from hdpkit._compiled.measures.conjugate import VonMisesFisherBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.von_mises_fisher import Resultant, VonMisesFisherReference

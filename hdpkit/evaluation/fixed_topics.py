@@ -11,9 +11,7 @@ import attrs
 import numpy as np
 import scipy
 
-import hdpkit._compiled.fixed_dishes.new_groups as compiled
-from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
-from hdpkit._compiled.fixed_dishes.learned_words import Learning
+from hdpkit._compiled.fixed_dishes.new_groups import Fitting, Learning, NewGroups
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures.by_restaurant import SAME, Repeats
 from hdpkit.errors import DataError, ParameterError
@@ -117,7 +115,7 @@ class FixedTopics:
             density = np.ascontiguousarray(self.excess[:, terms].toarray().T + self.base)
             repeats = part.data.astype(np.int64)
             begins = np.append(0, np.cumsum(repeats))[part.indptr].astype(np.int64)
-            groups = compiled.NewGroups(
+            groups = NewGroups(
                 density, share, np.repeat(row.astype(np.int64), repeats), begins,
                 np.zeros(last - first, dtype=np.int64), total, 0.0, *self.repeats,
             )  # fmt: skip
@@ -146,7 +144,7 @@ class FixedTopics:
         Each document is treated separately. Topics with a ``mass`` learn its observed words: they are added
         to the topic's counts, as if the document were the next one of the fit. Where topics differ by
         document, those of the document are given its observed words. See
-        `hdpkit._compiled.fixed_dishes.learned_words`.
+        `hdpkit._compiled.fixed_dishes.new_groups`.
 
         Returns the log probability of a token of each held-out cell, in nats, and the probability of the
         observed terms of each document, all together.

@@ -139,7 +139,7 @@ class FixedStates:
         return path
 
     def _passes(self, threads: int) -> Any:
-        from hdpkit._compiled.fused_sweeps.state_passes import StatePasses  # few runs need it
+        from hdpkit._compiled.fused_sweeps.state_sequences import StatePasses  # few runs need it
 
         return StatePasses(np.ascontiguousarray(np.vstack([self.transitions, self.start])), threads)
 

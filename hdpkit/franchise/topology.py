@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.contexts import ContextTree
+from hdpkit._compiled.walk.walk import ContextTree
 from hdpkit.arrays import Int32s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams

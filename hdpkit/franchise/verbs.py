@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.generic_sweeps.units import Units
+from hdpkit._compiled.generic_sweeps.sweeps import Units
 from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit.arrays import Int32s
 from hdpkit.checks import (

@@ -17,7 +17,7 @@ from hdpkit.checks import as_float, broadcast, number_array, numbers_between, wh
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp
 from hdpkit.numerics import exp_each
-from hdpkit.random.draws cimport is_binomial, is_shape, not_a_number
+from hdpkit.random.sources cimport is_binomial, is_shape, not_a_number
 
 cdef double SMALLEST = 5e-324, BELOW_ONE = 0.9999999999999999
 METHODS = (

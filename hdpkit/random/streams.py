@@ -18,7 +18,7 @@ import numpy as np
 from hdpkit.checks import seed_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource
-from hdpkit.random.random_stream import RandomStream
+from hdpkit.random.sources import RandomStream
 
 _MOST = 2**32 - 1
 STARTS = 0  # the place in the schedule for draws of initial states; moves are counted from 1

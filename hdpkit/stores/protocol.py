@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.frozen_arrays import empty_row
+from hdpkit._compiled.stores.seating import empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource

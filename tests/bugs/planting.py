@@ -37,7 +37,7 @@ SOURCES = ROOT / "hdpkit" / "_compiled" / "fused_sweeps"
 PRODUCTION, PACKAGE = "hdpkit._compiled.fused_sweeps", "planted_sweeps"
 MODULES = (
     "slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells",
-    "state_sites",
+    "state_sequences",
 )  # fmt: skip
 OTHERS = ("draws", "instruction_set")  # that they import, and that are patched too
 SWITCH = """\
@@ -93,8 +93,8 @@ def sources() -> dict[str, str]:
         found[name] = text + DECLARED * (name != "slice_ends.pxd")
     slices = found["fused_slices.pyx"]
     begin = slices.index("\nfrom")
-    assert "cimport SliceWorkspace, functions, of_scripts" in slices
-    slices = slices.replace("cimport SliceWorkspace, functions, of_scripts", "cimport SliceWorkspace")
+    assert "cimport SliceWorkspace, add_blocks, functions, of_scripts" in slices
+    slices = slices.replace(", add_blocks, functions, of_scripts", ", add_blocks")
     found["fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
     module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
     found |= {

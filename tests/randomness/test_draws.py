@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from choice_sources import AskedSource, GivenWords
 from hdpkit.random._source import Asked
-from hdpkit.random.draws import beyond_cubes
+from hdpkit.random.sources import beyond_cubes
 from scipy import special, stats
 
 from hdpkit.errors import HdpkitError, ParameterError, StateError

@@ -7,7 +7,7 @@ import compiled_trials
 import failing_allocations as runs
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
+from hdpkit._compiled.measures.conjugate import BetaBernoulliBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit._compiled.stores.labelled_seating import seat_out

@@ -12,7 +12,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit._compiled.generic_sweeps import sweeps as generic
-from hdpkit._compiled.generic_sweeps import units
 from hdpkit.data import Groups
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -234,7 +233,7 @@ def check_units_of(franchise, source):
         changes[name]()
         for with_customers in (False, True, False):
             found = franchise.units(1, with_customers)
-            anew = units.index_units(franchise.seating, t.home, t.parent, t.level, 1, with_customers)
+            anew = generic.index_units(franchise.seating, t.home, t.parent, t.level, 1, with_customers)
             assert np.array_equal(found.codes, anew.codes), name
             for unit in range(len(anew)):
                 assert np.array_equal(found.customers(unit), anew.customers(unit)), name

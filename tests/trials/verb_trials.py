@@ -20,7 +20,7 @@ from states import same_state
 
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
-from hdpkit._compiled.generic_sweeps import groups, indicators, sweeps, units
+from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit._compiled.stores import labelled_seating
 from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
@@ -34,9 +34,6 @@ PARTS = ("store", "slots", "bank", "walk")
 PRIVATE = "_"
 KERNELS = (
     sweeps,
-    indicators,
-    units,
-    groups,
     labelled_seating,
     table_counts,
     fused_topics,

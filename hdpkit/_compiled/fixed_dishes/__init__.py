@@ -1,1 +1,1 @@
-"""New groups under dishes with fixed statistics: fold-in and left-to-right evaluation."""
+"""New groups under dishes with fixed statistics: fold-in, left-to-right evaluation, fitted proportions."""

@@ -2,8 +2,8 @@
 """Fused verbs for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
 `topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
-store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in `sweeps.pyx` and
-`units.pyx`.
+store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in
+`hdpkit._compiled.generic_sweeps.sweeps`.
 """
 
 import numpy as np
@@ -20,9 +20,8 @@ from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.arena cimport arena_room
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, serve_below
+from hdpkit._compiled.generic_sweeps.sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below
 from hdpkit._compiled.support.arguments cimport refuse
-from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
 from hdpkit._compiled.walk.root cimport WeightedRoot, WeightTable
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.numerics cimport det_log

@@ -34,7 +34,7 @@ from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
+from hdpkit.random.sources cimport draw_bernoulli, draw_uniform
 from hdpkit.random.philox cimport philox, philox_next_uint64
 
 cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>PyCapsule_GetPointer(

@@ -27,7 +27,7 @@ from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.philox cimport philox
-from hdpkit.random.random_stream cimport RandomStream
+from hdpkit.random import RandomStream
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
 

@@ -15,10 +15,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, add_blocks, functions, of_scripts
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
-from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions, of_scripts
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
 from hdpkit._compiled.measures.bursty cimport BurstyBank
 from hdpkit._compiled.measures.bursty_counts cimport (

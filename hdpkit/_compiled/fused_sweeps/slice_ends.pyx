@@ -24,7 +24,7 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
 from hdpkit.numerics cimport det_exp
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.draws cimport draw_bernoulli, draw_log_gamma, draw_uniform
+from hdpkit.random.sources cimport draw_bernoulli, draw_log_gamma, draw_uniform
 from hdpkit.random.philox cimport philox, philox_next_uint64, philox_rekey
 
 

@@ -1,1 +1,1 @@
-"""Banks of statistics, one module for each base measure."""
+"""Banks of statistics of base measures, and what they compute with."""

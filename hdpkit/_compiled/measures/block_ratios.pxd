@@ -10,7 +10,7 @@ from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.measures.near_selection cimport NearCells, near_value
 from hdpkit._compiled.measures.selection cimport SelectionTable
-from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef enum:

@@ -1,18 +1,451 @@
 # distutils: language = c++
-"""The bank of sparse topics with a separate smoothing for each dish (C functions: `own_smoothings.pyx`)."""
+"""Sparse topics with a separate smoothing for each dish: the bank, and its C functions for sweeps."""
 
 import numpy as np
 
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.measures.auxiliary_sums cimport auxiliary_bytes
-from hdpkit._compiled.measures.own_smoothings cimport (
-    own_add, own_born, own_died, own_law, own_log_block, own_predictive, own_remove, own_value)
-from hdpkit._compiled.measures.selection cimport log_sum_of, selection_at
-from hdpkit._compiled.measures.selection_cells cimport Coefficients
+from hdpkit._compiled.measures.block_ratios cimport STEPS, block_ratio, hold_for, ready_ratios
+from hdpkit._compiled.measures.near_selection cimport near_value
+from hdpkit._compiled.measures.proportions cimport has_proportion
+from hdpkit._compiled.measures.selection cimport log_sum_of, log_sum_ratio, selection_at, set_given
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients, SelectionNodes, fill_cell, gather, gather_bell
+from hdpkit._compiled.measures.sparse_counts cimport (
+    SlotFactors, SparseCounts, factors_of, sparse_add, sparse_born, sparse_died, sparse_remove,
+)
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
-from hdpkit.numerics cimport log_rising
+from hdpkit._compiled.measures.term_counts cimport gather_block
+from hdpkit.numerics cimport det_exp, det_log, log_rising
+from hdpkit.vectors cimport has_room, no_memory, vector
+
+# ---------------------------------------------------------------------------------- sums for new dishes
+# Sums over selections for new dishes of a small block of customers, at any smoothing.
+#
+# The dishes proposed to a block have new smoothings each time, so a table of sums can't be reused. But
+#
+#     Z(a, n) / Z(a, 1) = E prod 1 / (lambda R + j) over j = 1 .. n - 1,
+#
+# where R is distributed as for a dish of one customer with a terms, independent of lambda. As a function of
+# R the only poles of the product are at -j / lambda: the larger lambda, the nearer they are, so nodes for
+# the largest allowed lambda are accurate for all. One set of nodes is kept for each a. Factors are computed
+# relative to those at the mean of R.
+#
+# Nodes for one customer omit numbers R that are improbable given one customer. Each further customer
+# favours small R, more strongly for larger lambda: the part omitted at the lower end has its largest share
+# at the largest lambda, the part omitted at the upper end at one customer. So a set of nodes is accurate
+# for (a, n) at every lambda if it is at the largest one, which is checked before it is used.
+
+cdef enum:
+    SMALL = 128                 # most customers of a block whose sums use nodes common to all smoothings
+    PAIRS = (SMALL + 1) * (SMALL + 2) // 2
+
+cdef double LARGEST = 1e6           # largest smoothing
+# Range of sums of products; outside it they are computed for each smoothing.
+cdef double LEAST_PRODUCT = 1e-250
+cdef double MOST_PRODUCT = 1e250
+cdef double CLOSE = 1e-12           # accuracy of logs required at the largest smoothing
+
+
+cdef struct NodeRange:
+    int64_t begin, end          # range of the nodes; empty: not computed yet
+    double log_first            # log of smoothing times Z(a, 1), which doesn't depend on the smoothing
+    double middle               # mean number of selected terms
+
+
+cdef cppclass AuxiliarySums:
+    int64_t stamp               # of the distribution (dishes without a proportion) for which all this is valid; 0: none
+    NodeRange of_terms[SMALL + 1]       # by number of distinct terms
+    signed char serve[PAIRS]    # by customers and distinct terms: whether the nodes are accurate; 0: not checked yet
+    vector[double] size         # numbers of selected terms at the nodes,
+    vector[double] weight       # and weights, which sum to one for each number of different terms
+    vector[double] product      # scratch
+
+
+cdef inline void set_beside(SparseCounts *b, SelectionLaw *law, double smoothing) noexcept nogil:
+    """Set the distribution of dishes without a proportion at another smoothing; the table keeps its cells."""
+    law[0] = b.shared
+    law.smoothing = smoothing
+    b.sums.last_stamp += 1
+    law.stamp = b.sums.last_stamp
+
+
+cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nogil:
+    """Add nodes for dishes with this number of terms; -1 if out of memory."""
+    cdef SelectionNodes *nodes = &b.sums.nodes
+    cdef SelectionLaw law
+    cdef NodeRange *of = &kept.of_terms[a]
+    cdef int64_t i, n_nodes, begin = <int64_t>kept.size.size()
+    cdef double total = 0.0
+    cdef int status
+    law = b.shared
+    law.smoothing = LARGEST
+    if fill_cell(nodes, &law, a, 1, &b.sums.cell) < 0:
+        return -1
+    of.log_first = log_sum_of(&law, a, 1, b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns]) + det_log(
+        LARGEST)
+    status = gather_bell(nodes, &law, a, 1, 1, SMALL)
+    if status == 1:
+        status = gather(nodes, &law, a, 1, 1, SMALL)
+    if status < 0:
+        return -1
+    n_nodes = <int64_t>nodes.y.size()
+    if (not has_room(kept.size, begin + n_nodes) or not has_room(kept.weight, begin + n_nodes)
+            or not has_room(kept.product, n_nodes)):
+        return -1
+    while <int64_t>kept.product.size() < n_nodes:
+        kept.product.push_back(0.0)
+    for i in range(n_nodes):
+        total += nodes.weight[i]
+    of.middle = 0.0
+    for i in range(n_nodes):
+        kept.size.push_back(a + nodes.y[i])
+        kept.weight.push_back(nodes.weight[i] / total)
+        of.middle += kept.size[begin + i] * kept.weight[begin + i]
+    of.begin = begin
+    of.end = begin + n_nodes
+    return 0
+
+
+cdef double by_nodes(AuxiliarySums *kept, const NodeRange *of, double smoothing, int64_t n) noexcept nogil:
+    """log Z of a dish of this many customers from nodes; NaN if numbers are too large or too small."""
+    cdef int64_t i, j, n_nodes = of.end - of.begin
+    cdef double total = 0.0, middle = smoothing * of.middle
+    cdef double *product = kept.product.data()
+    cdef const double *size = kept.size.data() + of.begin
+    cdef const double *weight = kept.weight.data() + of.begin
+    for i in range(n_nodes):
+        product[i] = weight[i]
+    for j in range(1, n):
+        for i in range(n_nodes):
+            product[i] *= (middle + j) / (smoothing * size[i] + j)
+    for i in range(n_nodes):
+        total += product[i]
+    if not LEAST_PRODUCT < total < MOST_PRODUCT:
+        return 0.0 / 0.0
+    return of.log_first - det_log(smoothing) + det_log(total) - log_rising(middle + 1.0, n - 1)
+
+
+cdef double directly(SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
+    """log Z(a, n) from nodes computed for it; NaN if out of memory."""
+    cdef SelectionLaw law
+    law = b.shared
+    law.smoothing = smoothing
+    if fill_cell(&b.sums.nodes, &law, a, n, &b.sums.cell) < 0:
+        return 0.0 / 0.0
+    return log_sum_ratio(
+        &law, 0, 0, 0.0, a, n,
+        b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns + (n - b.sums.cell.n)])
+
+
+cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
+    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if out of memory."""
+    cdef const NodeRange *of
+    cdef int64_t i
+    cdef signed char *serve
+    cdef double found, exact
+    if kept.stamp != b.shared.stamp:
+        for i in range(SMALL + 1):
+            kept.of_terms[i].begin = kept.of_terms[i].end = 0
+        for i in range(PAIRS):
+            kept.serve[i] = 0
+        kept.size.clear()
+        kept.weight.clear()
+        kept.stamp = b.shared.stamp
+    if not 1 <= a <= n <= SMALL:
+        return directly(b, smoothing, a, n)
+    of = &kept.of_terms[a]
+    if of.end == of.begin and add_nodes(kept, b, a) < 0:
+        return 0.0 / 0.0
+    serve = &kept.serve[n * (n + 1) // 2 + a]
+    if serve[0] == 0:
+        exact = directly(b, LARGEST, a, n)
+        if exact != exact:
+            return exact
+        found = by_nodes(kept, of, LARGEST, n)
+        serve[0] = 1 if fabs(found - exact) <= CLOSE * (1.0 + 0.1 * fabs(exact)) else -1
+    if serve[0] > 0:
+        found = by_nodes(kept, of, smoothing, n)
+        if found == found:
+            return found
+    return directly(b, smoothing, a, n)
+
+
+cdef int64_t auxiliary_bytes(const AuxiliarySums *kept) noexcept nogil:
+    return (kept.size.capacity() + kept.weight.capacity() + kept.product.capacity()) * sizeof(double)
+
+
+# ----------------------------------------------------------------------------------- smoothings by slot
+# C functions for sweeps over sparse topics with a separate smoothing for each dish.
+#
+# The sums over selections of a dish depend on its smoothing: each slot has a distribution of the number of
+# selected terms, and all use the same table of sums. Smoothings are drawn and stored in Python; the bank
+# has a copy by slot for the sweeps, and Python is notified of steps by the functions of `OwnSmoothings`.
+# The interpreter lock is taken when a dish is born or dies, and for a block of several customers.
+
+cdef enum:
+    FACTORS = 16         # each from 1e-6 to 3e9; their product times 1e-150 .. 1e150 is within the range of doubles
+
+cdef double LEAST = 1e-100                    # smallest ratio of sums; a smaller one may have lost digits
+
+
+# Functions of the bank, called with the interpreter lock; if the result is negative, an exception is set.
+ctypedef int (*of_slot_t)(void *checkpoints, int32_t slot) noexcept
+ctypedef int (*of_step_t)(void *checkpoints) noexcept
+ctypedef int (*of_customers_t)(void *checkpoints, const int32_t *customers, int64_t n) noexcept
+
+
+cdef cppclass OwnSmoothings:
+    SparseCounts *b                 # the counts; its smoothing is that of a dish without values
+    void *checkpoints                    # the bank, which owns all this
+    of_slot_t tell_born             # draws a smoothing for the dish of a slot
+    of_slot_t tell_died             # negative: out of memory; no exception is set
+    of_step_t tell_begin            # customers have left a dish: discards earlier auxiliary dishes
+    of_customers_t tell_end         # these customers are seated
+    of_customers_t tell_offer       # draws auxiliary dishes for these customers into `offered`
+    vector[double] own              # smoothing of each slot
+    vector[double] offered          # smoothings of the auxiliary dishes of a block
+    vector[double] base             # scratch, by column: smoothings of a block,
+    vector[double] logs             # and log probabilities,
+    int64_t first_log               # place of the first log probability of an auxiliary dish
+    AuxiliarySums sums
+    int32_t leaving_slot            # slot of the last removal, and its first customer
+    int32_t leaving_customer
+    int64_t n_lent                  # unseated customers for whom a smoothing is recorded
+    bint pending                    # whether the next new dish is an auxiliary one
+    bint failed                     # whether an allocation failed at a death
+
+
+# -------------------------------------------------------------------------------- C functions: one dish
+
+cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil:
+    """The distribution of a slot's selection, given its smoothing and its proportion, if it has one."""
+    cdef SparseCounts *b = s.b
+    cdef int64_t stamp = b.given.stamp[slot] if has_proportion(b.given, slot) else 0
+    if b.seen[slot] != stamp:
+        if stamp > 0:
+            set_given(&b.sums, &b.laws[slot], b.n_terms, s.own[slot], b.given.log_pi[slot], b.given.log_rest[slot])
+        else:
+            set_beside(b, &b.laws[slot], s.own[slot])
+        b.seen[slot] = stamp
+    return &b.laws[slot]
+
+
+cdef const Coefficients *own_value(OwnSmoothings *s, int32_t slot) noexcept nogil:
+    """Present factors of a slot; NULL if out of memory."""
+    cdef SparseCounts *b = s.b
+    return near_value(&b.near[slot], &b.sums, own_law(s, slot), b.distinct[slot], b.totals[slot])
+
+
+cdef int own_born(void *self, int32_t slot) noexcept nogil:
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    if sparse_born(s.b, slot) < 0:
+        return -1
+    if not has_room(s.own, s.b.stride):
+        return no_memory()
+    while <int64_t>s.own.size() < s.b.stride:
+        s.own.push_back(s.b.smoothing)
+    with gil:
+        return s.tell_born(s.checkpoints, slot)
+
+
+cdef int own_died(void *self, int32_t slot) noexcept nogil:
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    with gil:
+        s.failed = s.tell_died(s.checkpoints, slot) < 0 or s.failed
+    return sparse_died(s.b, slot)
+
+
+cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef int status = 0
+    s.leaving_slot = -1
+    if s.failed:        # a death can't fail: its failure is reported here, and all statistics are then recomputed
+        s.failed = False
+        return no_memory()
+    if s.pending or s.n_lent > 0:
+        with gil:
+            status = s.tell_end(s.checkpoints, customers, n)
+    return sparse_add(s.b, slot, customers, n) if status >= 0 else -1
+
+
+cdef int own_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef int status = 0
+    s.leaving_slot = slot
+    s.leaving_customer = customers[0]
+    if s.pending:
+        with gil:
+            status = s.tell_begin(s.checkpoints)
+    return sparse_remove(s.b, slot, customers, n) if status >= 0 else -1
+
+
+cdef int own_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil:
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef SparseCounts *b = s.b
+    cdef const int32_t *row = b.counts + <int64_t>b.terms[customer] * b.stride
+    cdef const Coefficients *of
+    cdef const SlotFactors *of_new
+    cdef int64_t i
+    for i in range(n):
+        of = own_value(s, slots[i])
+        if of == NULL:
+            return no_memory()
+        out[i] = (row[slots[i]] + s.own[slots[i]]) * of.inside if row[slots[i]] > 0 else of.outside
+    of_new = factors_of(b, -1)
+    if of_new == NULL:
+        return no_memory()
+    out[n] = of_new.outside
+    return 0
+
+
+# ---------------------------------------------------------------------------------- C functions: blocks
+
+cdef void count_block(OwnSmoothings *s, const int32_t *slots, int64_t n, int64_t n_columns) noexcept nogil:
+    """Rising factorials of n_v + smoothing over the block's terms, and the number of these terms new to each column.
+
+    Columns are the slots, then auxiliary dishes. Factors in `product` are not included in `logs`. The block
+    is cleared.
+    """
+    cdef SparseCounts *b = s.b
+    cdef int64_t place, i, j, since = 0     # number of factors since all products were last checked
+    cdef int32_t term, count
+    cdef int32_t *more = b.more.data()
+    cdef int32_t *here = b.here.data()
+    cdef double *product = b.product.data()
+    cdef double *logs = s.logs.data()
+    cdef const double *base = s.base.data()
+    cdef const int32_t *row
+    for i in range(n, n_columns):
+        here[i] = 0
+    for place in range(<int64_t>b.touched.size()):
+        term = b.touched[place]
+        count = b.block[term]
+        b.block[term] = 0
+        row = b.counts + <int64_t>term * b.stride
+        for i in range(n):
+            here[i] = row[slots[i]]
+        for i in range(n_columns):
+            more[i] += here[i] == 0
+        if count > FACTORS:
+            for i in range(n_columns):
+                logs[i] += log_rising(base[i] + here[i], count)
+            continue
+        since += count
+        if since > FACTORS:
+            since = count
+            for i in range(n_columns):
+                if product[i] > 1e150 or product[i] < 1e-150:
+                    logs[i] += det_log(product[i])
+                    product[i] = 1.0
+        for j in range(count):
+            for i in range(n_columns):
+                product[i] *= base[i] + j + here[i]
+
+
+cdef int add_sums(OwnSmoothings *s, int32_t slot, int64_t n_customers, int64_t column) noexcept nogil:
+    """Add the log ratio of Z with and without the block, and of the product, to the logs; -1 if out of memory."""
+    cdef SparseCounts *b = s.b
+    cdef const SelectionLaw *law = own_law(s, slot)
+    cdef int64_t distinct = b.distinct[slot], total = b.totals[slot], before, after
+    cdef double ratio, share
+    cdef double *log_of = &s.logs[column]
+    log_of[0] += det_log(b.product[column])
+    if n_customers <= STEPS:
+        hold_for(&b.ratios, slot, distinct, total, law.stamp)
+        ratio = block_ratio(&b.ratios, slot, n_customers, b.more[column], &b.near[slot], &b.sums, law)
+        if ratio < 0.0:
+            return -1
+        if ratio > LEAST:
+            log_of[0] += det_log(ratio)
+            return 0
+    before = selection_at(&b.sums, law, distinct, total)
+    if before < 0:
+        return -1
+    share = b.sums.log_shares[before]
+    after = selection_at(&b.sums, law, distinct + b.more[column], total + n_customers)     # may move those at `before`
+    if after < 0:
+        return -1
+    log_of[0] += log_sum_ratio(
+        law, distinct, total, share, distinct + b.more[column], total + n_customers, b.sums.log_shares[after])
+    return 0
+
+
+cdef int add_sums_of_new(OwnSmoothings *s, double smoothing, int64_t n_customers, int64_t column) noexcept nogil:
+    """Add the log of Z with the block, and of the product, to the logs for an auxiliary dish; -1 if out of memory."""
+    cdef double log_sum = log_sum_without(&s.sums, s.b, smoothing, s.b.more[column], n_customers)
+    s.logs[column] += det_log(s.b.product[column]) + log_sum
+    return 0 if log_sum == log_sum else -1
+
+
+cdef double log_mean(const double *logs, int64_t n) noexcept nogil:
+    """Log of the mean of n probabilities."""
+    cdef double top = logs[0], total = 0.0
+    cdef int64_t i
+    for i in range(1, n):
+        if logs[i] > top:
+            top = logs[i]
+    if not isfinite(top):
+        return top
+    for i in range(n):
+        total += det_exp(logs[i] - top)
+    return top + det_log(total / n)
+
+
+cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                       double *out) noexcept nogil:
+    """Log ratio of the marginals with and without the block; last, the log of its mean over auxiliary dishes.
+
+    A single customer has the same probability under all auxiliary dishes, so none are drawn for it.
+    """
+    cdef OwnSmoothings *s = <OwnSmoothings *>self
+    cdef SparseCounts *b = s.b
+    cdef const SlotFactors *of_new
+    cdef int64_t i, n_columns
+    cdef int status
+    s.offered.clear()
+    if n_customers != 1:
+        with gil:
+            status = s.tell_offer(s.checkpoints, customers, n_customers)
+        if status < 0:
+            return -1
+    n_columns = n + <int64_t>s.offered.size()
+    if not (has_room(b.product, n_columns) and has_room(b.more, n_columns) and has_room(b.here, n_columns)
+            and has_room(s.base, n_columns) and has_room(s.logs, n_columns)
+            and ready_ratios(&b.ratios, b.stride) == 0):
+        return no_memory()
+    if gather_block(b, customers, n_customers) < 0:
+        return -1
+    b.product.assign(n_columns, 1.0)
+    b.more.assign(n_columns, 0)
+    b.here.assign(n_columns, 0)
+    s.logs.assign(n_columns, 0.0)
+    s.base.clear()
+    for i in range(n):
+        s.base.push_back(s.own[slots[i]])
+    for i in range(n, n_columns):
+        s.base.push_back(s.offered[i - n])
+    count_block(s, slots, n, n_columns)
+    for i in range(n_columns):
+        status = add_sums(s, slots[i], n_customers, i) if i < n else add_sums_of_new(s, s.base[i], n_customers, i)
+        if status < 0:
+            return no_memory()
+    for i in range(n):
+        out[i] = s.logs[i]
+    if n_customers == 1:
+        of_new = factors_of(b, -1)
+        if of_new == NULL:
+            return no_memory()
+        out[n] = det_log(of_new.outside)
+        return 0
+    s.first_log = n
+    s.pending = True
+    out[n] = log_mean(s.logs.data() + n, n_columns - n)
+    return 0
+
+
+# --------------------------------------------------------------------------------------------- the bank
 
 cdef extern from "Python.h":
     void PyErr_SetObject(object kind, object value) noexcept    # Cython's own declaration would raise here
@@ -84,6 +517,9 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
     """
 
     COMPILED = COUNTING = True
+
+    cdef OwnSmoothings s
+    cdef readonly object kept
 
     def __cinit__(self, terms, measure, kept):
         self.kept = kept

@@ -8,7 +8,7 @@ are prefetched: they are likely to be needed next and would not be in the cache.
 from libc.stdint cimport int64_t, uint64_t
 
 from hdpkit._compiled.measures.selection cimport KeptCell, SelectionTable, cell_at
-from hdpkit._compiled.measures.selection_cells cimport Coefficients, cell_columns, cell_rows
+from hdpkit._compiled.measures.selection_nodes cimport Coefficients, cell_columns, cell_rows
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef extern from *:

@@ -3,9 +3,8 @@
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_columns, cell_rows
+from hdpkit._compiled.measures.selection_nodes cimport Cell, Coefficients, SelectionNodes, cell_columns, cell_rows
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
-from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes
 from hdpkit.random._source cimport choice_source
 
 

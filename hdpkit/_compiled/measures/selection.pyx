@@ -7,7 +7,7 @@ For a distinct terms, n customers and R selected terms,
 
 and the predictive probability of a term that the dish has is (n_v + lambda) Z(a, n+1) / Z(a, n), that of any
 other term lambda Z(a+1, n+1) / Z(a, n). These ratios are expectations over R: of 1 / (lambda R + n), and of
-lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`selection_cells.pyx`) and kept in a
+lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`selection_nodes.pyx`) and kept in a
 table, for one or several distributions of R, which is emptied when it is full.
 """
 
@@ -18,9 +18,10 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.measures.measure cimport pending_exception
 from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
-from hdpkit._compiled.measures.selection_cells cimport Cell, Coefficients, cell_rows, fill_cell
+from hdpkit._compiled.measures.selection_nodes cimport (
+    Cell, Coefficients, SelectionNodes, Span, cell_rows, fill_cell, gather, span_total,
+)
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
-from hdpkit._compiled.measures.selection_nodes cimport Span, SelectionNodes, gather, span_total
 from hdpkit._compiled.support.arguments cimport refuse, whole
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source

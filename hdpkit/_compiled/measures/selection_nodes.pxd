@@ -1,12 +1,13 @@
-"""Sums over all numbers of selected terms as sums over a few dozen nodes."""
+"""Sums over all numbers of selected terms as sums over a few dozen nodes, and cells of coefficients."""
 
 from libc.stdint cimport int64_t
-from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
+from hdpkit.vectors cimport vector
 
 cdef enum:
     MOST_ROWS = 16             # most numbers of distinct terms with a common set of nodes
+    MOST_COLUMNS = 32          # most numbers of customers
 
 
 cdef cppclass Span:
@@ -30,26 +31,42 @@ cdef cppclass SelectionNodes:
     double total               # sum of the weights
 
 
-cdef cppclass Peak:
-    const SelectionLaw *law
-    int64_t a, n
-    int64_t rows, length       # nodes must be accurate for a .. a + rows - 1 terms and n .. n + length - 1 customers
-    int64_t top                # the y with the largest log weight so far
-    double largest[MOST_ROWS + 1]      # largest log weight + i log y
-    double log_size[MOST_ROWS + 1]     # log of lambda R + n there
+cdef struct Coefficients:
+    double inside       # f(v) = (n_v + lambda) * inside for a term that the dish has; 0 if it has none
+    double outside      # f(v) = outside for a term that it doesn't have; 0 if it has all terms
 
 
-cdef inline void share(const Span *span, int of, Span *part, int to) noexcept nogil:
-    part.at[to] = span.at[of]
-    part.concave[to] = span.concave[of]
-    part.convex[to] = span.convex[of]
+cdef cppclass Cell:
+    int64_t a, n               # smallest numbers of terms and customers
+    int64_t rows, columns      # numbers of values of each
+    Coefficients values[MOST_ROWS * MOST_COLUMNS]
+    double log_shares[MOST_ROWS * MOST_COLUMNS]     # log of Z(a, n) G(lambda a + n) / G(lambda a)
 
 
-cdef void start_peak(Peak *peak, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows, int64_t length) noexcept nogil
-cdef void look(Peak *peak, Span *span, int which) noexcept nogil
-cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil
-cdef double span_bound(const Span *span) noexcept nogil
+cdef inline int64_t cell_columns(int64_t n) noexcept nogil:
+    """The number of values of n computed together: a power of two up to sqrt(n)."""
+    cdef int64_t columns = 1
+    if n >= MOST_COLUMNS * MOST_COLUMNS:
+        return MOST_COLUMNS
+    while columns < MOST_COLUMNS and 4 * columns * columns <= n:
+        columns *= 2
+    return columns
+
+
+cdef inline int64_t cell_rows(int64_t a) noexcept nogil:
+    """The number of values of a computed together, if one set of nodes is accurate for them."""
+    cdef int64_t rows = 1
+    if a >= MOST_ROWS * MOST_ROWS:
+        return MOST_ROWS
+    while rows < MOST_ROWS and 4 * rows * rows <= a:
+        rows *= 2
+    return rows
+
+
 cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
                 int64_t length) noexcept nogil
 cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t begin, int64_t length,
                        double y0) noexcept nogil
+cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
+                     int64_t length) noexcept nogil
+cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Cell *cell) noexcept nogil

@@ -13,7 +13,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.frozen_arrays import check_counts, columns, empty_row
+from hdpkit._compiled.stores.seating import check_counts, columns, empty_row
 from hdpkit._compiled.stores.seating cimport Seating
 from hdpkit.errors import StateError
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey

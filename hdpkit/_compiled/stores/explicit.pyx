@@ -8,7 +8,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
+from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, columns
+from hdpkit._compiled.stores.seating import LARGEST, columns
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone

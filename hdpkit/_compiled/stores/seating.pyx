@@ -9,14 +9,13 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
-from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.frozen_arrays import check_counts
+from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._compiled.support.arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
-from hdpkit.errors import BusyError, StateError
+from hdpkit.errors import BusyError, DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.vectors cimport vector
 
 cdef extern from *:
     """
@@ -33,13 +32,72 @@ cdef extern from *:
     """
     void to_the_system "hdpkit_to_the_system"() nogil
 
-cdef int64_t LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
+
+cdef int64_t MOST = LARGEST
 cdef int MUCH = 1 << 20   # bytes from which memory is returned to the system
 cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated, in an array
 
 
 include "seating_scores.pxi"
 
+
+# ---------------------------------------------------------------------------------------- frozen arrays
+# Stores use the numbers of arrays passed to `thaw` as indices.
+
+def empty_row(n):
+    """An array for one number a data customer: int32, in memory."""
+    return np.empty(n, dtype=np.int32)
+
+
+def columns(frozen, *names):
+    """Return arrays of a frozen state as contiguous int32; raises a DataError if one is missing or of another kind."""
+    found = []
+    for name in names:
+        try:
+            given = np.asarray(frozen[name])
+        except (TypeError, LookupError, ValueError, AttributeError):      # frozen by nobody
+            given = None
+        good = given is not None and given.ndim == 1 and (given.size == 0 or given.dtype.kind in "iu")
+        if good and given.size and given.dtype != np.int32:
+            good = -LARGEST - 1 <= int(given.min()) and int(given.max()) <= LARGEST
+        if not good:
+            raise DataError(name, given, "a row of whole numbers below 2**31", "Pass what freeze() of a store returned.")
+        found.append(np.ascontiguousarray(given, dtype=np.int32))
+    return found
+
+
+def check_range(str name, const int32_t[::1] values not None, int64_t low, int64_t high, int64_t n):
+    """Raise a DataError unless these are n numbers from low to high."""
+    cdef int64_t i
+    cdef bint good = values.shape[0] == n
+    if good:
+        with nogil:
+            for i in range(n):
+                good = good and low <= values[i] <= high
+    if not good:
+        raise DataError(name, np.asarray(values), f"{n} whole numbers from {low} to {high}",
+                        "Thaw a state of a store of the same size.")
+
+
+def check_counts(const int32_t[::1] node not None, const int32_t[::1] dish not None, const int32_t[::1] customers not None,
+                 const int32_t[::1] tables not None, int64_t n_nodes):
+    """Raise a DataError unless these are valid counts of restaurants, sorted by restaurant and dish."""
+    cdef int64_t i, n = node.shape[0]
+    cdef bint good = True
+    check_range("node", node, 0, n_nodes - 1, n)
+    check_range("dish", dish, 0, LARGEST, n)
+    check_range("customers", customers, 1, LARGEST, n)
+    check_range("tables", tables, 1, LARGEST, n)
+    with nogil:
+        for i in range(1, n):   # a restaurant's block is contiguous and searched by dish
+            good = good and (node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] > dish[i - 1]))
+    if not good:
+        raise DataError("node", np.asarray(node), "sorted by restaurant and dish, without repeats",
+                        "Pass what `counts` returned.")
+
+
+# ----------------------------------------------------------------------------------- the base of stores
 
 cdef int absent() except -1 with gil:
     raise StateError("store", "Seating", "one that seats customers", "This one holds counts.")
@@ -52,8 +110,8 @@ cdef class Seating(Guarded):
         self.begin_change()
         if self.nodes.size() > 0:
             raise StateError("store", type(self).__name__, "initialised once", "Make another one, or call clear().")
-        self.n_customers = whole("n_customers", n_customers, 0, LARGEST)
-        self.clear_nodes(whole("n_nodes", n_nodes, 0, LARGEST))
+        self.n_customers = whole("n_customers", n_customers, 0, MOST)
+        self.clear_nodes(whole("n_nodes", n_nodes, 0, MOST))
 
     cdef int clear_nodes(self, int64_t n_nodes) except -1:
         cdef Node empty
@@ -237,7 +295,7 @@ cdef class Seating(Guarded):
 
     cdef int32_t customer_number(self, object customer) except? -1:
         """A data customer, or ~t for table t."""
-        return whole32("customer", customer, -LARGEST - 1, self.n_customers - 1)
+        return whole32("customer", customer, -MOST - 1, self.n_customers - 1)
 
     cdef int32_t data_customer(self, object customer) except -1:
         return whole32("customer", customer, 0, self.n_customers - 1)
@@ -255,7 +313,7 @@ cdef class Seating(Guarded):
 
     def join(self, node, dish, customer, double discount, ChoiceSource source not None):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
         cdef int32_t who = self.customer_number(customer)
         if not 0.0 <= discount < 1.0:
             refuse("discount", discount, "a number from 0 to 1 (excluded)", "It is the restaurant's.")
@@ -270,7 +328,7 @@ cdef class Seating(Guarded):
     def open(self, node, dish, customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         cdef int32_t as_customer
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
         cdef int32_t who = self.customer_number(customer)
         self.may_sit(r, k, who)
         self.begin_change()
@@ -283,7 +341,7 @@ cdef class Seating(Guarded):
         """Remove a customer; returns (whether its table closed, that table as a customer of the parent)."""
         cdef int32_t as_customer
         cdef int closed
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
+        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
         cdef int32_t who = self.customer_number(customer)
         if self.find(r, k) < 0:
             raise StateError("dish", dish, f"one that restaurant {r} serves", "See dish_of(customer).")
@@ -301,13 +359,13 @@ cdef class Seating(Guarded):
     def customers(self, node, dish):
         """Customers of a restaurant who eat a dish."""
         cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
         return 0 if place < 0 else self.entries(r)[place].customers
 
     def tables(self, node, dish):
         """Tables of a restaurant that serve a dish."""
         cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
         return 0 if place < 0 else self.entries(r)[place].tables
 
     def node_customers(self, node):
@@ -330,7 +388,7 @@ cdef class Seating(Guarded):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
         cdef vector[int32_t] sizes, counts
         cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
+        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
         if place < 0:
             return np.empty(0, dtype=np.int32)
         self.sizes_of(r, place, &sizes, &counts)
@@ -411,8 +469,8 @@ cdef class Seating(Guarded):
         empty.offset = 0
         empty.n_entries = 0
         empty.capacity = 0
-        cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, LARGEST)
-        cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), LARGEST)
+        cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, MOST)
+        cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), MOST)
         self.begin_change()
         self.grow_customers(more_customers)
         self.nodes.resize(more_nodes, empty)     # if this fails, the seats added above are unused

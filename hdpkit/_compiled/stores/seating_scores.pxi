@@ -76,7 +76,7 @@ cdef object mapping_of(Seating self, object mapping):
     """New numbers of all dishes, in the same order: int32; -1 for dishes that are no longer served."""
     cdef int32_t node, place, dish, last = -1
     cdef int64_t i
-    made = np.array(numbers32("mapping", mapping, -1, LARGEST - 1))
+    made = np.array(numbers32("mapping", mapping, -1, MOST - 1))
     cdef int32_t[::1] to = made
     for i in range(to.shape[0]):
         if to[i] >= 0 and to[i] <= last:

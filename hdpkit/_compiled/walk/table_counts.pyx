@@ -19,7 +19,7 @@ from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.draws cimport draw_bernoulli
+from hdpkit.random.sources cimport draw_bernoulli
 from hdpkit.random.philox cimport philox, philox_next_double
 
 cdef extern from "<algorithm>" namespace "std" nogil:

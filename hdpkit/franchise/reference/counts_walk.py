@@ -1,6 +1,6 @@
 """The walk over counts whose tables are part of the state, and table Gibbs over it, in Python.
 
-The compiled twins are `hdpkit._compiled.walk.counts_walk` and `hdpkit._compiled.generic_sweeps.indicators`.
+The compiled twins are `hdpkit._compiled.walk.counts_walk` and `hdpkit._compiled.generic_sweeps.sweeps`.
 
 The distribution of dishes and counts is that of labelled seatings, summed over the assignments of customers
 to tables: n customers of a dish at t tables of a restaurant have total weight S_d(n, t), a generalised
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-import hdpkit._compiled.generic_sweeps.indicators as indicators
+from hdpkit._compiled.generic_sweeps.sweeps import reseat_indicated
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import StatisticsBank
@@ -168,7 +168,7 @@ for _depths, _roots in ((None, frozenset({"restaurant"})), (MORE, frozenset({"we
     register_kernel(
         Row(
             "generic",
-            SimpleNamespace(reseat=indicators.reseat),
+            SimpleNamespace(reseat=reseat_indicated),
             frozenset({CountsStore}),
             COMPILED_BANKS,
             _depths,

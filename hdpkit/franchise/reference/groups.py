@@ -1,4 +1,4 @@
-"""Reseating of groups in Python. Compiled twin: `hdpkit._compiled.generic_sweeps.groups`."""
+"""Reseating of groups in Python. Compiled twin: `hdpkit._compiled.generic_sweeps.sweeps`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import hdpkit._compiled.generic_sweeps.groups as compiled
+import hdpkit._compiled.generic_sweeps.sweeps as compiled
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank

@@ -5,7 +5,7 @@ again together. Given the seats of all others the candidates are the joint seats
 the restaurants in which it opens a table, and for each follower the restaurants in which it opens a table.
 Predictives depend only on counts, so each candidate is weighed by counts that include the seats before it.
 The compiled twin for hidden Markov models over counts and weights of the root is
-`hdpkit._compiled.fused_sweeps.state_sites`.
+`hdpkit._compiled.fused_sweeps.state_sequences`.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _seated(walk: ReferenceWalk, customer: int) -> None:
 
 def reseat_sites(walk: ReferenceWalk, bank: Any, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs over the states of a hidden Markov model, by compiled code."""
-    from hdpkit._compiled.fused_sweeps.state_sites import reseat  # few runs need it
+    from hdpkit._compiled.fused_sweeps.state_sequences import reseat  # few runs need it
 
     reseat(walk, getattr(bank, "of_all", bank), getattr(bank, "missing", None), first, last, source)
 

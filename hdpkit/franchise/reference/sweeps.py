@@ -17,7 +17,6 @@ import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
 import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
 import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
 import hdpkit._compiled.generic_sweeps.sweeps as compiled
-import hdpkit._compiled.generic_sweeps.units as compiled_units
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
@@ -431,7 +430,7 @@ register_kernel(
             enter_given=compiled.enter_given,
             reseat=compiled.reseat,
             leave=compiled.leave,
-            index_units=compiled_units.index_units,
+            index_units=compiled.index_units,
             unit_dishes=compiled.unit_dishes,
             resample_dish=compiled.resample_dish,
             scan_units=compiled.scan_units,

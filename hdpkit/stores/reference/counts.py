@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.stores.frozen_arrays import empty_row
+from hdpkit._compiled.stores.seating import empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.checks import MISUSE, of_user_code, whole_number, wrap_own
 from hdpkit.errors import HdpkitError, ParameterError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
+from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen

@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit._compiled.stores.seating import LARGEST, check_counts, check_range, columns, empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource

@@ -1,4 +1,4 @@
-"""Draws from the words of a Philox generator, as compiled code calls them (see `draws.pyx`)."""
+"""Draws from the words of a Philox generator, as compiled code calls them (see `sources.pyx`)."""
 
 from libc.stdint cimport int64_t
 
