@@ -223,7 +223,7 @@ def consensus(
     if cosine > 0 and len(has) > 1:
         apart = np.zeros(len(number))
         for pair in itertools.combinations(range(len(has)), 2):
-            both = np.flatnonzero(has[np.ix_(pair, number)].all(axis=0))
+            both = np.flatnonzero(has[pair[0], number] & has[pair[1], number])
             means = [aligned._chain_means(aligned.chain_numbers[row], number[both]) for row in pair]
             apart[both] = np.maximum(apart[both], aligned._vectors.paired(*means))
         number = number[apart <= 1.0 - cosine]
