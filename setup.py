@@ -45,9 +45,9 @@ gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in c
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 # Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
 HOT = """
-    _source bursty_counts cells conjugate counts counts_walk dense_bank explicit fused_blocks fused_cells
-    fused_observed fused_topics histogram new_groups numerics root seating slice_ends sparse_counts
-    state_sequences sweeps table_counts term_clusters term_counts walk
+    _source bursty_counts conjugate counts counts_walk dense_bank explicit fused_blocks fused_observed
+    fused_topics histogram new_groups numerics root seating sparse_counts sweeps table_counts term_clusters
+    term_counts walk
 """
 hot = set(HOT.split())
 link_args = [] if sys.platform == "win32" else ["-pthread"]

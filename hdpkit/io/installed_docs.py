@@ -7,6 +7,7 @@ Nothing is downloaded; with other versions of the two packages the corpus differ
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -146,6 +147,9 @@ def _import_muted(name: str) -> ModuleType | None:
             return None
 
 
+_cleaned = functools.cache(inspect.cleandoc)  # one text is found at many names
+
+
 def _docstring(thing: object) -> str | None:
     """The docstring of an object itself; None for an instance that only inherits that of its class."""
     try:
@@ -154,7 +158,7 @@ def _docstring(thing: object) -> str | None:
             return None
     except Exception:  # a lazy or broken attribute counts as without documentation
         return None
-    return inspect.cleandoc(text)
+    return _cleaned(text)
 
 
 def _belongs(thing: object, module: str, roots: frozenset[str]) -> bool:

@@ -9,6 +9,7 @@ separate topic. `tokenise` splits text into words.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
@@ -158,6 +159,7 @@ def prose(text: str) -> str:
 _QUOTED = re.compile(r"`+[^`]*`+|\*{1,2}\w+\*{1,2}|\w+\.(?=\w)|\d+")
 
 
+@functools.lru_cache(maxsize=1 << 18)  # lines are read twice, and many are in several texts
 def _normal(line: str) -> str:
     """A line without the parts that vary in a template: white space, case, quoted names, numbers."""
     return " ".join(_QUOTED.sub("`", line).split()).lower()
