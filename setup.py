@@ -66,12 +66,6 @@ shared = ["hdpkit/_compiled/stores/layout.h", *map(str, sorted(Path("hdpkit/incl
 headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled/fused_sweeps").glob("*.h")))]
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 
-
-def own_headers(source):
-    """Headers in the folder of a module."""
-    return sorted(map(str, source.parent.glob("*.h")))
-
-
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
