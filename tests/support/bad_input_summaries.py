@@ -69,12 +69,14 @@ SUMMARIES = {
                 "aligned": hk.summaries.align_topics([franchise.sample()]),
                 "occurrence": 0.5,
                 "chains": 0.5,
+                "cosine": 0.5,
             },
         ),
         {
             "aligned": [None, 5, "aligned", [], {}, hk.Trace()],
             "occurrence": SHARE,
             "chains": SHARE,
+            "cosine": SHARE,
         },
     ),
     "summaries.match_topics": Row(

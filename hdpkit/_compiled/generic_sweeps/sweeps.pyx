@@ -796,19 +796,19 @@ cdef class Group:
     cdef int leave(self) except -1 nogil:
         """Unseat all customers, the last first; log_p is the sum of log P_node(dish) after each removal."""
         cdef int64_t i
-        cdef int32_t r, customer
+        cdef int32_t r, leaving
         cdef Removal entry
         self.log_p = 0.0
         for i in range(self.n - 1, -1, -1):
-            customer = self.customers[i]
+            leaving = self.customers[i]
             entry.dish = self.before[i]
             r = self.node
             entry.closed = True
             while entry.closed and r >= 0:
                 entry.node = r
-                entry.customer = customer
-                entry.table = self.store.table_of(customer)
-                entry.closed = self.store.remove_customer(r, entry.dish, customer, self.source, &customer)
+                entry.customer = leaving
+                entry.table = self.store.table_of(leaving)
+                entry.closed = self.store.remove_customer(r, entry.dish, leaving, self.source, &leaving)
                 self.journal.push_back(entry)
                 r = self.walk.parent[r]
             self.walk.trace_dish(self.node, entry.dish, 1.0)
