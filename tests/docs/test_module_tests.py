@@ -16,3 +16,9 @@ def test_the_page_is_that_of_the_tests():
 def test_every_folder_of_tests_is_described():
     folders = {path.name for path in module_tests.TESTS.iterdir() if any(path.glob("*.py"))}
     assert folders == set(module_tests.CONTENTS)
+
+
+def test_long_cases_are_of_tests_that_there_are():
+    for line in (module_tests.TESTS / "long_cases.txt").read_text(encoding="utf-8").splitlines():
+        file, function = line.partition("[")[0].split("::")
+        assert f"def {function}(" in (module_tests.TESTS / file).read_text(encoding="utf-8"), line
