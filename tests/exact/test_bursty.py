@@ -341,18 +341,18 @@ def test_what_a_bank_refuses():
 # ------------------------------------------------------------------ mistakes that are caught
 
 TABLE, DISH = moves.TableGibbs(), moves.DishGibbs()
-SPLIT = moves.SplitMerge()
+SPLIT, GROUPS = moves.SplitMerge(), moves.ReseatGroups(scans=None)
 BUGS = [
     ("the words of its document", "return np.array([path.log_p for path in offered.values()])",
      "return np.asarray(self.inner.log_block(customers, slots))", [DISH]),
     ("b left out of a new table", "(b + self.discount * opened) * topic",
-     "(1.0 + self.discount * opened) * topic", [TABLE]),
+     "(1.0 + self.discount * opened) * topic", [TABLE, DISH, GROUPS]),
     ("the discount of tables", "return customers - self.discount * tables,", "return 1.0 * customers,",
-     [TABLE]),
+     [TABLE, DISH]),
     ("the discount of opened tables", "self.discount * opened) * topic", "0.0 * opened) * topic",
-     [TABLE]),
+     [TABLE, DISH]),
     ("who sat alone", "self._bernoulli(one_alone(n, t, float(self.measure.discount)))",
-     "self._bernoulli(t / n)", [TABLE]),
+     "self._bernoulli(t / n)", [TABLE, GROUPS]),
     ("a fresh draw for the slot left", "if left is not None and left.customers == block:",
      "if left is None and False:", [DISH]),
     ("tables drawn again for a dish", "self._offered.get(slot, self._offered.get(_NEW))", "None", [DISH]),

@@ -61,6 +61,17 @@ cdef int64_t choose_dish(Walk walk, measure_t *measure, const int32_t *block, in
     return source.choose(source.state, w, n_live + 1)
 
 
+cdef inline int take_chosen(Walk walk, int64_t chosen, const int32_t *block, int64_t size,
+                            int32_t *dish) except -1 nogil:
+    """Set the slot of the dish with this place, perhaps a new one for a block; 1 if drawing or a birth failed."""
+    if chosen < 0:
+        return 1
+    if chosen < <int64_t>walk.slots.live.size():
+        dish[0] = walk.slots.live[chosen]
+        return 0
+    return walk.slots.birth(dish, block, size)
+
+
 cdef double weigh_again(measure_t *measure, const int32_t *block, int64_t size, const int32_t *slots, int64_t n,
                         const double *prior, double *w) noexcept nogil:
     """Fill w, n + 1 numbers, with weights relative to the largest density of a slot; returns their sum, 0 if it fails.
@@ -367,11 +378,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     w = weights.data()
     if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
         chosen = choose_dish(walk, measure, &customer, 1, n_live, w, source)
-    if chosen < 0:
-        return fail("the conditional", customer)
-    if chosen < n_live:
-        dish = walk.slots.live[chosen]
-    elif walk.slots.birth(&dish, &customer, 1):
+    if take_chosen(walk, chosen, &customer, 1, &dish):
         return fail("the conditional", customer)
     walk.seat_customer(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:
@@ -422,11 +429,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
             chosen = -1
             if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
                 chosen = choose_dish(walk, measure, &customer, 1, n_live, weights.data(), &source.c)
-            if chosen < 0:
-                fail("the predictive", customer)
-            if chosen < n_live:
-                dish = walk.slots.live[chosen]
-            elif walk.slots.birth(&dish, &customer, 1):
+            if take_chosen(walk, chosen, &customer, 1, &dish):
                 fail("the predictive", customer)
             walk.seat_customer(customer, walk.home[customer], dish, &source.c)
             if measure.add(measure.self, dish, &customer, 1) < 0:
@@ -542,11 +545,7 @@ cdef int resample_dish_one(Walk walk, ExplicitStore store, measure_t *measure, U
     w = weights.data()
     if measure_block(measure, block, size, walk.slots.live.data(), n_live, w) >= 0:
         chosen = choose_dish(walk, measure, block, size, n_live, w, source)
-    if chosen < 0:
-        return fail("the conditional of the table", block[0])
-    if chosen < n_live:
-        dish = walk.slots.live[chosen]
-    elif walk.slots.birth(&dish, block, size):
+    if take_chosen(walk, chosen, block, size, &dish):
         return fail("the conditional of the table", block[0])
     serve_below(store, units, u, dish)
     walk.seat_customer(code, node, dish, source)
@@ -1069,11 +1068,7 @@ cdef int reseat_indicated_one(CountsWalk walk, measure_t *measure, int32_t custo
         for i in range(n_live + 1):
             w[i] *= walk.row[i]
         chosen = source.choose(source.state, w, n_live + 1)
-    if chosen < 0:
-        return fail("the conditional", customer)
-    if chosen < n_live:
-        dish = walk.slots.live[chosen]
-    elif walk.slots.birth(&dish, &customer, 1):
+    if take_chosen(walk, chosen, &customer, 1, &dish):
         return fail("the conditional", customer)
     walk.seat_indicated(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:

@@ -8,7 +8,7 @@ are prefetched: they are likely to be needed next and would not be in the cache.
 from libc.stdint cimport int64_t, uint64_t
 
 from hdpkit._compiled.measures.selection cimport KeptCell, SelectionTable, cell_at
-from hdpkit._compiled.measures.selection_nodes cimport Coefficients, cell_columns, cell_rows
+from hdpkit._compiled.measures.selection_nodes cimport MOST_COLUMNS, MOST_ROWS, Coefficients, cell_length
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef extern from *:
@@ -48,7 +48,7 @@ cdef inline void forget_cells(NearCells *near, int64_t stamp, int64_t times_empt
 cdef inline const NearCell *near_cell(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a,
                                       int64_t n) noexcept nogil:
     """The cell of (a, n); NULL if out of memory."""
-    cdef int64_t columns = cell_columns(n), rows = cell_rows(a)
+    cdef int64_t columns = cell_length(n, MOST_COLUMNS), rows = cell_length(a, MOST_ROWS)
     cdef NearCell *cell = &near.cells[(1 if a & rows else 0) + (2 if n & columns else 0)]
     cdef const KeptCell *kept
     if (near.stamp != law.stamp or near.times_emptied != table.times_emptied

@@ -3,7 +3,9 @@
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.selection_nodes cimport Cell, Coefficients, SelectionNodes, cell_columns, cell_rows
+from hdpkit._compiled.measures.selection_nodes cimport (
+    MOST_COLUMNS, MOST_ROWS, Cell, Coefficients, SelectionNodes, cell_length,
+)
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit.random._source cimport choice_source
 
@@ -53,7 +55,7 @@ cdef inline const KeptCell *cell_at(SelectionTable *table, const SelectionLaw *l
 
     Values depend only on the distribution, a and n. NULL if out of memory; then nothing has changed.
     """
-    cdef int64_t first = n & -cell_columns(n), rows = cell_rows(a)
+    cdef int64_t first = n & -cell_length(n, MOST_COLUMNS), rows = cell_length(a, MOST_ROWS)
     cdef const KeptCell *cell = kept_cell(table, law.stamp, a & -rows, first, rows)
     if cell != NULL and cell.place < 0:
         cell = kept_cell(table, law.stamp, a, first, 1)
@@ -61,7 +63,7 @@ cdef inline const KeptCell *cell_at(SelectionTable *table, const SelectionLaw *l
 
 
 cdef inline int64_t place_in(const KeptCell *cell, int64_t a, int64_t n) noexcept nogil:
-    return cell.place + (a - cell.a) * cell_columns(n) + (n - cell.n)
+    return cell.place + (a - cell.a) * cell_length(n, MOST_COLUMNS) + (n - cell.n)
 
 
 cdef inline int64_t selection_at(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:

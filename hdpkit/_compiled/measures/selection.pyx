@@ -19,7 +19,7 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 from hdpkit._compiled.measures.measure cimport pending_exception
 from hdpkit._compiled.measures.log_gammas cimport log_beta_function, mixed
 from hdpkit._compiled.measures.selection_nodes cimport (
-    Cell, Coefficients, SelectionNodes, Span, cell_rows, fill_cell, gather, span_total,
+    MOST_ROWS, Cell, Coefficients, SelectionNodes, Span, cell_length, fill_cell, gather, span_total,
 )
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._compiled.support.arguments cimport refuse, whole
@@ -146,7 +146,7 @@ cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, 
     one.n = marker.n = cell.n
     one.rows = cell.rows
     one.place = begin
-    marker.rows = cell_rows(a)
+    marker.rows = cell_length(a, MOST_ROWS)
     marker.a = a & -marker.rows
     marker.place = -1
     if cell.rows < marker.rows and kept_cell(table, marker.stamp, marker.a, marker.n, marker.rows) == NULL:

@@ -43,24 +43,14 @@ cdef cppclass Cell:
     double log_shares[MOST_ROWS * MOST_COLUMNS]     # log of Z(a, n) G(lambda a + n) / G(lambda a)
 
 
-cdef inline int64_t cell_columns(int64_t n) noexcept nogil:
-    """The number of values of n computed together: a power of two up to sqrt(n)."""
-    cdef int64_t columns = 1
-    if n >= MOST_COLUMNS * MOST_COLUMNS:
-        return MOST_COLUMNS
-    while columns < MOST_COLUMNS and 4 * columns * columns <= n:
-        columns *= 2
-    return columns
-
-
-cdef inline int64_t cell_rows(int64_t a) noexcept nogil:
-    """The number of values of a computed together, if one set of nodes is accurate for them."""
-    cdef int64_t rows = 1
-    if a >= MOST_ROWS * MOST_ROWS:
-        return MOST_ROWS
-    while rows < MOST_ROWS and 4 * rows * rows <= a:
-        rows *= 2
-    return rows
+cdef inline int64_t cell_length(int64_t n, int64_t most) noexcept nogil:
+    """How many values from n on are computed together: a power of two up to sqrt(n), so that nodes are accurate."""
+    cdef int64_t length = 1
+    if n >= most * most:
+        return most
+    while length < most and 4 * length * length <= n:
+        length *= 2
+    return length
 
 
 cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,

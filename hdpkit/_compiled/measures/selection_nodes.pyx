@@ -585,9 +585,9 @@ cdef inline double dot(const double *a, const double *b, int64_t n) noexcept nog
 cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Cell *cell) noexcept nogil:
     """Compute the values of the cell with (a, n); -1 if out of memory."""
     cdef int status
-    cell.columns = cell_columns(n)
+    cell.columns = cell_length(n, MOST_COLUMNS)
     cell.n = n & -cell.columns
-    cell.rows = cell_rows(a)
+    cell.rows = cell_length(a, MOST_ROWS)
     cell.a = a & -cell.rows
     if a == 0:
         without_customers(law, cell)
