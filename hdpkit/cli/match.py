@@ -19,9 +19,9 @@ from hdpkit.plots import match as draw
 from hdpkit.plots.canvas import check_picture, load_matplotlib, save_picture
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
-from hdpkit.summaries.matching import MIN_COSINE, TopicMatch, match_topics
+from hdpkit.summaries.matching import TopicMatch, match_topics
 from hdpkit.summaries.run_topics import component_set_of_run
-from hdpkit.summaries.vectors import ComponentSet
+from hdpkit.summaries.vectors import MIN_COSINE, ComponentSet
 
 
 @click.command()

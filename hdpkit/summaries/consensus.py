@@ -202,7 +202,8 @@ def consensus(
     chains : float
         The smallest share of the chains, from 0 to 1. 1 means all chains, 0 at least one, also of several.
     cosine : float
-        The smallest cosine between the means of a topic in any two chains that have it, from 0 to 1.
+        The smallest cosine between the means of a topic in any two chains that have it, from 0 to 1. For
+        components that are compared by another distance: 1 minus the largest distance.
 
     Returns
     -------

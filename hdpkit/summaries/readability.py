@@ -81,12 +81,10 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     share, n = math.nan, 0
     every = [sample for piece in pieces for sample in piece]
     if all(one.counts is not None for one in every) or all(one.dishes is not None for one in every):
-        most = max(one.sizes.sum() if one.counts is None else one.counts.nnz for one in every)
-        each = _ENTRIES // max(most * len(pieces), 1)
+        each = _at_once(pieces)
         if each < max(map(len, pieces)):
             unseen.append("components" if each < 1 else f"more than {each} states of each")
-        if each > 0:
-            share, n = shared([_spread(piece, each) for piece in pieces])
+        share, n = shared(pieces)
     else:
         unseen.append("components")
     groups = [_together(_spread(piece, _STATES)) for piece in pieces]
@@ -100,9 +98,20 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
 
 
+def _at_once(pieces: Pieces) -> int:
+    """Number of states of each piece whose components are compared at once."""
+    every = [sample for piece in pieces for sample in piece]
+    most = max(one.sizes.sum() if one.counts is None else one.counts.nnz for one in every)
+    return int(_ENTRIES // max(most * len(pieces), 1))
+
+
 def shared(pieces: Pieces) -> tuple[float, int]:
-    """Share of the data in components that all pieces have, and their number (`in_common`)."""
-    samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(pieces) for one in piece]
+    """Share of the data in components that all pieces have, and their number (`in_common`).
+
+    NaN and 0 if there are none, or too many counts. Of large states only some are compared.
+    """
+    few = [_spread(piece, _at_once(pieces)) for piece in pieces]
+    samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(few) for one in piece]
     if not any(one.n_dishes for one in samples):
         return math.nan, 0
     agreed = in_common(align_topics(samples))
