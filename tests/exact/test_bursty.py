@@ -362,13 +362,21 @@ BUGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "old", "new", "caught_by"), BUGS, ids=[bug[0] for bug in BUGS])
-def test_planted_bugs_are_caught(name, old, new, caught_by):
+CATCHES = [
+    pytest.param(name, old, new, move, id=f"{name}, {type(move).__name__}")
+    for name, old, new, caught_by in BUGS
+    for move in caught_by
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "move"), CATCHES)
+def test_planted_bugs_are_caught(name, old, new, move):
     model = repeated(2.0, 0.3, terms=(0, 0, 0, 1))
-    with planted(PlantedBug(name, "see its name", "hdpkit.base_measures.bursty", old, new, "check_exact")):
-        for move in caught_by:
-            with pytest.raises((ExactFailure, FloatingPointError)):
-                check_exact(model, move)
+    with (
+        planted(PlantedBug(name, "see its name", "hdpkit.base_measures.bursty", old, new, "check_exact")),
+        pytest.raises((ExactFailure, FloatingPointError)),
+    ):
+        check_exact(model, move)
 
 
 def test_counts_in_place_of_tables_are_caught(monkeypatch):
