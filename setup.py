@@ -130,7 +130,7 @@ fused = [
 ]
 
 
-# What most modules include, compiled once for each level of optimisation: half a second less for each module.
+# What most modules include, compiled once for each level of optimisation: a module takes half a second less.
 common_headers = """
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -179,18 +179,21 @@ class BuildExtensions(build_ext):
         super().build_extensions()
 
     def precompile_headers(self, modules):
-        """Precompile headers; GCC ignores those that were compiled with other options."""
+        """Precompile headers for modules with common options: GCC ignores those of other options."""
         folder = Path(self.build_temp).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        for options in {tuple(module.extra_compile_args) for module in modules}:
-            header = folder / f"common{''.join(options)}.h"
-            header.write_text(common_headers)
-            macro_options = [f"-D{name}={value}" for name, value in macros]
-            include = [f"-I{path}" for path in self.compiler.include_dirs]
-            command = [*self.compiler.compiler_so_cxx, *macro_options, *include, *options]
-            self.spawn([*command, "-x", "c++-header", str(header), "-o", f"{header}.gch"])
-            for module in modules:
-                if tuple(module.extra_compile_args) == options:
+        of_options = {}
+        for module in modules:
+            of_options.setdefault(tuple(module.extra_compile_args), []).append(module)
+        common = [f"-D{name}={value}" for name, value in macros]
+        common += [f"-I{path}" for path in self.compiler.include_dirs]
+        for number, (options, those) in enumerate(of_options.items()):
+            if len(those) > 1:
+                header = folder / f"common_{number}.h"
+                header.write_text(common_headers)
+                command = [*self.compiler.compiler_so_cxx, *common, *options, "-x", "c++-header"]
+                self.spawn([*command, str(header), "-o", f"{header}.gch"])
+                for module in those:
                     module.extra_compile_args = [*options, "-include", str(header)]
 
 
