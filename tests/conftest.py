@@ -1,7 +1,9 @@
 """Shared set-up: the examples are registered, so that they are tested like those of the package."""
 
 import gc
+import itertools
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -60,12 +62,34 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+def each_value_first(items):
+    """The cases of a test, those first that together have every value of every parameter."""
+    values = {item: set(enumerate(re.split("-|, ", item.nodeid.partition("[")[2]))) for item in items}
+    missing = set().union(*values.values())
+    while values:
+        item = max(values, key=lambda item: len(values[item] & missing))
+        if not values[item] & missing:  # all were there: once more
+            missing = set().union(*values.values())
+            item = next(iter(values))
+        missing -= values.pop(item)
+        yield item
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the cases of `long_cases.txt`, and begin with the types: one long test, in the last folder."""
-    long = set((ROOT / "tests" / "long_cases.txt").read_text(encoding="utf-8").splitlines())
+    """Mark what `long_cases.txt` leaves out, and begin with the types: one long test, in the last folder.
+
+    The file has, of slow tests, the number of cases that run without ``-m long``.
+    """
+    lines = (ROOT / "tests" / "long_cases.txt").read_text(encoding="utf-8").splitlines()
+    cases = {line.split()[0]: [] for line in lines}
     for item in items:
-        if item.nodeid.removeprefix("tests/") in long:
+        test = item.nodeid.partition("[")[0].removeprefix("tests/")
+        if test in cases and not item.get_closest_marker("long"):
+            cases[test].append(item)
+    for line in lines:
+        test, number = line.split()
+        for item in itertools.islice(each_value_first(cases[test]), int(number), None):
             item.add_marker("long")
     items.sort(key=lambda item: item.path.parent.name != "typing")
 

@@ -1,6 +1,7 @@
 """Layers: a layer imports only from rows above its own; no file is unused; nothing imports the harness."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def imports(path):
     """Modules of the package that a file imports, deferred imports included."""
     text = path.read_text(encoding="utf-8")
