@@ -253,6 +253,22 @@ def test_topics_that_are_nearly_the_same(apart, prior, size):
         assert np.abs(step - theta).max() <= 1e-6
 
 
+def test_extrapolation_that_goes_in_a_circle_ends():
+    same = np.array([0.803, 1.213, 1.045, 1.262, 1.041, 1.142, 1.163, 1.268, 1.27]) * 1e-4
+    phi = np.vstack(
+        [[6.71e-4, 2.904e-4], [0.993e-4, 0.331e-4], [2.948e-4, 6.486e-4], [0.859e-4, 2.576e-4],
+         np.column_stack([same, same])]
+    )  # fmt: skip
+    phi = np.column_stack([phi, 1 - phi.sum(axis=1)])
+    prior = np.array([0.151059, 0.038172, 0.012106, 0.006035])
+    prior = np.append(
+        prior, [0.00685, 4.72e-4, 0.002787, 5.9e-5, 0.002764, 0.001098, 0.001122, 1.2e-5, 1.1e-5]
+    )
+    counts = np.array([1, 1, 0])
+    compiled = FixedTopics.of(phi[:-1], phi[-1], prior).fit(sp.csr_array(counts[None]), 1e-4)[0]
+    assert compiled == pytest.approx(fit_proportions(phi, prior, counts), abs=2e-3)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -584,6 +584,7 @@ cdef object failed(ChoiceSource source):
 
 cdef enum:
     TURNS = 8           # rounds of two steps and an extrapolation, between two steps of all topics
+    PLAIN = 100         # steps of all topics after which neither is done: both together may go in a circle
 
 cdef double FIRST = 0.5                 # expected tokens below which a topic is fixed after the first step
 cdef double NEXT_TO_NOTHING = 0.02      # the same later
@@ -668,7 +669,7 @@ cdef class Fitting:
     cdef bint fit_one(self, int64_t d, double tolerance, int64_t longest, double *x) except -1 nogil:
         cdef int64_t n = self.base.shape[0], begin = self.begins[d], m = self.begins[d + 1] - begin
         cdef int64_t k, i, turn
-        cdef double of_prior = 0.0, total, step, new, scale
+        cdef double of_prior = 0.0, total, step, new, scale, least
         for k in range(n):
             of_prior += self.prior[k]
         for k in range(n):
@@ -696,7 +697,8 @@ cdef class Fitting:
                 for k in range(n):
                     x[k] /= scale
                 return True
-            self.steps(x, FIRST if turn == 0 else NEXT_TO_NOTHING, total, begin, m, tolerance)
+            least = FIRST if turn == 0 else NEXT_TO_NOTHING if turn < PLAIN else 0.0
+            self.steps(x, least, total, begin, m, tolerance)
         return False
 
     cdef void sum_up(self, const double *x, int64_t begin, int64_t m) noexcept nogil:
@@ -722,7 +724,7 @@ cdef class Fitting:
     cdef int steps(
         self, double *x, double least, double total, int64_t begin, int64_t m, double tolerance
     ) except -1 nogil:
-        """A step of all topics from the current sums, then steps of the topics that have more than `least`."""
+        """A step of all topics from the current sums, then steps of those with more than `least` (0: plain EM)."""
         cdef int64_t i, k, e, v, n = self.base.shape[0], turn
         cdef double flat = 0.0, rest
         cdef int32_t a
@@ -765,7 +767,7 @@ cdef class Fitting:
             if self.step(self.one.data(), self.two.data(), total, begin, m) <= 0.25 * tolerance:
                 self.now.swap(self.two)
                 break
-            if not self.leap(total):
+            if least == 0.0 or not self.leap(total):
                 self.now.swap(self.two)
         for a in range(self.n_active):
             x[self.active[a]] = self.now[a]
