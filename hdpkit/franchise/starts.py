@@ -31,7 +31,7 @@ _COUNTS = 1 << 26  # most counts of terms in topics at the start, unless there a
 _FEWEST_LIMITED = 64  # topics that may have more counts
 STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 FEWEST = 2_000  # customers; below this the sequential start is as good
-_PLAIN_SWEEPS, _PLAIN_BLOCKS = 60, 20  # of a start by topics that are the same in every document
+_PLAIN_SWEEPS = 20  # of a start by topics that are the same in every document; in each tenth also DishGibbs
 _PLAIN_ETA = 0.1  # at least, since a smaller one begins with more topics than remain
 
 
@@ -114,7 +114,7 @@ def plain_dishes(franchise: Any, source: RandomStream) -> Any:
     n = twin.topology.n_customers
     for sweep in range(_PLAIN_SWEEPS):
         twin.in_chunks(0, n, lambda first, last: twin.reseat(first, last, source))
-        if sweep < _PLAIN_BLOCKS:
+        if sweep % 10 == 5:
             _resample_dishes(twin, source)
     return twin.dishes
 
@@ -535,7 +535,7 @@ def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 
     init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
         "auto": `TermClusters` for topic models that aren't sparse, 30 random states for hidden Markov models
         (`hk.PreviousDish`; at most one for ten observations), "sequential" for everything else and for little
-        data. If topics differ by restaurant, the dishes of 60 sweeps over topics that don't.
+        data. If topics differ by restaurant, the dishes of 20 sweeps over topics that don't.
         "sequential": customers are seated one by one with their predictive probabilities given those before
         them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array gives the dish
         of each customer (any whole numbers >= 0). If dishes are given, customers are seated
