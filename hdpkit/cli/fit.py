@@ -15,6 +15,7 @@ from hdpkit.cli.options import (
     Command,
     above_zero,
     base_measure_of,
+    filled_in,
     group,
     init_option,
     kept_options,
@@ -37,14 +38,14 @@ from hdpkit.stores import stores
 
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
-    "sweeps", "until", "at_most", "chains", "seed", "eta", "terms",
+    "for", "sweeps", "until", "at_most", "chains", "seed", "eta", "bursty", "terms",
 )  # fmt: skip
 
 
 @click.command(cls=Command, first=_COMMON)
 @corpus_argument
 @out_option
-@run_options()
+@run_options(None, None, ("until readable, at most 500; for prediction 500", "2; for prediction 1"))
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
 @corpus_options
 @model_options
@@ -137,6 +138,7 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit --config study.toml --seed 7 --out run-7
       mpiexec -n 4 hdpkit fit --shards shards/ --eta 0.1 --sweeps 200 --out run
     """
+    options = filled_in(options)
     if options.pop("shards"):
         fit_shards(corpus, options)
         return

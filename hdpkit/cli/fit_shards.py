@@ -28,7 +28,7 @@ SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
         *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "backend"),
-        *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration"),
+        *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration", "for"),
     }
 )
 """Options of ``hdpkit fit`` that apply to a run over shards."""

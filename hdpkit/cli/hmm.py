@@ -76,7 +76,7 @@ def hmm() -> None:
     help="Column that says which sequence a row belongs to.  [default: all rows are one sequence]",
 )
 @options_of_table
-@run_options()
+@run_options(chains=2)
 @group(
     "Model",
     click.option(

@@ -26,8 +26,8 @@ from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.formats.dates import PERIODS
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.init import Factors, Random, TermClusters
+from hdpkit.models.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants
 from hdpkit.models.topic_parts import root_of as root_above
-from hdpkit.models.topic_parts import topic_measure, topic_restaurants
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
@@ -222,7 +222,7 @@ def until_options(command: Any) -> Any:
         click.option(
             "--until", type=click.Choice(["readable", "quotable"]),
             help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
-            "before. With at least two chains.",
+            "before. With at least two chains.  [default of hdpkit fit, without --sweeps: readable]",
         ),
     ):  # fmt: skip
         command = option(command)
@@ -382,15 +382,18 @@ out_option = click.option(
 )
 
 
-def run_options(sweeps: int = 500, chains: int = 1) -> Decorator:
-    """Options of every command that samples into a run folder, with these defaults."""
+def run_options(
+    sweeps: int | None = 500, chains: int | None = 1, shown: tuple[str, str] | None = None
+) -> Decorator:
+    """Options of every command that samples into a run folder, with these or ``shown`` defaults."""
 
     def add(command: Any) -> Any:
+        of_sweeps, of_chains = (True, True) if shown is None else shown
         for option in reversed((
-            option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=True),
+            option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=of_sweeps),
             until_options,
             seed_option,
-            option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=True),
+            option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=of_chains),
             config_option,
             quiet_option,
         )):  # fmt: skip
@@ -597,8 +600,6 @@ def _value(text: str) -> Any:
     return text
 
 
-ETA = 0.05
-"""Default Dirichlet parameter of topics over terms."""
 OF_SPARSE = ("smoothing", "selection", "proportions")
 
 
@@ -610,9 +611,18 @@ def prior_type(name: str) -> Parsed:
 model_options = group(
     "Model",
     click.option(
+        "--for",
+        type=click.Choice(list(PURPOSES)),
+        default="reading",
+        show_default=True,
+        help="Chooses what isn't given: few topics that two chains agree on, run until they can be read; or "
+        "one chain of narrower topics, which predict other words of like documents better.",
+    ),
+    click.option(
         "--eta",
         type=prior_type("eta"),
-        help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.05]",
+        help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.2; for "
+        "prediction 0.05]",
     ),
     click.option("--sparse", is_flag=True, help="Sparse topics: each one selects its own terms."),
     click.option(
@@ -632,9 +642,10 @@ model_options = group(
     ),
     click.option(
         "--bursty/--no-bursty",
-        default=False,
+        default=None,
         help="Terms repeat within a document: one that has occurred once is likelier to come again, so what "
-        "one document repeats counts little in a topic.  [default: no-bursty]",
+        "one document repeats counts little in a topic.  [default: bursty; for prediction and with --sparse "
+        "no-bursty]",
     ),
     click.option(
         "--burst-concentration",
@@ -692,16 +703,21 @@ def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
     bursty = options["burst_concentration"]
     if bursty is not None and not options["bursty"]:
         raise ParameterError(
-            "burst-concentration", bursty, "left out without --bursty", "Add --bursty, or leave it out."
+            "burst-concentration", bursty, "left out without bursts", "Add --bursty, or leave it out."
         )
     bursty = options["bursty"] if bursty is None else bursty
     if options["sparse"]:
-        if options["eta"] is not None:
-            raise ParameterError(
-                "eta", options["eta"], "left out with --sparse",
-                "The Dirichlet parameter of the selected terms is --smoothing.",
-            )  # fmt: skip
         return topic_measure(None, True, bursty, **given)
     for name, value in given.items():
         raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
-    return topic_measure(ETA if options["eta"] is None else options["eta"], False, bursty)
+    return topic_measure(options["eta"], False, bursty)
+
+
+def filled_in(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with those for their purpose that aren't given."""
+    if options["sparse"] and options["eta"] is not None:
+        raise ParameterError(
+            "eta", options["eta"], "left out with --sparse",
+            "The Dirichlet parameter of the selected terms is --smoothing.",
+        )  # fmt: skip
+    return options | for_purpose(options["for"], options)

@@ -128,7 +128,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         n_components: Any = None,
         sweeps: Any = 500,
         samples: Any = 20,
-        chains: Any = 1,
+        chains: Any = 2,
         until: Any = None,
         at_most: Any = None,
         schedule: Any = None,

@@ -69,6 +69,11 @@ class SampledModel(BaseEstimator):
     franchises_: list[Franchise]
     trace_: Trace | ChainTrace
 
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        """``chains``, ``sweeps`` and ``until`` of a fit."""
+        return {name: getattr(self, name) for name in ("chains", "sweeps", "until")}
+
     def _moves(self, restaurant: Any) -> list[Any]:
         """The default schedule."""
         raise NotImplementedError
@@ -81,10 +86,11 @@ class SampledModel(BaseEstimator):
 
     def _sampled(self, restaurant: Any, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
         """The sweeps of a fit: their trace, and the last states of the chains."""
+        chains, sweeps, until = (self._settings[name] for name in ("chains", "sweeps", "until"))
         trace = (
-            self._run(restaurant, franchise, self.chains, self.sweeps, self.samples or None)
-            if self.until is None
-            else self._run_until(restaurant, franchise)
+            self._run(restaurant, franchise, chains, sweeps, self.samples or None)
+            if until is None
+            else self._run_until(restaurant, franchise, until, chains, sweeps)
         )
         _check_swept(trace)
         return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
@@ -111,12 +117,14 @@ class SampledModel(BaseEstimator):
             callbacks=callbacks,
         )
 
-    def _run_until(self, restaurant: Any, franchise: Franchise) -> Trace | ChainTrace:
+    def _run_until(
+        self, restaurant: Any, franchise: Franchise, verdict: str, least_chains: int, most: int
+    ) -> Trace | ChainTrace:
         """Rounds of sweeps until a verdict is green."""
         from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
 
-        until = Until(self.until, self.at_most, self.sweeps)
-        chains, number = max(self.chains, FEWEST_CHAINS), max(self.samples, 2)
+        until = Until(verdict, self.at_most, most)
+        chains, number = max(least_chains, FEWEST_CHAINS), max(self.samples, 2)
         whole: list[ChainTrace] = []
 
         def step(begun: int, sweeps: int) -> tuple[ChainTrace, int]:
@@ -140,7 +148,7 @@ class SampledModel(BaseEstimator):
         self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
     ) -> tuple[Trace | ChainTrace, list[Franchise]]:
         """Further sweeps of chains from these states: their trace, and the last states."""
-        scheduler = self._scheduler(self.franchise_.declarations[-1])
+        scheduler = self._scheduler(self.franchise_.declarations[-1], len(franchises))
         progress = self.progress if len(franchises) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
             delayed(go_on)(scheduler, one, sweeps, self.samples or None, progress, (), record)
@@ -156,21 +164,21 @@ class SampledModel(BaseEstimator):
         with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
             super().__setstate__(state)
 
-    def _scheduler(self, restaurant: Any, chains: int | None = None) -> Scheduler:
+    def _scheduler(self, restaurant: Any, chains: int) -> Scheduler:
         moves = self._moves(restaurant) if self.schedule is None else self.schedule
-        alone = (self.chains if chains is None else chains) == 1
-        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if alone else 1)
+        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if chains == 1 else 1)
 
     def _check_run(self) -> None:
         """Raise a ParameterError for invalid parameters of a run."""
         for name in ("sweeps", "chains"):
-            whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
+            whole_number(name, self._settings[name], 1, remedy="Give a whole number.")
         if not isinstance(self.samples, Samples):
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
         self._check_until()
 
     def _check_until(self) -> None:
-        if self.until is None:
+        until = self._settings["until"]
+        if until is None:
             if self.at_most is not None:
                 raise ParameterError(
                     "at_most", self.at_most, "None without until", 'Give until="readable", or sweeps.'
@@ -182,7 +190,7 @@ class SampledModel(BaseEstimator):
             raise ParameterError(
                 "samples", self.samples, "a number with until", "Each round keeps so many of each chain."
             )
-        Until(self.until, self.at_most, self.sweeps)
+        Until(until, self.at_most, self._settings["sweeps"])
 
     @property
     def diagnosis_(self) -> Diagnosis:
@@ -239,7 +247,7 @@ class SampledModel(BaseEstimator):
             If the folder isn't empty, or something can't be saved. It then holds no run.
         """
         check_is_fitted(self)
-        moves = self._scheduler(self.franchise_.declarations[-1]).moves
+        moves = self._scheduler(self.franchise_.declarations[-1], len(self.franchises_)).moves
         saved_estimator.save(self, folder, moves)
 
     @classmethod

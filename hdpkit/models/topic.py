@@ -28,7 +28,14 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.models.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
-from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
+from hdpkit.models.topic_parts import (
+    PURPOSES,
+    default_moves,
+    for_purpose,
+    root_of,
+    topic_measure,
+    topic_restaurants,
+)
 from hdpkit.priors import Each
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
@@ -42,7 +49,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
 
     Parameters
     ----------
-    eta : float, array of shape (n_terms,), or prior
+    purpose : "reading" or "prediction"
+        What chooses settings that are None. For reading: few topics that two chains have in common, with
+        eta = 0.2 and ``bursty``, run until they can be read. For prediction: more and narrower ones, which
+        predict left-out words better where documents are like those of the fit, with eta = 0.05, one chain.
+        See docs/default_topics.md.
+    eta : float, array of shape (n_terms,), or prior, optional
         Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics.
     concentration, root_concentration : float or prior, optional
         A number is fixed, a prior is resampled. None: Gamma(1, 1).
@@ -52,24 +64,25 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         Each topic selects its own terms (Wang & Blei 2009); eta is not used then.
     smoothing, selection : optional
         Parameters of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
-    bursty : bool, float or prior
+    bursty : bool, float or prior, optional
         Topics differ by document, so that a term that has occurred in a document occurs there again (see
         `Bursty`). A number or a prior is the concentration: the larger it is, the less terms repeat. True:
-        that with the prior Gamma(1, 0.01).
-    sweeps : int
-        Sweeps of `fit`. With ``until``: ten times those of the first round.
+        that with the prior Gamma(1, 0.01). None: as the purpose is, and False with ``sparse``.
+    sweeps : int, optional
+        Sweeps of `fit`. With ``until``: ten times those of the first round. None: 500.
     until : "readable" or "quotable", optional
         Run in rounds, each with as many sweeps as all before it, until this verdict of `diagnosis_` is green,
         two rounds in a row made no progress, or ``at_most`` is over. There are at least two chains, since
-        a single one can't show what another would find.
+        a single one can't show what another would find. None: "readable" where the purpose is reading and
+        ``sweeps`` is None, else all sweeps.
     at_most : float or str, optional
         With ``until``: the longest time, in seconds or with a unit ("10min"). None: at most ``sweeps``.
     partial_sweeps : int
         Sweeps of each further `partial_fit`.
     samples : int or Samples
         Number of states of the second half of the sweeps that are kept for summaries and scores.
-    chains : int
-        Number of chains; each has its own process and random streams.
+    chains : int, optional
+        Number of chains; each has its own process and random streams. None: 2 for reading, 1 for prediction.
     schedule : sequence of Move, optional
         Moves of a sweep. None: table Gibbs, dish Gibbs, split-merge for 50 sweeps, and updates of all
         parameters with a prior.
@@ -145,18 +158,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
     def __init__(
         self,
         *,
-        eta: Any = 0.05,
+        purpose: Any = "reading",
+        eta: Any = None,
         concentration: Any = None,
         root_concentration: Any = None,
         n_components: Any = None,
         sparse: Any = False,
         smoothing: Any = None,
         selection: Any = None,
-        bursty: Any = False,
-        sweeps: Any = 500,
+        bursty: Any = None,
+        sweeps: Any = None,
         partial_sweeps: Any = 50,
         samples: Any = 20,
-        chains: Any = 1,
+        chains: Any = None,
         until: Any = None,
         at_most: Any = None,
         schedule: Any = None,
@@ -173,6 +187,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         n_jobs: Any = None,
         progress: Any = None,
     ) -> None:
+        self.purpose = purpose
         self.eta = eta
         self.concentration = concentration
         self.root_concentration = root_concentration
@@ -207,6 +222,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         tags.input_tags.positive_only = True
         return tags
 
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        return for_purpose(self.purpose, vars(self))
+
     # ------------------------------------------------------------------ fitting
 
     @at_once
@@ -237,8 +256,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
             raise DataError(
                 "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
             )
+        eta, bursty = self._settings["eta"], self._settings["bursty"]
         measure = topic_measure(
-            self.eta, bool(self.sparse), self.bursty, smoothing=self.smoothing, selection=self.selection
+            eta, bool(self.sparse), bursty, smoothing=self.smoothing, selection=self.selection
         )
         restaurant = topic_restaurants(
             measure, self.concentration, self.root_concentration, self.n_components
@@ -412,16 +432,17 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
 
     def _check_parameters(self) -> None:
         """Raise a ParameterError for invalid parameters that aren't checked elsewhere."""
+        choice("purpose", self.purpose, tuple(PURPOSES), remedy="What the model is for.")
         self._check_run()
         whole_number("partial_sweeps", self.partial_sweeps, 1, remedy="Give a whole number.")
         flag("sparse", self.sparse)
-        if not isinstance(self.bursty, bool):
+        if not isinstance(self.bursty, bool | None):
             try:
                 if not topic_measure(0.5, False, self.bursty).conjugate:
                     raise ParameterError("bursty", self.bursty, "one for all topics", "Leave hk.Each out.")
             except ParameterError as error:
                 raise ParameterError(
-                    "bursty", self.bursty, "False, True, a number above 0, or a prior of positive numbers",
+                    "bursty", self.bursty, "None, False, True, a positive number, or a prior of such numbers",
                     "True is the usual prior of the concentration.",
                 ) from error  # fmt: skip
         if self.n_components is not None:
@@ -591,6 +612,8 @@ class SparseTopicModel(TopicModel):
 
     Parameters
     ----------
+    purpose : "reading" or "prediction"
+        As in `TopicModel`.
     smoothing : float or prior, optional
         Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one per topic. None: 0.1.
     selection : prior or float, optional

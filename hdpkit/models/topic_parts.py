@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial, SparseDirichletMultinomial
@@ -20,6 +20,27 @@ from hdpkit.moves import (
     TableGibbs,
 )
 from hdpkit.priors import Gamma
+from hdpkit.record import Samples
+
+PURPOSES: dict[str, dict[str, Any]] = {
+    "reading": {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"},
+    "prediction": {"eta": 0.05, "bursty": False, "chains": 1, "sweeps": 500, "until": None},
+}
+"""Settings of a topic model that aren't given, by what it is for (docs/default_topics.md)."""
+
+
+def for_purpose(purpose: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for a purpose, with those of ``given`` that aren't None in their place.
+
+    Sweeps or samples that are given are run as given. Sparse topics don't differ by document unless they are
+    asked to (Wang & Blei 2009).
+    """
+    settings = dict(PURPOSES[purpose])
+    if given.get("sweeps") is not None or isinstance(given.get("samples"), Samples):
+        settings["until"] = None
+    if given.get("sparse"):
+        settings["bursty"] = False
+    return settings | {name: given[name] for name in settings if given.get(name) is not None}
 
 
 def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:

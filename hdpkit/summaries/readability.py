@@ -28,11 +28,14 @@ PARTLY = 0.5
 """The share from which it can be read in part."""
 ALIKE = 0.7
 """The smallest correlation of two chains over pairs of groups at which these agree: half of the variance."""
+EVERYWHERE = 0.6
+"""The largest share of the data in components that most groups have which says something about groups."""
 SCORES = 1.05
 """The largest ratio of the chains' perplexities of left-out words at which these agree."""
 
 _STATES = 5  # of each piece, for groups
 _GROUPS = 400
+_HAVE = 0.05  # of a group
 _SCORED = 100  # documents
 _ENTRIES = 60_000_000  # counts of terms in components that are compared at once
 _SEED = 0
@@ -55,6 +58,7 @@ class Agreement:
     perplexities: tuple[float, ...]  # of left-out words, a piece each
     unseen: tuple[str, ...]  # what was not looked at, in words
     of_customers: bool = False  # whether pairs of customers were compared, not of groups
+    everywhere: float = math.nan  # share of the data in components that most groups have
 
     @property
     def figures(self) -> dict[str, float]:
@@ -64,6 +68,7 @@ class Agreement:
             "shared": self.shared,
             "components": float(self.components),
             "documents": self.documents,
+            "everywhere": self.everywhere,
             "perplexity_lowest": min(scores),
             "perplexity_highest": max(scores),
         }
@@ -95,7 +100,16 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     if not scores and not numbers:
         unseen.append("scores of left-out words")
     of_customers = any(one.dishes is not None for one in every)
-    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
+    everywhere = float(np.mean([_everywhere(piece[-1]) for piece in pieces]))
+    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers, everywhere)
+
+
+def _everywhere(sample: Sample) -> float:
+    """Share of the customers in components that more than half of the groups have, with 5 % of them."""
+    if sample.dishes is not None or not sample.sizes.sum():
+        return math.nan
+    have = sample.group_weights(_rows(sample.n_groups, _GROUPS))[:, :-1] >= _HAVE
+    return float(sample.sizes[have.mean(axis=0) > 0.5].sum() / sample.sizes.sum())
 
 
 def _at_once(pieces: Pieces) -> int:

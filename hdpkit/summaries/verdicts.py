@@ -35,6 +35,7 @@ PROGRESS = 0.75
 """Sweeps that leave more than this part of the severity made no progress."""
 _MOST_CHAINS = 8  # 8 times 50 effective draws are the 400 of Vehtari et al. (2021), whatever the number is
 _MANY = 30  # topics, of which a coarser view is proposed
+_BROAD = 0.5  # eta with which chains agree on most corpora (docs/default_topics.md)
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
 
@@ -452,6 +453,7 @@ class _Read:
 
     verdict: Verdict
     earlier: float
+    eta: Any = None  # Dirichlet parameter of topics over terms, a number where all have one
 
 
 def _readable(
@@ -478,7 +480,7 @@ def _readable(
         then, _ = readability.pieces_of(trace if run is None else run, before.after, before.last)
         if len(then) == len(pieces):
             earlier = readability.shared(then)[0]
-    return _Read(_read_as(found, words), earlier)
+    return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("eta"))
 
 
 def _unread(why: str) -> _Read:
@@ -487,7 +489,7 @@ def _unread(why: str) -> _Read:
 
 def _read_as(found: Any, words: _Words) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.summaries.readability.Agreement`)."""
-    from hdpkit.summaries.readability import PARTLY, READABLE
+    from hdpkit.summaries.readability import EVERYWHERE, PARTLY, READABLE
     from hdpkit.summaries.vectors import MIN_COSINE
 
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
@@ -505,6 +507,11 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     if found.perplexities:
         lowest, highest = min(found.perplexities), max(found.perplexities)
         parts.append(f"left-out {words.tokens} have a perplexity of {lowest:,.4g} to {highest:,.4g}")
+    if words.topics == _TEXT.topics and found.everywhere > EVERYWHERE:
+        parts.append(
+            f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
+            f"have, which tell them little apart"
+        )
     if not parts:
         return _unread("there is nothing to compare between the chains.").verdict
     told = "; ".join(parts)
@@ -668,6 +675,8 @@ class _Helps:
     @property
     def others(self) -> str:
         """What helps in place of more sweeps."""
+        from hdpkit.summaries.readability import EVERYWHERE
+
         topics = self.words.topics
         ways = [
             f"{self.check}, which tells a slow sampler from a model that doesn't fit",
@@ -677,6 +686,12 @@ class _Helps:
             many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
             view = self.named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
             ways += [f"a coarser view ({view})"] if many else []
+            eta = self.readable.eta
+            if self.readable.verdict.figures.get("everywhere", 0.0) > EVERYWHERE:
+                ways += ["another run with narrower topics (a smaller eta)"]
+            elif isinstance(eta, float) and eta < _BROAD:
+                wider = self.named(f"hdpkit fit --eta {_BROAD}", f"eta={_BROAD}")
+                ways += [f"another run with fewer, broader topics ({wider})"]
             share = self.named("--max-document-share 0.3", "max_document_share=0.3")
             ways += [f"leaving out words that most documents have ({share})"]
         return "; ".join(ways)

@@ -25,7 +25,17 @@ def run(tmp_path_factory):
         for row in counts
     ]
     (folder / "repeated.ldac").write_text("\n".join(lines) + "\n")
-    done = call("fit", folder / "repeated.ldac", "--sweeps", 40, "--out", folder / "run", "--quiet")
+    done = call(
+        "fit",
+        "--for",
+        "prediction",
+        folder / "repeated.ldac",
+        "--sweeps",
+        40,
+        "--out",
+        folder / "run",
+        "--quiet",
+    )
     assert done.exit_code == 0, done.output
     return folder / "run"
 

@@ -232,7 +232,16 @@ def test_a_settings_file_imports_no_module(tmp_path, monkeypatch):
     (tmp_path / "words.txt").write_text("salt bread\n")
     (tmp_path / "study.toml").write_text('allow = ["this"]\ntokenizer = "this:d"\n')
     monkeypatch.delitem(sys.modules, "this", raising=False)
-    given = ["fit", tmp_path / "words.txt", "--config", tmp_path / "study.toml", "--out", tmp_path / "run"]
+    given = [
+        "fit",
+        "--for",
+        "prediction",
+        tmp_path / "words.txt",
+        "--config",
+        tmp_path / "study.toml",
+        "--out",
+        tmp_path / "run",
+    ]
     result = CliRunner().invoke(main, [str(one) for one in given])
     assert result.exit_code == 2
     assert "on the command line only" in result.output

@@ -33,7 +33,20 @@ def command(*arguments):
 
 
 def fit(ldac, folder, *options):
-    return command("fit", ldac, "--out", folder, "--sweeps", 6, "--quiet", "--init", "random:3", *options)
+    return command(
+        "fit",
+        "--for",
+        "prediction",
+        ldac,
+        "--out",
+        folder,
+        "--sweeps",
+        6,
+        "--quiet",
+        "--init",
+        "random:3",
+        *options,
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def ldac(tmp_path):
 
 
 def fit(ldac, folder, *options):
-    arguments = ["fit", ldac, "--out", folder, "--sweeps", 20, "--quiet", *options]
+    arguments = ["fit", "--for", "prediction", ldac, "--out", folder, "--sweeps", 20, "--quiet", *options]
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 

@@ -24,7 +24,19 @@ def folders(tmp_path_factory):
         texts = [" ".join(f"{subjects[i % 2]}{j}" for j in rng.integers(6, size=30)) for i in range(30)]
         file = place / f"{name}.txt"
         file.write_text("\n".join(texts), encoding="utf-8")
-        result = run("fit", file, "--sweeps", 40, "--chains", 2, "--quiet", "--out", place / name)
+        result = run(
+            "fit",
+            "--for",
+            "prediction",
+            file,
+            "--sweeps",
+            40,
+            "--chains",
+            2,
+            "--quiet",
+            "--out",
+            place / name,
+        )
         assert result.exit_code == 0, result.output
         found.append(place / name)
     return found

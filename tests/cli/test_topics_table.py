@@ -1,4 +1,4 @@
-"""Topics as a table: top terms, shares, and the text of ``hdpkit demo``."""
+"""Topics as a table: top terms and shares."""
 
 import io
 
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hdpkit.cli.demo import RunFacts, facts_text
 from hdpkit.cli.output import echo_table, listed, topics_table
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.topics import document_shares, summarise_topics, token_shares, top_terms
@@ -108,31 +107,3 @@ def test_the_table_shows_rank_terms_and_shares():
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows
     assert "≥ 5%" in file.getvalue()
-
-
-@pytest.mark.parametrize(("n_failed", "interrupted"), [(0, False), (1, True)])
-def test_the_facts_below_the_table(n_failed, interrupted):
-    text = facts_text(
-        RunFacts(
-            n_topics=120,
-            document_concentration=0.25,
-            root_concentration=40.5,
-            log_likelihood=-1020019.8,
-            seed=7,
-            sweeps=150,
-            interrupted=interrupted,
-            n_tokens=205384,
-            n_documents=4848,
-            n_vocabulary=3509,
-            n_docstrings=6144,
-            n_words=924495,
-            n_failed=n_failed,
-            seconds_reading=5.0,
-            seconds_fitting=65.0,
-        )
-    )
-    for part in ("K = 120", "alpha = 0.250", "gamma = 40.50", "-1,020,019.8", "seed = 7", "205,384 tokens"):
-        assert part in text
-    assert ("stopped after 150 sweeps" in text) is interrupted
-    assert ("1 module could" if n_failed else "0 modules could") in text
-    assert "5 s to read, 1 min 05 s to fit" in text

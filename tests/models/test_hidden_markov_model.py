@@ -32,7 +32,7 @@ LENGTHS = [100, 200]
 
 
 def model(**options):
-    return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, **options})
+    return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, "chains": 1, **options})
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ COUNTS = TextCounter().fit(TEXTS).count(TEXTS)
 
 
 def model(**options):
-    return hk.TopicModel(**{"sweeps": 15, "random_state": 0, **options})
+    return hk.TopicModel(**{"purpose": "prediction", "sweeps": 15, "random_state": 0, **options})
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_scores_need_no_memory_for_each_token():
         import numpy as np
         import hdpkit as hk
         X = np.random.default_rng(0).poisson(1.0, (12, 8)) + 1
-        model = hk.TopicModel(sweeps=3, samples=1, random_state=0).fit(X)
+        model = hk.TopicModel(purpose="prediction", sweeps=3, samples=1, random_state=0).fit(X)
         resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
         X[1, 2], X[2, 3] = 10**8, 2**31 - 1
         scores = [model.score(X), -np.log(model.perplexity(X)), model.transform(X).sum()]
@@ -281,9 +281,9 @@ def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     train, observed, held = counts[:25], counts[25:35], counts[25:35] + counts[:10]
     observed = np.vstack([observed, np.zeros((1, 25), int)])  # a document without words is scored, too
     held = np.vstack([held, counts[39]])
-    one = hk.TopicModel(sweeps=10, partial_sweeps=6, samples=3, score_method="joint", random_state=0).fit(
-        train
-    )
+    one = hk.TopicModel(
+        purpose="prediction", sweeps=10, partial_sweeps=6, samples=3, score_method="joint", random_state=0
+    ).fit(train)
     before = one.franchise_.freeze()
     score = one.perplexity(observed, held)
     assert one.perplexity(observed, held) == score  # the model itself does not change
@@ -422,7 +422,7 @@ CASES = {
     "counts": lambda: model(sweeps=4, eta=hk.Gamma(1.0, 1.0), init=hk.init.Random(5)).fit(COUNTS),
     "texts": lambda: model(sweeps=4, text=TextOptions(min_documents=2, ngrams=(1, 2))).fit(TEXTS),
     "sparse": lambda: hk.SparseTopicModel(
-        sweeps=4, smoothing=hk.Each(hk.Gamma(1.0, 1.0)), random_state=1
+        chains=1, sweeps=4, smoothing=hk.Each(hk.Gamma(1.0, 1.0)), random_state=1
     ).fit(COUNTS),
     "schedule": lambda: model(
         sweeps=4, schedule=[moves.SliceGibbs(), moves.RootWeights().every(2)], store="counts", root="weights"
@@ -589,7 +589,7 @@ def test_known_topics_are_the_first_dishes_and_are_saved(tmp_path):
     topics = rng.dirichlet(np.full(12, 0.3), size=3)
     X = np.array([rng.multinomial(40, row) for row in rng.dirichlet(np.ones(3), size=20) @ topics])
     known = hk.Known(topics, counts=50, frozen=[True, False, False])
-    model = hk.TopicModel(sweeps=20, samples=4, random_state=0, known=known).fit(X)
+    model = hk.TopicModel(purpose="prediction", sweeps=20, samples=4, random_state=0, known=known).fit(X)
     first = np.flatnonzero(model.dishes_ == 0)[0]
     assert model.components_[first] == pytest.approx(topics[0])
     shares = model.transform(X)

@@ -311,7 +311,14 @@ def test_new_terms_of_arrays():
 
 def test_a_model_scores_new_terms():
     counts = np.random.default_rng(1).poisson(0.7, size=(30, 20))
-    one = hk.TopicModel(sweeps=8, samples=0, score_method="fixed", transform_tolerance=1e-9, random_state=0)
+    one = hk.TopicModel(
+        purpose="prediction",
+        sweeps=8,
+        samples=0,
+        score_method="fixed",
+        transform_tolerance=1e-9,
+        random_state=0,
+    )
     one.fit(counts[:20])
     observed, held = counts[20:], counts[10:20]
     corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
@@ -334,7 +341,9 @@ def bursty_model(monkeypatch):
     monkeypatch.setattr("hdpkit.models.topic.topic_measure", lambda *given, **options: measure)
     counts = np.random.default_rng(1).poisson(0.5, size=(16, 8))
     options = {"transform_tolerance": 1e-10, "schedule": [moves.TableGibbs()], "concentration": 0.9}
-    return hk.TopicModel(sweeps=6, partial_sweeps=3, samples=0, random_state=0, **options).fit(counts)
+    return hk.TopicModel(
+        purpose="prediction", sweeps=6, partial_sweeps=3, samples=0, random_state=0, **options
+    ).fit(counts)
 
 
 HALVES = [np.random.default_rng(seed).poisson(0.6, size=(5, 8)) for seed in (2, 3)]

@@ -152,11 +152,13 @@ def every_kind(place):
     make_run(place / "run", samples=2, init=[0, 1, 0, 1, 2, 2, 3], checkpoint=hk.Checkpoint(sweeps=1))
     text = [["a", "b", "c", "a"], ["b", "a"], ["c"]]
     hk.NGramModel(2).fit(text, sweeps=4, burn_in=1, samples=2, rng=0, folder=place / "words")
-    model = hk.TopicModel(sweeps=4, samples=2, chains=2, random_state=0)
+    model = hk.TopicModel(purpose="prediction", sweeps=4, samples=2, chains=2, random_state=0)
     model.fit(["salt bread wine", "ship sail salt", "bread wine salt"]).save(place / "model")
     (place / "texts.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n")
     options = ["--sweeps", "4", "--samples", "2", "--min-documents", "1", "--quiet"]
-    done = CliRunner().invoke(main, ["fit", str(place / "texts.txt"), "--out", str(place / "fit"), *options])
+    done = CliRunner().invoke(
+        main, ["fit", "--for", "prediction", str(place / "texts.txt"), "--out", str(place / "fit"), *options]
+    )
     assert done.exit_code == 0, done.output
     corpus = hk.Corpus.from_documents([["bread", "salt"], ["bread", "wine"], ["ship", "sail", "salt"]])
     root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), concentration=1.0)
@@ -165,7 +167,7 @@ def every_kind(place):
         documents, shards.cut(corpus, 2), [moves.SliceGibbs(), moves.RootWeights()], sweeps=2, rng=0,
         folder=place / "shards",
     )  # fmt: skip
-    return ["run", "words", "model", "fit", "shards"]
+    return ["run", "words", "model", "fit", "--for", "prediction", "shards"]
 
 
 def test_every_file_of_every_kind_of_folder_is_covered(tmp_path):

@@ -91,7 +91,7 @@ def test_an_interrupted_round_is_the_last():
 
 
 def model(**options):
-    return hk.TopicModel(random_state=0, eta=0.5, **options)
+    return hk.TopicModel(**{"random_state": 0, "eta": 0.5, "bursty": False, **options})
 
 
 def test_a_topic_model_runs_until_it_is_readable():
@@ -117,8 +117,8 @@ def test_a_topic_model_stops_when_the_time_is_over():
 
 @pytest.mark.parametrize(
     "given",
-    [{"until": "converged"}, {"until": 5}, {"until": "readable", "at_most": "soon"}, {"at_most": 10},
-     {"until": "readable", "samples": hk.Samples(after=3)}],
+    [{"until": "converged"}, {"until": 5}, {"until": "readable", "at_most": "soon"},
+     {"at_most": 10, "sweeps": 5}, {"until": "readable", "samples": hk.Samples(after=3)}],
 )  # fmt: skip
 def test_what_a_topic_model_refuses_before_it_runs(given):
     with pytest.raises(ParameterError):

@@ -160,7 +160,7 @@ class Kept:
 def more_runs():
     """Fixed topics, fitted and held-out shares, contexts, and a part of a run over shards."""
     counts = np.random.default_rng(3).poisson(1.0, size=(12, 9))
-    model = hk.TopicModel(sweeps=3, random_state=1).fit(counts)
+    model = hk.TopicModel(purpose="prediction", sweeps=3, random_state=1).fit(counts)
     model.transform(counts)
     model.score(counts)
     state = runs.topics("histogram")

@@ -103,7 +103,9 @@ def make(place):
         hk.Scheduler([moves.TableGibbs()]).run(state, 1, folder=place / f"{store}-stand", init=None)
     text = [["a", "b", "c", "a"], ["b", "a"], ["c"]]
     hk.NGramModel(3).fit(text, sweeps=4, burn_in=1, samples=2, rng=0, folder=place / "words")
-    hk.TopicModel(sweeps=4, samples=2, chains=2, random_state=0).fit(TEXTS).save(place / "model")
+    hk.TopicModel(purpose="prediction", sweeps=4, samples=2, chains=2, random_state=0).fit(TEXTS).save(
+        place / "model"
+    )
     (place.parent / "texts.txt").write_text("\n".join(TEXTS) + "\n")
     options = ["--sweeps", 4, "--samples", 2, "--quiet"]
     words = ["--min-documents", 1, *options]
