@@ -1,4 +1,4 @@
-"""``hdpkit demo``: topics of the documentation of the installed NumPy and SciPy."""
+"""``hdpkit demo``: topics of the documentation of the installed NumPy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from hdpkit.cli.runs import carry_out, first_run, in_rounds, terms_option
 from hdpkit.errors import MissingExtraError, printable
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 
+_PACKAGES = ("numpy",)
+
 
 def _read(quiet: bool) -> DemoDocuments:
     """Collect the corpus, with a bar on standard error."""
     if quiet:
-        return demo_documents()
+        return demo_documents(_PACKAGES)
     console = Console(file=sys.stderr)  # the stream itself, since sys.stderr is replaced during imports
     if not console.is_terminal:
-        console.print("reading the documentation of NumPy and SciPy")
-        return demo_documents()
+        console.print("reading the documentation of NumPy")
+        return demo_documents(_PACKAGES)
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(
         *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
@@ -40,7 +42,7 @@ def _read(quiet: bool) -> DemoDocuments:
             if at_end or done % 5 == 0:
                 bar.update(task, completed=done, total=total, description=text, refresh=True)
 
-        documents = demo_documents(progress=show)
+        documents = demo_documents(_PACKAGES, progress=show)
         bar.update(task, description="modules read", refresh=True)
     return documents
 
@@ -55,9 +57,9 @@ def _read(quiet: bool) -> DemoDocuments:
 )  # fmt: skip
 @quiet_option
 def demo(out: Path | None, **options: Any) -> None:
-    """Find topics in the documentation of your installed NumPy and SciPy.
+    """Find topics in the documentation of your installed NumPy.
 
-    Nothing is downloaded: the corpus consists of the docstrings of the two installed packages. The fit is
+    Nothing is downloaded: the corpus consists of the docstrings of the installed package. The fit is
     that of hdpkit fit without options; other commands take the folder of the run. Ctrl-C stops it, and
     prints the topics so far. At the end the command writes a report to open in a browser (with the extra
     hdpkit[report]).
@@ -82,7 +84,7 @@ def demo(out: Path | None, **options: Any) -> None:
     run = first_run(scheduler, hk.Franchise(restaurant, corpus), options, folder, "auto")
     with held_for_a_run(folder, {}):
         carry_out(in_rounds(options, folder, run), folder, options["terms"], options["quiet"])
-    title = "Topics of the documentation of NumPy and SciPy"
+    title = "Topics of the documentation of NumPy"
     try:
         written = write_report(hk.open_run(folder), folder / "report.html", title=title)
     except MissingExtraError as error:

@@ -115,8 +115,8 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
         help="Dirichlet parameter of signatures over channels.",
     ),
     click.option(
-        "--bursty/--no-bursty", default=False,
-        help="Signatures that differ by sample: counts vary more than multinomials.  [default: no-bursty]",
+        "--bursty/--no-bursty", default=True,
+        help="Signatures that differ by sample: counts vary more than multinomials.  [default: bursty]",
     ),
     click.option(
         "--burst-concentration", type=prior_type("burst-concentration"),
@@ -176,11 +176,11 @@ def signatures(matrix: Path, **options: Any) -> None:
     mutations.
 
     Counts of tumours vary more than the plain model assumes. In a tumour with a million mutations, deviations
-    of a thousandth are evidence and become additional signatures. With --bursty each sample has its own
-    version of each signature, drawn from a Dirichlet distribution around it; what is reported are the
-    signatures of the cohort, and mutations of each sample by signature. --max-per-sample reduces larger
-    samples to this number of mutations, drawn without replacement; exposures are then those of the drawn
-    mutations. By default neither is done.
+    of a thousandth would be evidence and become additional signatures. So each sample has its own version of
+    each signature, drawn from a Dirichlet distribution around it; what is reported are the signatures of the
+    cohort, and mutations of each sample by signature. --no-bursty leaves this out, and --max-per-sample
+    reduces larger samples to this number of mutations, drawn without replacement; exposures are then those of
+    the drawn mutations.
 
     Chains begin with the signatures of a fit whose number of signatures predicts held-out mutations best, up
     to one standard error; the scores of all numbers that were tried are printed, and shown by the report.
@@ -281,7 +281,7 @@ def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
     burst = options["burst_concentration"]
     if burst is not None and not options["bursty"]:
         raise ParameterError(
-            "burst-concentration", burst, "left out without --bursty", "Add --bursty, or leave it out."
+            "burst-concentration", burst, "left out with --no-bursty", "Leave out one of the two."
         )
     measure: Any = hk.DirichletMultinomial(eta=options["eta"])
     if options["bursty"]:

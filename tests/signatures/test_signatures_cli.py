@@ -103,7 +103,7 @@ def test_signatures_that_differ_by_sample(bursty, tmp_path):
 
 def test_options_of_signatures_that_differ_by_sample_are_checked(files):
     start = "signatures", files / "cohort.SBS96.all", "--out", files / "none", *SHORT
-    assert "--bursty" in call(*start, "--burst-concentration", "100").output
+    assert "--no-bursty" in call(*start, "--no-bursty", "--burst-concentration", "100").output
 
 
 @pytest.mark.parametrize("kind", ["prior", "frozen"])
