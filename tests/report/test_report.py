@@ -248,19 +248,7 @@ def test_the_command_writes_the_page_and_says_where(run):
 def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a <b>.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n" * 4)
-    given = [
-        "fit",
-        "--for",
-        "prediction",
-        "a <b>.txt",
-        "--out",
-        "run",
-        "--sweeps",
-        "6",
-        "--min-documents",
-        "1",
-        "--quiet",
-    ]
+    given = ["fit", "a <b>.txt", "--out", "run", "--sweeps", "6", "--min-documents", "1", "--quiet"]
     result = CliRunner().invoke(main, given)
     assert result.exit_code == 0, result.output
     assert load_command(tmp_path / "run") == tuple(given)

@@ -81,7 +81,7 @@ MODELS = {
 
 
 def fitted(kind, **more):
-    shorter = {} if kind == "states" else {"partial_sweeps": 2}
+    shorter = {"chains": 1} if kind == "states" else {"partial_sweeps": 2}
     return MODELS[kind](sweeps=3, samples=2, random_state=0, **shorter, **more).fit(NUMBERS[:6])
 
 
