@@ -275,10 +275,44 @@ class ReportData:
         """Topics that are shown."""
         return len(self.sizes)
 
+    @property
+    def agreed(self) -> bool:
+        """Whether the numbered topics are those that chains agree on."""
+        return self.run_topics.occurrence is not None
+
+    @cached_property
+    def shares_in_state(self) -> npt.NDArray[np.float64]:
+        """Share of all tokens in each topic of the state, shape (K,)."""
+        return self.sizes / max(int(self._all_counts.sum()), 1)
+
     @cached_property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Share of all tokens in each topic, shape (K,)."""
-        return self.sizes / max(int(self._all_counts.sum()), 1)
+        """The same; of topics that chains agree on that in all of them."""
+        found = self.shares_in_state.copy()
+        if self.agreed:
+            numbers = np.array(self.numbers)
+            numbered = numbers <= self.run_topics.n_topics
+            found[numbered] = self.run_topics.shares[numbers[numbered] - 1]
+        return found
+
+    @cached_property
+    def listed(self) -> list[dict[str, Any]]:
+        """Number, label and share of the numbered topics, those that the state of the page lacks, too."""
+        labels = dict(zip(self.numbers, self.labels, strict=True))
+        shares = dict(zip(self.numbers, self.shares.tolist(), strict=True))
+        if self.agreed:
+            topics = self.run_topics
+            for place in range(min(topics.n_topics, self.most_topics)):
+                if place + 1 not in labels:
+                    words = " · ".join(self.words[v] for v in topics.top_terms(place, 3).tolist())
+                    labels[place + 1] = printable(topics.labels[place]) or words
+                    shares[place + 1] = float(topics.shares[place])
+        last = self.run_topics.n_topics if self.agreed else max(self.numbers)
+        return [
+            {"number": number, "label": labels[number], "share": shares[number]}
+            for number in sorted(labels)
+            if number <= last
+        ]
 
     @cached_property
     def term_counts(self) -> npt.NDArray[np.int64]:

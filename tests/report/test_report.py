@@ -85,12 +85,16 @@ def test_the_data_are_the_runs(run, read):
     sizes = franchise.dish_counts.sum(axis=1)
     numbered = [(int(n) + 1, int(size)) for n, size in zip(place, sizes, strict=True)]
     shown = [(topic["number"], topic["tokens"]) for topic in data["topics"]]
-    n_agreed = topics_of_run(run)[0].n_topics
-    assert [one for one in shown if one[0] <= n_agreed] == sorted(one for one in numbered if one[0] > 0)
+    topics = topics_of_run(run)[0]
+    n_agreed = topics.n_topics
+    of_all = (topics.shares * franchise.data.n_tokens).round().tolist()  # of the topics that the chains share
+    there = sorted(n for n, _ in numbered if n > 0)
+    assert [one for one in shown if one[0] <= n_agreed] == [(n, of_all[n - 1]) for n in there]
     others = sorted((size for n, size in numbered if n == 0), reverse=True)
     assert [size for n, size in shown if n > n_agreed] == others
-    largest = franchise.dish_counts[np.argmax(franchise.dish_counts.sum(axis=1))]
-    top = max(data["topics"], key=lambda topic: topic["tokens"])
+    dish = int(np.argmax(sizes))
+    largest = franchise.dish_counts[dish]
+    top = next(topic for topic in data["topics"] if topic["number"] == place[dish] + 1)
     words = [data["words"][term[0]] for term in top["terms"][:1]]
     assert words == [errors.printable(franchise.data.vocabulary[int(np.argmax(largest))])]
     # A document's shares are its tokens over its length.

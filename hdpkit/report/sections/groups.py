@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy
 
 from hdpkit.report.charts import tree
@@ -19,23 +18,21 @@ def read_groups(report: ReportData) -> Content | None:
         return None
     groups = [_group(report, g) for g in range(report.groups.n_groups)]
     return Content(
-        values={"groups": groups, "n_topics": report.n_topics},
+        values={"groups": groups, "n_topics": len(report.listed)},
         charts={"groups-tree": _tree(report.groups, report.group_names(4), groups)},
         data={"groups": (report.group + 1).tolist()},
     )
 
 
 def _group(report: ReportData, g: int) -> dict[str, Any]:
-    topics = np.flatnonzero(report.group == g)
+    assert report.groups is not None
+    of = report.groups.group
     return {
         "number": g + 1,
         "label": report.group_labels[g],
         "terms": report.group_words[g],
-        "share": float(report.shares[topics].sum()),
-        "topics": [
-            {"number": report.numbers[k], "label": report.labels[k], "share": float(report.shares[k])}
-            for k in topics
-        ],
+        "share": float(report.groups.shares[g]),
+        "topics": [one for one in report.listed if one["number"] <= len(of) and of[one["number"] - 1] == g],
     }
 
 

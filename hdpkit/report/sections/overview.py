@@ -18,26 +18,26 @@ def read_overview(report: ReportData) -> Content:
     """Sizes, the largest topics, and whether the run has converged."""
     corpus, franchise, nouns = report.corpus, report.franchise, report.nouns
     merged = report.run_topics.merged_from
+    found = (f"{nouns.topics} found", f"{merged or franchise.n_dishes:,}")
+    if report.agreed and merged is None:
+        found = (f"{nouns.topics} in common", f"{report.run_topics.n_topics:,}")
     tiles = [
         *([] if merged is None else [(f"{nouns.topics}, merged", f"{report.run_topics.n_topics:,}")]),
-        (f"{nouns.topics} found", f"{merged or franchise.n_dishes:,}"),
+        found,
         (nouns.documents, f"{corpus.n_documents:,}"),
         (nouns.tokens, f"{corpus.n_tokens:,}"),
         (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
         *progress_of(report),
     ]
-    order = np.argsort(-report.shares, kind="stable")
-    half = int((report.shares[order].cumsum() < 0.5).sum()) + 1
-    largest = [
-        {"number": report.numbers[k], "label": report.labels[k], "share": float(report.shares[k])}
-        for k in order[:5].tolist()
-    ]
+    largest = sorted(report.listed, key=lambda one: -one["share"])
+    half = int((np.cumsum([one["share"] for one in largest]) < 0.5).sum()) + 1
     return Content(
         values={
             "merged": merged,
             "tiles": tiles,
-            "half": min(half, report.n_topics),
-            "largest": largest,
+            "half": min(half, len(largest)),
+            "largest": largest[:5],
+            "agreed": report.agreed,
             "groups": _groups(report),
             "boilerplate": _hint(report),
             "repetition": _repetition(report),
@@ -77,7 +77,7 @@ def _groups(report: ReportData) -> list[dict[str, Any]]:
     """The groups of similar topics, with their labels or first terms; none without groups."""
     if report.groups is None:
         return []
-    shares = np.bincount(report.group, weights=report.shares, minlength=report.groups.n_groups)
+    shares = report.groups.shares
     return [
         {"number": g + 1, "label": name, "share": float(shares[g])}
         for g, name in enumerate(report.group_names(4))

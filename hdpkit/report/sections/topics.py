@@ -26,7 +26,6 @@ def read_topics(report: ReportData) -> Content:
     lengths = report.document_lengths
     present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
     topics = report.run_topics
-    agreed = topics.shares if topics.occurrence is not None else np.empty(0)
     rows: list[dict[str, Any]] = [
         {
             "number": report.numbers[k],
@@ -37,13 +36,12 @@ def read_topics(report: ReportData) -> Content:
         }
         for k in range(report.n_topics)
     ]
-    for row in rows:  # what chains agree on has one share everywhere
-        if row["number"] <= len(agreed):
-            row["share"] = float(agreed[row["number"] - 1])
-    for number in sorted({*range(1, min(len(agreed), report.most_topics) + 1)} - {*report.numbers}):
-        terms = [report.words[v] for v in topics.top_terms(number - 1, _IN_TABLE).tolist()]
-        share, label = float(agreed[number - 1]), printable(topics.labels[number - 1])
-        rows.append({"number": number, "label": label, "terms": terms, "share": share, "documents": None})
+    for one in report.listed:
+        number = one["number"]
+        if number not in report.numbers:
+            terms = [report.words[v] for v in topics.top_terms(number - 1, _IN_TABLE).tolist()]
+            label = printable(topics.labels[number - 1])
+            rows.append({**one, "label": label, "terms": terms, "documents": None})
     rows.sort(key=lambda row: row["number"])
     details = _details(report)
     data = {"topics": details, "words": _used(report), "searched": _searched(report)}
@@ -119,7 +117,7 @@ def _details(report: ReportData) -> list[dict[str, Any]]:
         details.append(
             {
                 "number": report.numbers[k],
-                "tokens": int(report.sizes[k]),
+                "tokens": round(float(report.shares[k]) * report.n_customers),
                 "share": rounded([report.shares[k]])[0],
                 "label": report.labels[k],
                 "terms": terms[0],

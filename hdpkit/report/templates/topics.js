@@ -18,7 +18,7 @@ function showTopic(number, focus) {
   }
   byId("topic-heading").replaceChildren(titled(nouns.topic) + " " + number + ": ", bdi(topic.label));
   const group = page.data.groups ? ", group " + page.data.groups[at] : "";
-  byId("topic-facts").textContent = count(topic.tokens, nouns.token) + ", " + percent(topic.share, 2) + (page.data.common ? " of the state on this page" : " of all") + group;
+  byId("topic-facts").textContent = count(topic.tokens, nouns.token) + ", " + percent(topic.share, 2) + " of all" + group;
   showCommon(at);
   byId("topic-previous").disabled = at === 0;
   byId("topic-next").disabled = at === topics.length - 1;
