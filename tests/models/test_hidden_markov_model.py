@@ -43,7 +43,7 @@ def fitted():
 def test_scikit_learn_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(hk.HiddenMarkovModel(sweeps=1), on_fail=None)
+        results = check_estimator(hk.HiddenMarkovModel(sweeps=1, chains=1), on_fail=None)
     # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
     assert len(results) > 35
@@ -305,7 +305,7 @@ def test_bad_data_are_refused(fitted):
 
 def test_an_error_about_an_argument_names_it():
     X = np.array([[0.1], [0.2], [5.0], [5.1]])
-    model = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(X)
+    model = hk.HiddenMarkovModel(sweeps=2, chains=1, random_state=0).fit(X)
     with pytest.raises(ParameterError, match=r"^algorithm = 'map'"):
         model.decode(X, algorithm="map")
     with pytest.raises(ParameterError, match=r"^decoder = 'map'"):
@@ -318,11 +318,11 @@ def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier
     changed = rows.copy()
     changed[7] = outlier
     wide = np.column_stack([changed, np.full(200, 3.0), changed.sum(axis=1)])
-    fitted = hk.HiddenMarkovModel(sweeps=2, random_state=0)
+    fitted = hk.HiddenMarkovModel(sweeps=2, chains=1, random_state=0)
     with pytest.warns(LeftOutColumnsWarning) as warned:
         fitted.fit(wide)
     assert warned[0].filename == __file__
-    plain = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(np.delete(rows, 7, axis=0))
+    plain = hk.HiddenMarkovModel(sweeps=2, chains=1, random_state=0).fit(np.delete(rows, 7, axis=0))
     for one, other in zip(fitted.franchise_.measure.vectors, plain.franchise_.measure.vectors, strict=True):
         np.testing.assert_array_equal(one, other)
     assert fitted.means_.shape == (fitted.n_states_, 4)

@@ -72,7 +72,7 @@ def of_texts():
 def test_scikit_learn_checks(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(getattr(hk, kind)(sweeps=1, partial_sweeps=1), on_fail=None)
+        results = check_estimator(getattr(hk, kind)(sweeps=1, partial_sweeps=1, chains=1), on_fail=None)
     # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
     assert len(results) > 40
