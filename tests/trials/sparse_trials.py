@@ -236,7 +236,14 @@ def doors():
     from hdpkit.summaries import align_topics, consensus
 
     dense = counts_of(random.Random(0)) * 3
-    options = {"sweeps": 6, "samples": 2, "partial_sweeps": 1, "transform_sweeps": 2, "random_state": 0}
+    options = {
+        "purpose": "prediction",
+        "sweeps": 6,
+        "samples": 2,
+        "partial_sweeps": 1,
+        "transform_sweeps": 2,
+        "random_state": 0,
+    }
     model = hk.TopicModel(**options).fit(dense)
     gibbs = hk.TopicModel(**options, transform_method="gibbs").fit(dense)
     joint = hk.TopicModel(**options, score_method="joint").fit(dense)
