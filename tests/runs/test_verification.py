@@ -167,7 +167,7 @@ def every_kind(place):
         documents, shards.cut(corpus, 2), [moves.SliceGibbs(), moves.RootWeights()], sweeps=2, rng=0,
         folder=place / "shards",
     )  # fmt: skip
-    return ["run", "words", "model", "fit", "--for", "prediction", "shards"]
+    return ["run", "words", "model", "fit", "shards"]
 
 
 def test_every_file_of_every_kind_of_folder_is_covered(tmp_path):
