@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.base_measures import Bursty, DirichletMultinomial
@@ -27,20 +28,7 @@ def done(*arguments):
 
 def fit(texts, sweeps, folder):
     bursty = ("--bursty", "--burst-concentration", "gamma(2,1)")
-    done(
-        "fit",
-        "--for",
-        "prediction",
-        texts,
-        "--text-column",
-        "text",
-        *bursty,
-        "--sweeps",
-        sweeps,
-        "--out",
-        folder,
-        "--quiet",
-    )
+    done(*FIT, texts, "--text-column", "text", *bursty, "--sweeps", sweeps, "--out", folder, "--quiet")
 
 
 @pytest.fixture(scope="module")
@@ -100,25 +88,14 @@ def test_every_command_shows_it(texts, run, tmp_path):
 
 def test_options(texts, tmp_path):
     common = (texts, "--text-column", "text", "--sweeps", 2, "--quiet")
-    done(
-        "fit",
-        "--for",
-        "prediction",
-        *common,
-        "--bursty",
-        "--burst-concentration",
-        5,
-        "--sparse",
-        "--out",
-        tmp_path / "sparse",
-    )
+    done(*FIT, *common, "--bursty", "--burst-concentration", 5, "--sparse", "--out", tmp_path / "sparse")
     measure = hk.open_run(tmp_path / "sparse").state().franchise.measure
     assert isinstance(measure.measure, hk.SparseDirichletMultinomial)
     assert measure.concentration == 5.0
-    done("fit", "--for", "prediction", *common, "--no-bursty", "--out", tmp_path / "plain")
+    done(*FIT, *common, "--no-bursty", "--out", tmp_path / "plain")
     assert type(hk.open_run(tmp_path / "plain").state().franchise.measure) is DirichletMultinomial
     for bad in (("--burst-concentration", 5), ("--bursty", "--burst-concentration", -1)):
-        refused = command("fit", "--for", "prediction", *common, *bad, "--out", tmp_path / "none")
+        refused = command(*FIT, *common, *bad, "--out", tmp_path / "none")
         assert refused.exit_code != 0
         assert "concentration" in refused.output
         assert not (tmp_path / "none").exists()

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 from hdpkit.cli.main import main
 
@@ -25,17 +26,7 @@ def run(tmp_path_factory):
         for row in counts
     ]
     (folder / "repeated.ldac").write_text("\n".join(lines) + "\n")
-    done = call(
-        "fit",
-        "--for",
-        "prediction",
-        folder / "repeated.ldac",
-        "--sweeps",
-        40,
-        "--out",
-        folder / "run",
-        "--quiet",
-    )
+    done = call(*FIT, folder / "repeated.ldac", "--sweeps", 40, "--out", folder / "run", "--quiet")
     assert done.exit_code == 0, done.output
     return folder / "run"
 

@@ -17,6 +17,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit
 import hdpkit as hk
@@ -115,18 +116,7 @@ def write_corpus(kind, folder):
 @pytest.mark.parametrize("kind", ["ldac", "mtx", "mtx.gz", "text"])
 def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path, ldac, vocabulary):
     corpus = ldac if kind == "ldac" else write_corpus(kind, tmp_path)
-    result = done(
-        "fit",
-        "--for",
-        "prediction",
-        corpus,
-        "--vocabulary",
-        vocabulary,
-        "--out",
-        tmp_path / "run",
-        "--sweeps",
-        30,
-    )
+    result = done(*FIT, corpus, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 30)
     assert "16 documents, 400 tokens, 8 terms" in result.stderr
     assert "sweep 30/30" in result.stderr
     assert "ship" in result.stdout
@@ -145,7 +135,7 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
 def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     run = tmp_path / "run"
     given = ("--eta", 0.5, "--until", "readable", "--at-most", "5min", "--sweeps", 400, "--out", run)
-    result = done("fit", "--for", "prediction", ldac, *given)
+    result = done(*FIT, ldac, *given)
     sweeps = hk.open_run(run).sweeps
     assert len(sweeps) == 2
     assert sweeps[0] in (40, 80, 160, 320)
@@ -161,30 +151,13 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     done("resume", run, "--until", "quotable", "--at-most", "1s", "--quiet")
     assert hk.open_run(run).planned == 40
     one = tmp_path / "one"
-    done("fit", "--for", "prediction", ldac, "--sweeps", 4, "--out", one)
+    done(*FIT, ldac, "--sweeps", 4, "--out", one)
     for arguments, told in (
         (("resume", one, "--until", "readable"), "a run with several chains"),
         (("resume", run, "--at-most", "1min"), "left out without --until"),
-        (
-            ("fit", "--for", "prediction", ldac, "--out", tmp_path / "new", "--at-most", "1min"),
-            "left out without --until",
-        ),
-        (
-            (
-                "fit",
-                "--for",
-                "prediction",
-                ldac,
-                "--out",
-                tmp_path / "new",
-                "--until",
-                "readable",
-                "--at-most",
-                "soon",
-            ),
-            "10min",
-        ),
-        (("fit", "--for", "prediction", ldac, "--out", tmp_path / "new", "--until", "converged"), "readable"),
+        ((*FIT, ldac, "--out", tmp_path / "new", "--at-most", "1min"), "left out without --until"),
+        ((*FIT, ldac, "--out", tmp_path / "new", "--until", "readable", "--at-most", "soon"), "10min"),
+        ((*FIT, ldac, "--out", tmp_path / "new", "--until", "converged"), "readable"),
     ):
         result = hdpkit_command(*arguments)
         assert result.exit_code == 2, result.output
@@ -198,9 +171,7 @@ def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
         (tmp_path / "arrays", (), "one"),
         (ldac, ("--vocabulary", vocabulary), "other"),
     ):
-        done(
-            "fit", "--for", "prediction", corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3
-        )
+        done(*FIT, corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3)
     one, other = (hk.open_run(tmp_path / run).franchise() for run in ("one", "other"))
     assert one.data.origin[0] == (tmp_path / "arrays").resolve()
     assert np.array_equal(one.dishes, other.dishes)
@@ -213,8 +184,7 @@ def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
 @pytest.mark.quick
 def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabulary):
     done(
-        "fit", "--for", "prediction",
-        ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 12, "--seed", 9,
+        *FIT, ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 12, "--seed", 9,
         "--moves", "table-gibbs,split-merge:until=5:repeat=2,concentration,base-measure-parameters",
         "--store", "explicit", "--kernel", "generic", "--init", "random:3", "--thin", 2,
         "--eta", "gamma(1,2)", "--document-concentration", "gamma(2,3)", "--root-concentration", 1.5,
@@ -245,7 +215,7 @@ def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabul
     ],
 )  # fmt: skip
 def test_by_default_what_has_a_prior_is_updated(options, expected, tmp_path, ldac):
-    done("fit", "--for", "prediction", ldac, "--out", tmp_path / "run", "--sweeps", 1, *options)
+    done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 1, *options)
     assert hk.open_run(tmp_path / "run").trace.moves["move"].tolist() == expected
 
 
@@ -259,8 +229,7 @@ def test_settings_from_a_file_give_the_same_run_and_the_command_line_wins(tmp_pa
     result = done("fit", "--config", study)
     assert "sweep 6/6" not in result.stderr
     done("fit", "--config", study, "--out", tmp_path / "other", "--seed", 4)
-    done("fit", "--for", "prediction",
-         ldac, "--vocabulary", vocabulary, "--out", tmp_path / "by-hand", "--sweeps", 6, "--seed", 3,
+    done(*FIT, ldac, "--vocabulary", vocabulary, "--out", tmp_path / "by-hand", "--sweeps", 6, "--seed", 3,
          "--moves", "table-gibbs,concentration", "--eta", 0.2)  # fmt: skip
     one, other, by_hand = (hk.open_run(tmp_path / name).trace for name in ("from-file", "other", "by-hand"))
     np.testing.assert_array_equal(one["log_joint"], by_hand["log_joint"])
@@ -312,7 +281,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, tmp_path, ldac, monke
     Path("mine/data.bin").write_text("more of it")
     before = sorted(tmp_path.rglob("*"))
     arguments, message = BAD[case]
-    result = hdpkit_command("fit", "--for", "prediction", *arguments)
+    result = hdpkit_command(*FIT, *arguments)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert isinstance(result.exception, SystemExit)
@@ -321,16 +290,16 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, tmp_path, ldac, monke
 
 
 def test_a_folder_that_holds_a_run_is_not_run_over(tmp_path, ldac):
-    done("fit", "--for", "prediction", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    result = hdpkit_command("fit", "--for", "prediction", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    result = hdpkit_command(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
     assert result.exit_code == 2
     assert f"hdpkit resume {shlex.quote(str(tmp_path / 'run'))}" in result.stderr
     assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
 
 
 def test_a_folder_that_cannot_be_made_is_a_failed_run(tmp_path, ldac):
-    result = hdpkit_command("fit", "--for", "prediction", ldac, "--out", ldac / "run", "--sweeps", 2)
+    result = hdpkit_command(*FIT, ldac, "--out", ldac / "run", "--sweeps", 2)
     assert result.exit_code == 1
     assert "Error: " in result.stderr
     assert isinstance(result.exception, SystemExit)
@@ -338,9 +307,7 @@ def test_a_folder_that_cannot_be_made_is_a_failed_run(tmp_path, ldac):
 
 def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    result = hdpkit_command(
-        "fit", "--for", "prediction", texts(tmp_path / "texts"), "--out", tmp_path / "run"
-    )
+    result = hdpkit_command(*FIT, texts(tmp_path / "texts"), "--out", tmp_path / "run")
     assert result.exit_code == 2
     assert "pip install 'hdpkit[text]'" in result.stderr
 
@@ -348,18 +315,7 @@ def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
 def test_terms_are_neither_markup_nor_commands_to_a_terminal(tmp_path, ldac):
     words = ["[red]", "\x1b[2J", "été", "[/]", "a", "b", "c", "d"]
     (tmp_path / "v.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    result = done(
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--vocabulary",
-        tmp_path / "v.txt",
-        "--out",
-        tmp_path / "run",
-        "--sweeps",
-        2,
-    )
+    result = done(*FIT, ldac, "--vocabulary", tmp_path / "v.txt", "--out", tmp_path / "run", "--sweeps", 2)
     for output in (result.stdout, done("topics", tmp_path / "run").stdout):
         assert "[red]" in output
         assert "[/]" in output
@@ -375,22 +331,7 @@ def test_terms_are_neither_markup_nor_commands_to_a_terminal(tmp_path, ldac):
 @pytest.mark.quick
 def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
     run = tmp_path / "run"
-    done(
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--vocabulary",
-        vocabulary,
-        "--out",
-        run,
-        "--sweeps",
-        20,
-        "--chains",
-        2,
-        "--seed",
-        2,
-    )
+    done(*FIT, ldac, "--vocabulary", vocabulary, "--out", run, "--sweeps", 20, "--chains", 2, "--seed", 2)
     for chain in (0, 1):
         franchise = hk.open_run(run).franchise(chain)
         found = json.loads(done("topics", run, "--format", "json", "--chain", chain).stdout)
@@ -456,8 +397,8 @@ def test_a_run_of_groups_has_components_and_no_topics(tmp_path):
 @pytest.mark.parametrize("chains", [1, 2])
 def test_resume_gives_the_unbroken_run(chains, tmp_path, ldac):
     settings = [ldac, "--eta", "gamma(1,1)", "--chains", chains, "--seed", 1, "--init", "one"]
-    done("fit", "--for", "prediction", *settings, "--sweeps", 11, "--out", tmp_path / "unbroken")
-    done("fit", "--for", "prediction", *settings, "--sweeps", 4, "--out", tmp_path / "broken")
+    done(*FIT, *settings, "--sweeps", 11, "--out", tmp_path / "unbroken")
+    done(*FIT, *settings, "--sweeps", 4, "--out", tmp_path / "broken")
     result = done("resume", tmp_path / "broken", "--sweeps", 5)
     assert "9 sweeps" in result.stdout
     done("resume", tmp_path / "broken", "--sweeps", 2)
@@ -471,10 +412,8 @@ def test_resume_gives_the_unbroken_run(chains, tmp_path, ldac):
 
 
 def test_fit_over_counts_and_resume(tmp_path, ldac):
-    done(
-        "fit", "--for", "prediction", ldac, "--store", "counts", "--sweeps", 5, "--out", tmp_path / "unbroken"
-    )
-    done("fit", "--for", "prediction", ldac, "--store", "counts", "--sweeps", 2, "--out", tmp_path / "run")
+    done(*FIT, ldac, "--store", "counts", "--sweeps", 5, "--out", tmp_path / "unbroken")
+    done(*FIT, ldac, "--store", "counts", "--sweeps", 2, "--out", tmp_path / "run")
     done("resume", tmp_path / "run", "--sweeps", 3)
     one, other = (hk.open_run(tmp_path / name) for name in ("unbroken", "run"))
     assert one.trace["log_joint"].tolist() == other.trace["log_joint"].tolist()
@@ -483,7 +422,7 @@ def test_fit_over_counts_and_resume(tmp_path, ldac):
 
 
 def test_resume_refuses_what_it_cannot_do(tmp_path, ldac):
-    done("fit", "--for", "prediction", ldac, "--out", tmp_path / "run", "--sweeps", 2)
+    done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
     assert hdpkit_command("resume", tmp_path / "run", "--sweeps", -1).exit_code == 2
     assert hdpkit_command("resume", tmp_path / "absent").exit_code == 2
     data = tmp_path / "run" / "data.bin"
@@ -499,7 +438,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     folder = tmp_path / "a run"
     settings = [str(ldac), "--chains", str(chains)]
     process = subprocess.Popen(
-        [*COMMAND, "fit", "--for", "prediction", *settings, "--out", str(folder), "--sweeps", "1000000"],
+        [*COMMAND, *FIT, *settings, "--out", str(folder), "--sweeps", "1000000"],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -525,7 +464,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     done("resume", folder, "--sweeps", 3)
     trace = hk.open_run(folder).trace
     lengths = [one.n_draws for one in getattr(trace, "chains", [trace])]
-    done("fit", "--for", "prediction", *settings, "--out", tmp_path / "unbroken", "--sweeps", max(lengths))
+    done(*FIT, *settings, "--out", tmp_path / "unbroken", "--sweeps", max(lengths))
     other = hk.open_run(tmp_path / "unbroken").trace
     np.testing.assert_array_equal(trace["log_joint"], other["log_joint"][..., : trace.n_draws])
     assert "K = " in stdout
@@ -553,18 +492,7 @@ def fragile():
 def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
     run = tmp_path / "run"
     result = hdpkit_command(
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--out",
-        run,
-        "--sweeps",
-        6,
-        "--chains",
-        2,
-        "--moves",
-        "table-gibbs,fragile:chain=1",
+        *FIT, ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
     )
     assert result.exit_code == 1
     assert "chain 0: K = " in result.stdout
@@ -575,18 +503,7 @@ def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fra
 
 def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
     run = tmp_path / "run"
-    result = hdpkit_command(
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--out",
-        run,
-        "--sweeps",
-        6,
-        "--moves",
-        "table-gibbs,fragile:chain=0",
-    )
+    result = hdpkit_command(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
     assert result.exit_code == 1
     assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
     assert f"hdpkit resume {run}" in result.stderr
@@ -595,18 +512,7 @@ def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
 
 
 def test_the_command_works_as_a_process_of_its_own(tmp_path, ldac, vocabulary):
-    arguments = [
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--vocabulary",
-        vocabulary,
-        "--out",
-        tmp_path / "run",
-        "--sweeps",
-        "5",
-    ]
+    arguments = [*FIT, ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", "5"]
     process = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     assert "K = " in process.stdout

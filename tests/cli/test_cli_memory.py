@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 from full_disk import FullDisk
 
 import hdpkit as hk
@@ -30,7 +31,7 @@ def ldac(tmp_path):
 
 
 def fit(ldac, folder, *options):
-    return call("fit", "--for", "prediction", ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
+    return call(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
 
 
 def fails(*arguments, **options):
@@ -110,8 +111,7 @@ def many(tmp_path_factory):
     (folder / "corpus.ldac").write_text("\n".join(lines) + "\n")
     (folder / "new.ldac").write_text("2 0:1 5:2\n")
     done = call(
-        "fit", "--for", "prediction",
-        folder / "corpus.ldac", "--moves", "concentration", "--init", "random:450", "--sweeps", 4,
+        *FIT, folder / "corpus.ldac", "--moves", "concentration", "--init", "random:450", "--sweeps", 4,
         "--samples", 2, "--eta", 0.001, "--out", folder / "run", "--quiet",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -196,19 +196,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
     ends = set()
     for at in range(100):
         where = tmp_path / str(at)
-        given = (
-            "fit",
-            "--for",
-            "prediction",
-            tmp_path / "text.txt",
-            "--out",
-            where,
-            "--sweeps",
-            2,
-            "--chains",
-            1,
-            "--quiet",
-        )
+        given = (*FIT, tmp_path / "text.txt", "--out", where, "--sweeps", 2, "--chains", 1, "--quiet")
         with monkeypatch.context() as patch:
             disk = FullDisk(patch, at)
             told = call(*given)

@@ -7,6 +7,7 @@ import sys
 import click
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit import moves
@@ -232,16 +233,7 @@ def test_a_settings_file_imports_no_module(tmp_path, monkeypatch):
     (tmp_path / "words.txt").write_text("salt bread\n")
     (tmp_path / "study.toml").write_text('allow = ["this"]\ntokenizer = "this:d"\n')
     monkeypatch.delitem(sys.modules, "this", raising=False)
-    given = [
-        "fit",
-        "--for",
-        "prediction",
-        tmp_path / "words.txt",
-        "--config",
-        tmp_path / "study.toml",
-        "--out",
-        tmp_path / "run",
-    ]
+    given = [*FIT, tmp_path / "words.txt", "--config", tmp_path / "study.toml", "--out", tmp_path / "run"]
     result = CliRunner().invoke(main, [str(one) for one in given])
     assert result.exit_code == 2
     assert "on the command line only" in result.output

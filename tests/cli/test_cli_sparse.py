@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -33,20 +34,7 @@ def command(*arguments):
 
 
 def fit(ldac, folder, *options):
-    return command(
-        "fit",
-        "--for",
-        "prediction",
-        ldac,
-        "--out",
-        folder,
-        "--sweeps",
-        6,
-        "--quiet",
-        "--init",
-        "random:3",
-        *options,
-    )
+    return command(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", "--init", "random:3", *options)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -25,7 +26,7 @@ def ldac(tmp_path):
 
 
 def fit(ldac, folder, *options):
-    arguments = ["fit", "--for", "prediction", ldac, "--out", folder, "--sweeps", 20, "--quiet", *options]
+    arguments = [*FIT, ldac, "--out", folder, "--sweeps", 20, "--quiet", *options]
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 

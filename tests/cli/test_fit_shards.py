@@ -5,6 +5,7 @@ from threading import Thread
 
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 from shard_cases import corpus
 
 import hdpkit as hk
@@ -87,7 +88,7 @@ def test_what_does_not_go_with_shards_is_refused(folder, tmp_path, options, told
 
 @pytest.mark.parametrize("option", [["--backend", "mpi"], ["--spool", "spool"], ["--patience", "9"]])
 def test_options_of_runs_over_shards_are_refused_without(folder, tmp_path, option):
-    given = ["fit", "--for", "prediction", str(folder), "--out", str(tmp_path / "run"), *option]
+    given = [*FIT, str(folder), "--out", str(tmp_path / "run"), *option]
     done = CliRunner().invoke(main, given)
     assert done.exit_code == 2
     assert "--shards" in done.output
@@ -107,17 +108,7 @@ def test_another_run_in_the_folder_is_refused(folder, tmp_path):
     assert "seed" in done.output
     plain = tmp_path / "plain"
     (tmp_path / "a.ldac").write_text("2 0:1 3:2\n1 5:4\n")
-    given = [
-        "fit",
-        "--for",
-        "prediction",
-        str(tmp_path / "a.ldac"),
-        "--out",
-        str(plain),
-        "--sweeps",
-        "1",
-        "--quiet",
-    ]
+    given = [*FIT, str(tmp_path / "a.ldac"), "--out", str(plain), "--sweeps", "1", "--quiet"]
     assert CliRunner().invoke(main, given).exit_code == 0
     done = fit(folder, plain, "--sweeps", "3")
     assert done.exit_code == 2

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 from hdpkit.cli.main import main
 
@@ -24,19 +25,7 @@ def folders(tmp_path_factory):
         texts = [" ".join(f"{subjects[i % 2]}{j}" for j in rng.integers(6, size=30)) for i in range(30)]
         file = place / f"{name}.txt"
         file.write_text("\n".join(texts), encoding="utf-8")
-        result = run(
-            "fit",
-            "--for",
-            "prediction",
-            file,
-            "--sweeps",
-            40,
-            "--chains",
-            2,
-            "--quiet",
-            "--out",
-            place / name,
-        )
+        result = run(*FIT, file, "--sweeps", 40, "--chains", 2, "--quiet", "--out", place / name)
         assert result.exit_code == 0, result.output
         found.append(place / name)
     return found

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -65,17 +66,7 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     rows = [[f"{1998 + d}-05-31", "x" if d % 2 else "y", TEXTS[d % 4]] for d in range(8)]
     path = table(tmp_path / "t.csv", ["when", "author", "text"], [*rows, ["", "x", "salt"]])
     options = ["--date-column", "when", "--group-column", "author", "--min-documents", "1", "--quiet"]
-    arguments = [
-        "fit",
-        "--for",
-        "prediction",
-        str(path),
-        "--out",
-        str(tmp_path / "run"),
-        "--sweeps",
-        "8",
-        *options,
-    ]
+    arguments = [*FIT, str(path), "--out", str(tmp_path / "run"), "--sweeps", "8", *options]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
@@ -149,8 +140,7 @@ def test_a_group_is_a_level_with_a_concentration(tmp_path):
 def test_a_date_that_cannot_be_read_is_named_with_its_line(tmp_path):
     path = table(tmp_path / "t.csv", ["when", "text"], [["1998", TEXTS[0]], ["5/6/1998", TEXTS[1]]])
     result = CliRunner().invoke(
-        main,
-        ["fit", "--for", "prediction", str(path), "--out", str(tmp_path / "run"), "--date-column", "when"],
+        main, [*FIT, str(path), "--out", str(tmp_path / "run"), "--date-column", "when"]
     )
     assert result.exit_code == 2
     assert "line 3, when" in result.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit import moves
@@ -85,7 +86,7 @@ def test_errors_are_safe_whatever_they_name(tmp_path):
     with pytest.raises(DataError) as caught:
         hk.Corpus.from_ldac(tmp_path / "a.mtx")
     assert raw(str(caught.value)) == []
-    run("fit", "--for", "prediction", tmp_path / "a.mtx", "--out", tmp_path / "run", code=2)
+    run(*FIT, tmp_path / "a.mtx", "--out", tmp_path / "run", code=2)
 
 
 def test_names_are_safe_in_what_python_shows(tmp_path):
@@ -102,10 +103,10 @@ def test_commands_of_topics(tmp_path):
     here.mkdir()
     corpus = hk.Corpus.from_documents([[WORD, "\nall is well"], [WORD, "b"]], names=["a", WORD])
     corpus.save(here / "corpus")
-    run("fit", "--for", "prediction", here / "corpus", "--out", here / "run", "--sweeps", 2)
+    run(*FIT, here / "corpus", "--out", here / "run", "--sweeps", 2)
     run("convert", here / "corpus", here / "again")
     run("convert", here / "corpus", here / "again", code=2)
-    run("fit", "--for", "prediction", here / "corpus", "--out", here / "run", code=2)
+    run(*FIT, here / "corpus", "--out", here / "run", code=2)
     for options in ([], ["--format", "csv"], ["--format", "json"]):
         shown = run("topics", here / "run", *options).stdout
         assert "ship" in shown
@@ -120,19 +121,9 @@ def test_commands_of_topics(tmp_path):
     run("topics", f"--{EVIL}", code=2)
     run(f"--{EVIL}", code=2)
     run("topics", here / "run", "--chain", EVIL, code=2)
-    run("fit", "--for", "prediction", here / "corpus", "--out", here / "other", "--moves", EVIL, code=2)
+    run(*FIT, here / "corpus", "--out", here / "other", "--moves", EVIL, code=2)
     (here / "a.toml").write_text(f'"{EVIL[9:]}" = 1\n', encoding="utf-8")
-    run(
-        "fit",
-        "--for",
-        "prediction",
-        here / "corpus",
-        "--out",
-        here / "other",
-        "--config",
-        here / "a.toml",
-        code=2,
-    )
+    run(*FIT, here / "corpus", "--out", here / "other", "--config", here / "a.toml", code=2)
 
 
 def test_names_of_restaurants_and_versions_of_a_run(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from threading import Thread
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -65,8 +66,7 @@ def folder(tmp_path_factory):
     write(place / "posts.csv", 24, 0)
     write(place / "new.csv", 5, 1, more=" zebra, zebra")
     done(
-        "fit", "--for", "prediction",
-        place / "posts.csv", "--id-column", "post", "--group-column", "author", "--stop-words",
+        *FIT, place / "posts.csv", "--id-column", "post", "--group-column", "author", "--stop-words",
         "english,german", "--sweeps", 40, "--chains", 2, "--samples", 5, "--quiet", "--out", place / "run",
         "--group-concentration", "gamma(1,1)",
     )  # fmt: skip
@@ -103,17 +103,7 @@ def test_function_words_are_left_out_and_the_output_says_how_to_keep_them(tmp_pa
         for i in range(20):
             said = "We don't and they've been to the " + " of the ".join(WORDS[i % 2][:4])
             rows.writerow([f"{1990 + i}-01-02", "ab"[i % 2], said])
-    plain = (
-        "fit",
-        "--for",
-        "prediction",
-        tmp_path / "raw.csv",
-        "--text-column",
-        "text",
-        "--sweeps",
-        2,
-        "--out",
-    )
+    plain = (*FIT, tmp_path / "raw.csv", "--text-column", "text", "--sweeps", 2, "--out")
     shown = done(*plain, tmp_path / "run").stderr
     (line,) = [line for line in shown.splitlines() if "function words" in line]
     assert re.fullmatch(r"3\d\d function words \(english\) left out; --stop-words none keeps them", line)
@@ -313,9 +303,7 @@ def test_thirty_topics_are_shown_unless_all_are_asked_for(tmp_path):
     counts = rng.multinomial(40, np.full(60, 1 / 60), size=40)
     hk.Corpus.from_counts(counts).save(tmp_path / "arrays")
     arguments = ["--init", "random:45", "--moves", "concentration", "--sweeps", 1, "--quiet"]
-    shown = done(
-        "fit", "--for", "prediction", tmp_path / "arrays", "--out", tmp_path / "run", *arguments
-    ).stdout
+    shown = done(*FIT, tmp_path / "arrays", "--out", tmp_path / "run", *arguments).stdout
     assert "and 15 smaller topics" in shown
     assert "smaller topics" not in done("topics", tmp_path / "run", "--all").stdout
     assert "and 40 smaller topics" in done("topics", tmp_path / "run", "--topics", 5).stdout
@@ -329,17 +317,7 @@ def test_a_tokenizer_of_ones_own_needs_leave(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path / "posts.csv", 8, 0)
     (tmp_path / "a.txt").write_text("ship-a b\nbread-oven\nship-oven\n")
-    arguments = [
-        "fit",
-        "--for",
-        "prediction",
-        tmp_path / "a.txt",
-        "--tokenizer",
-        "my_words:split",
-        "--sweeps",
-        2,
-        "--quiet",
-    ]
+    arguments = [*FIT, tmp_path / "a.txt", "--tokenizer", "my_words:split", "--sweeps", 2, "--quiet"]
     assert "my_words" in refused(*arguments, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
     done(*arguments, "--out", tmp_path / "run", "--allow", "my_words")
@@ -383,7 +361,7 @@ def test_bad_options_of_texts_are_one_message(tmp_path, options, message):
     path = tmp_path / "posts.csv"
     path.write_text("post,body;x,author\n1,ship,a\n")
     extra = [] if options[0] in ("--text-column", "--format") else ["--text-column", "2"]
-    told = refused("fit", "--for", "prediction", path, *options, *extra, "--out", tmp_path / "run")
+    told = refused(*FIT, path, *options, *extra, "--out", tmp_path / "run")
     assert message in told
     assert "Traceback" not in told
     assert not (tmp_path / "run").exists()
@@ -437,17 +415,7 @@ def test_a_reading_goes_where_no_run_began(tmp_path):
 def test_a_fit_into_a_folder_in_use_changes_nothing_there(tmp_path):
     """Neither how the other run reads texts nor its command."""
     (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
-    fit = (
-        "fit",
-        "--for",
-        "prediction",
-        tmp_path / "a.dat",
-        "--sweeps",
-        2,
-        "--quiet",
-        "--out",
-        tmp_path / "run",
-    )
+    fit = (*FIT, tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
     told = []
     with holding(tmp_path / "run"):
         for name in ("reading.json", "command.json"):
@@ -467,9 +435,7 @@ def test_a_fit_into_a_folder_in_use_changes_nothing_there(tmp_path):
 
 def test_a_run_of_counts_reads_counts(tmp_path):
     (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
-    done(
-        "fit", "--for", "prediction", tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run"
-    )
+    done(*FIT, tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
     (tmp_path / "new.dat").write_text("1 0:2\n0\n")
     rows = done("infer", tmp_path / "run", tmp_path / "new.dat").stdout.splitlines()
     assert [row.split(",")[:3] for row in rows[1:]] == [["0", "2", "0"], ["1", "0", "0"]]

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 from report_cases import HOSTILE
 
 import hdpkit as hk
@@ -272,10 +273,7 @@ def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
     with pytest.raises(errors.CorruptRunError, match=r"command\.json"):
         load_command(tmp_path / "run")
     assert (
-        CliRunner()
-        .invoke(main, ["fit", "--for", "prediction", "a <b>.txt", "--out", "new", "--min-documents", "99"])
-        .exit_code
-        == 2
+        CliRunner().invoke(main, [*FIT, "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
     )
     assert not (tmp_path / "new").exists()
 

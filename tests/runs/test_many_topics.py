@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -75,7 +76,7 @@ def test_the_command_warns(tmp_path):
     (tmp_path / "corpus.ldac").write_text("\n".join(lines) + "\n", encoding="utf-8")
     files = [str(tmp_path / "corpus.ldac"), "--out", str(tmp_path / "run")]
     options = ["--init", "random:300", "--sweeps", "1", "--moves", "concentration", "--quiet"]
-    done = CliRunner().invoke(main, ["fit", "--for", "prediction", *files, *options])
+    done = CliRunner().invoke(main, [*FIT, *files, *options])
     assert done.exit_code == 0
     assert "Warning: 300 topics for 2,500 tokens" in done.stderr
 

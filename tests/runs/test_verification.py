@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -156,9 +157,7 @@ def every_kind(place):
     model.fit(["salt bread wine", "ship sail salt", "bread wine salt"]).save(place / "model")
     (place / "texts.txt").write_text("salt bread wine\nship sail salt\nbread wine salt\n")
     options = ["--sweeps", "4", "--samples", "2", "--min-documents", "1", "--quiet"]
-    done = CliRunner().invoke(
-        main, ["fit", "--for", "prediction", str(place / "texts.txt"), "--out", str(place / "fit"), *options]
-    )
+    done = CliRunner().invoke(main, [*FIT, str(place / "texts.txt"), "--out", str(place / "fit"), *options])
     assert done.exit_code == 0, done.output
     corpus = hk.Corpus.from_documents([["bread", "salt"], ["bread", "wine"], ["ship", "sail", "salt"]])
     root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), concentration=1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import FIT
 
 from hdpkit.cli.main import main
 from hdpkit.summaries.boilerplate import boilerplate
@@ -46,15 +47,7 @@ def test_the_end_of_a_fit_names_the_options_that_lift_it(tmp_path, common, more,
     (tmp_path / "texts.txt").write_text("\n".join(lines))
     options = ["--min-documents", "1", "--sweeps", "10", "--eta", "0.01", "--quiet"]
     options += ["--init", "clusters:12", "--moves", "concentration", *more]
-    arguments = [
-        "fit",
-        "--for",
-        "prediction",
-        str(tmp_path / "texts.txt"),
-        "--out",
-        str(tmp_path / "run"),
-        *options,
-    ]
+    arguments = [*FIT, str(tmp_path / "texts.txt"), "--out", str(tmp_path / "run"), *options]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     last = result.output.splitlines()[-1]
