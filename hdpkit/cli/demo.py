@@ -70,7 +70,7 @@ def demo(out: Path | None, **options: Any) -> None:
 
     folder = _free() if out is None else out
     check_new_folder(folder)
-    options |= for_purpose("reading", options) | {"at_most": None, "samples": 10, "checkpoint_seconds": 30}
+    options |= for_purpose("reading", options) | {"at_most": None, "samples": 10, "checkpoint_seconds": 60.0}
     docs = _read(options["quiet"])
     corpus = hk.Corpus.from_documents(
         docs.documents,

@@ -615,8 +615,8 @@ model_options = group(
         type=click.Choice(list(PURPOSES)),
         default="reading",
         show_default=True,
-        help="Chooses what isn't given: few topics that two chains agree on, run until they can be read; or "
-        "one chain of narrower topics, which predict other words of like documents better.",
+        help="Chooses what isn't given. For reading: two chains of topics with bursts, run until they can be "
+        "read. For prediction: one chain of more and narrower topics, without bursts.",
     ),
     click.option(
         "--eta",

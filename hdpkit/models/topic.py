@@ -50,10 +50,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
     Parameters
     ----------
     purpose : "reading" or "prediction"
-        What chooses settings that are None. For reading: few topics that two chains have in common, with
-        eta = 0.2 and ``bursty``, run until they can be read. For prediction: more and narrower ones, which
-        predict left-out words better where documents are like those of the fit, with eta = 0.05, one chain.
-        See docs/default_topics.md.
+        What chooses settings that are None. For reading: eta = 0.2, ``bursty``, and two chains that run until
+        the topics can be read. For prediction: more and narrower topics, with eta = 0.05, in one chain,
+        without bursts. See docs/default_topics.md.
     eta : float, array of shape (n_terms,), or prior, optional
         Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics.
     concentration, root_concentration : float or prior, optional

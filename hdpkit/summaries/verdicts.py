@@ -480,7 +480,7 @@ def _readable(
         then, _ = readability.pieces_of(trace if run is None else run, before.after, before.last)
         if len(then) == len(pieces):
             earlier = readability.shared(then)[0]
-    return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("eta"))
+    return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("base/eta"))
 
 
 def _unread(why: str) -> _Read:
@@ -510,7 +510,7 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     if words.topics == _TEXT.topics and found.everywhere > EVERYWHERE:
         parts.append(
             f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
-            f"have, which tell them little apart"
+            "have, and which hardly distinguish them"
         )
     if not parts:
         return _unread("there is nothing to compare between the chains.").verdict

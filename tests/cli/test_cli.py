@@ -101,6 +101,15 @@ def test_bad_options_are_refused():
 # ------------------------------------------------------------------ fit
 
 
+def test_without_options_a_fit_is_for_reading(tmp_path, ldac):
+    result = done("fit", ldac, "--out", tmp_path / "run", "--at-most", "1s")
+    assert "sweeps: [" in result.stderr  # in rounds
+    run = hk.open_run(tmp_path / "run")
+    assert len(run.sweeps) == 2
+    assert isinstance(run.state(0).franchise.measure, hk.Bursty)
+    assert run.state(0).franchise.measure.measure.eta == 0.2
+
+
 def write_corpus(kind, folder):
     import scipy.io
 

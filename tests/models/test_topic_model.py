@@ -34,6 +34,7 @@ from hdpkit.errors import (
     DataError,
     HdpkitError,
     MissingExtraError,
+    ParameterError,
     RunError,
     StorageError,
 )
@@ -41,6 +42,7 @@ from hdpkit.evaluation import fit_proportions, fixed_topics
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.io.reading import read_like
 from hdpkit.io.text_options import TextCounter, TextOptions
+from hdpkit.models.topic_parts import for_purpose
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
 
@@ -76,6 +78,23 @@ def test_scikit_learn_checks(kind):
     # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
     assert len(results) > 40
+
+
+def test_what_is_not_given_is_chosen_by_the_purpose():
+    reading = {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"}
+    assert for_purpose("reading", {"eta": None, "sweeps": None}) == reading
+    assert for_purpose("reading", {"sweeps": 5, "chains": 1}) == reading | {
+        "sweeps": 5, "chains": 1, "until": None,
+    }  # fmt: skip
+    assert for_purpose("reading", {"samples": hk.Samples(after=3)})["until"] is None
+    assert for_purpose("reading", {"sparse": True})["bursty"] is False
+    assert for_purpose("prediction", {"until": "quotable"})["until"] == "quotable"
+    fitted = hk.TopicModel(sweeps=2, random_state=0).fit(COUNTS)
+    assert len(fitted.franchises_) == 2
+    assert isinstance(fitted.franchise_.measure, hk.Bursty)
+    assert fitted.franchise_.measure.measure.eta == 0.2
+    with pytest.raises(ParameterError, match=r"^purpose = 'reeding'"):
+        hk.TopicModel(purpose="reeding").fit(COUNTS)
 
 
 def test_masked_counts_and_counts_beyond_the_limit_are_refused(fitted):

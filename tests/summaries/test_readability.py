@@ -34,6 +34,7 @@ def state(chain, sweep, laws, rng, groups_by=None):
         label="document", names=range(N_GROUPS), root_weights=np.append(sizes, 1.0) / (sizes.sum() + 1.0),
         group_counts=sp.csr_array(groups), levels=[level],
         term_means=TermMeans(smoothing=np.array(ETA), inside=scale, outside=scale),
+        hyperparameters={"base/eta": ETA},
     )  # fmt: skip
 
 
@@ -89,6 +90,18 @@ def test_the_light_follows_the_share_in_common():
     assert "coarser view" not in none.advice
     many = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6], topics=147))
     assert "a coarser view (group_topics, 30 groups)" in many.advice
+    assert "another run with fewer, broader topics (eta=0.5)" in many.advice
+
+
+def test_topics_that_most_documents_have_are_said():
+    apart = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]))
+    assert apart.readable.figures["everywhere"] == 0.0
+    assert "hardly distinguish" not in apart.readable.sentence
+    same = diagnose(chains([0], [7]))
+    assert same.readable.figures["everywhere"] == 1.0
+    assert "100% of the tokens are in topics that most documents have" in same.readable.sentence
+    assert "narrower topics" in same.advice
+    assert "eta=0.5" not in same.advice
 
 
 def test_chains_that_group_documents_differently_are_not_green():
