@@ -34,7 +34,7 @@ from hdpkit.io.corpora import read_corpus
 from hdpkit.io.installed_docs import collect_docstrings, demo_documents
 from hdpkit.models.joint_score import JointScore
 from hdpkit.models.topic_parts import default_moves
-from hdpkit.summaries.readability import shared
+from hdpkit.summaries.readability import agreed_on
 
 HEAD = (
     "corpus", "model", "seconds", "sweeps", "completion", "joint", "new words", "topics", "half of tokens",
@@ -174,7 +174,7 @@ def rows_of(name, source, options):
                 chain.run(seconds)
             first = chains[0]
             shares = first.shares
-            common, _ = shared([[chain.franchise.sample()] for chain in chains[:2]])
+            common = agreed_on([[chain.franchise.sample()] for chain in chains[:2]]).shares.sum()
             b = first.franchise.base_parameters.get("concentration/bursts", np.inf)
             completion, new = score_of(first, observed, held)
             with_halves.run(seconds)

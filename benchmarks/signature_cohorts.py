@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits ranks levels ...]
         [--sweeps 300] [--samples 200] [--most 50000] [--precision B] [--overdispersed B]
-        [--keep RESULTS]
+        [--dispersion V] [--hypermutators N] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
 cosine of 0.9 or more with it (matched one to one); other reported signatures are false.
@@ -20,7 +20,9 @@ cosine of 0.9 or more with it (matched one to one); other reported signatures ar
   more, and none of the signatures has one below 0.2.
 
 With ``--precision`` signatures differ by sample, and with ``--overdispersed`` the counts of a sample vary
-more than those of a mixture of signatures; both are precisions of Dirichlet distributions.
+more than those of a mixture of signatures; both are precisions of Dirichlet distributions. With
+``--dispersion`` counts have gamma-Poisson distributions with this additional squared coefficient of
+variation. *Doubted* are reported signatures with a remark (`Signatures.remarks`): false, true.
 
 A line of JSON is appended to RESULTS for each seed and fit; existing results aren't computed again.
 """
@@ -52,19 +54,22 @@ RANGE = range(8, 17)
 REFITS = 5
 
 
-def scored(cohort, matrix, exposures=None):
+def scored(cohort, matrix, exposures=None, remarks=()):
     """Scores of a fit; coverage is over samples and found signatures."""
     pairs = matched(cohort.signatures, matrix)
-    there = {i for i, _, _ in pairs}
+    there, held = {i for i, _, _ in pairs}, [j for _, j, _ in pairs]
     row = {
         "reported": len(matrix),
         "found": len(pairs),
         "missed": [i + 1 for i in range(12) if i not in there],
         "cosine": float(np.mean([cosine for *_, cosine in pairs])) if pairs else None,
+        "doubted": [
+            sum(bool(remark) and (j in held) == true for j, remark in enumerate(remarks))
+            for true in (False, True)
+        ],
     }
     if exposures is not None and pairs:
         true = cohort.exposures[:, [i for i, _, _ in pairs]]
-        held = [j for _, j, _ in pairs]
         covered = (true >= exposures.lower[:, held] - 0.5) & (true <= exposures.upper[:, held] + 0.5)
         row["covered"], row["covered_present"] = float(covered.mean()), float(covered[true > 0].mean())
         off = np.abs(exposures.mean[:, held] - true)[true > 0] / cohort.counts.sum(axis=1).repeat(
@@ -80,7 +85,8 @@ def by_chains(cohort, trace, declared=None):
         found = extract_signatures(
             trace, cohort.corpus, similarity=similarity, chains=chains, declared=declared
         )
-        yield f", similarity {similarity}, agreement {chains}", scored(cohort, found.matrix, found.exposures)
+        row = scored(cohort, found.matrix, found.exposures, found.remarks)
+        yield f", similarity {similarity}, agreement {chains}", row
 
 
 def nmf(counts, k, seed):
@@ -139,8 +145,20 @@ def rows_of(cohort, kind, seed, options):
 
 def table(results):
     names = list(dict.fromkeys(name for _, rows in results for name in rows))
-    print("| fit | cohorts | found | missed | false | mean cosine | cover | cover, above 0 | both close |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    heads = [
+        "fit",
+        "cohorts",
+        "found",
+        "missed",
+        "false",
+        "mean cosine",
+        "cover",
+        "cover above 0",
+        "both close",
+        "doubted",
+    ]
+    print(f"| {' | '.join(heads)} |")
+    print("| --- " * len(heads) + "|")
     for name in names:
         rows = [rows[name] for _, rows in results if name in rows]
 
@@ -160,6 +178,7 @@ def table(results):
             mean("covered", ".0%"),
             mean("covered_present", ".0%"),
             f"{close}",
+            "{:.1f}, {:.1f}".format(*np.mean([row["doubted"] for row in rows], axis=0)),
         ]
         print(f"| {name} | {' | '.join(cells)} |")
 
@@ -175,6 +194,8 @@ def main():
     parser.add_argument("--most", type=int, default=50_000)
     parser.add_argument("--precision", type=float, help="of signatures that differ by sample")
     parser.add_argument("--overdispersed", type=float, help="precision of spectra around mixtures")
+    parser.add_argument("--dispersion", type=float, help="of gamma-Poisson counts")
+    parser.add_argument("--hypermutators", type=int, default=0, help="samples with ten times --most more")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     results, done = [], set()
@@ -190,7 +211,8 @@ def main():
                 continue
             cohort = make_cohort(
                 seed, options.samples, most=options.most, precision=options.precision,
-                overdispersed=options.overdispersed,
+                overdispersed=options.overdispersed, dispersion=options.dispersion,
+                hypermutators=options.hypermutators,
             )  # fmt: skip
             began = time.perf_counter()
             rows = {kind + rule: row for rule, row in rows_of(cohort, kind, seed, options).items()}

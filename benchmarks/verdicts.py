@@ -33,7 +33,7 @@ from hdpkit.models.topic_parts import default_moves
 from hdpkit.signatures import choose_rank
 from hdpkit.signatures.runs import TOPICS, nouns_of
 from hdpkit.summaries import diagnose
-from hdpkit.summaries.readability import shared
+from hdpkit.summaries.readability import agreed_on
 from hdpkit.summaries.rounds import samples_of_round
 
 HEAD = (
@@ -110,7 +110,7 @@ def judged(chains, corpus):
         verdict, after = diagnosis.readable, diagnosis.after
         own = verdict.figures.get("shared", np.nan)
         pieces = [two[0].later(after) + two[1].later(after), third.later(after)]
-        kept = shared(pieces)[0] if all(pieces) else np.nan
+        kept = agreed_on(pieces).shares.sum() if all(pieces) else np.nan
         found.append((verdict.light, max(chain.seconds for chain in two), diagnosis.last, own, kept))
     return found
 

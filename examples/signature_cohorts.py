@@ -121,16 +121,23 @@ def make_exposures(rng, n_samples, least, most):
     return rng.multinomial(totals, shares / shares.sum(axis=1, keepdims=True)), types
 
 
-def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None, overdispersed=None):
+def make_cohort(
+    seed, n_samples=200, least=100, most=50_000, precision=None, overdispersed=None, dispersion=None,
+    hypermutators=0,
+):  # fmt: skip
     """A simulated cohort; the same for the same seed.
 
     With a ``precision`` signatures differ by sample, as in real tumours: shares of channels from a Dirichlet
     distribution with this precision around those of the signature. With ``overdispersed`` the spectrum of a
-    sample is drawn from a Dirichlet distribution with this precision around the mixture of its signatures.
+    sample is drawn from a Dirichlet distribution with this precision around the mixture of its signatures;
+    with a ``dispersion`` a count has a Poisson distribution whose mean is that of the mixture times a Gamma
+    variable of mean 1 and this variance. The first samples are ``hypermutators``: they have, of a sparse
+    signature, ten times ``most`` mutations more.
     """
     rng = np.random.default_rng(seed)
     signatures = make_signatures(rng)
     exposures, types = make_exposures(rng, n_samples, least, most)
+    exposures[:hypermutators, 3] += 10 * most
     laws = [signatures[k] for k in range(12)]
     if precision is not None:
         laws = [rng.dirichlet(precision * law + 1e-9, size=n_samples) for law in laws]
@@ -140,6 +147,9 @@ def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None, ove
         mixtures = exposures @ signatures / totals[:, None]
         spectra = [rng.dirichlet(overdispersed * mixture + 1e-9) for mixture in mixtures]
         counts = rng.multinomial(totals, spectra)
+    if dispersion is not None:
+        factors = rng.gamma(1.0 / dispersion, dispersion, size=counts.shape)
+        counts = rng.poisson(exposures @ signatures * factors)
     return Cohort(counts, signatures, exposures, types)
 
 

@@ -375,6 +375,9 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
         f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
         f"median {median:.3f}"
     )
+    for name, remark in zip(found.names, found.remarks, strict=True):
+        if remark:
+            say(f"look at {printable(name)} again: {printable(remark)}")
     if found.totals is not None:
         n = int((found.totals > found.corpus.document_lengths).sum())
         say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")

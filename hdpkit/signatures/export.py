@@ -28,8 +28,8 @@ def write_signatures(
     ``exposures.tsv`` (a row per sample and a column per signature, rounded to integers) have the layout of
     SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or
     ``signature_database``, and SigProfilerPlotting draws it. Neither contains component "0". The other tables
-    contain intervals:
-    ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv``, ``samples.csv``.
+    contain intervals: ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv`` (which says what the
+    intervals cover), ``samples.csv``.
 
     Parameters
     ----------

@@ -120,6 +120,8 @@ def _facts(row: Any, signatures: Signatures) -> list[str]:
         f"in {row['occurrence']:.0%} of the states, in {int(row['chains'])} of "
         f"{len(signatures.components.chain_numbers)} chains",
     ]
+    if row["remark"]:
+        facts.append(plain(row["remark"]))
     if "decomposition" in row:
         sums = row["decomposition"]
         facts.append(f"as a sum of known ones: {sums} (cosine {row['decomposition_cosine']:.3f})")

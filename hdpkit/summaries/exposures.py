@@ -20,6 +20,8 @@ _AT_ONCE = 1 << 24  # numbers that are in memory at once
 _SEED = 0
 _LARGEST = 2.0**53  # largest float up to which all integers are exact
 _ONE = 0.5  # a number of customers below this rounds to zero
+_MOST = 0.8
+_FEW = 0.05
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -66,6 +68,17 @@ class Exposures:
     def zero(self) -> npt.NDArray[np.bool_]:
         """Where intervals contain zero: the lower end rounds to zero customers; shape (n_groups, T + 1)."""
         return np.asarray(self.lower < _ONE, dtype=np.bool_)
+
+    @property
+    def most_in(self) -> npt.NDArray[np.int64]:
+        """The fewest groups that have 80 % of each component: int64, shape (T + 1,)."""
+        largest = np.cumsum(-np.sort(-self.mean, axis=0), axis=0)
+        return 1 + np.count_nonzero(largest < _MOST * largest[-1], axis=0)
+
+    @property
+    def in_few(self) -> npt.NDArray[np.bool_]:
+        """Whether 80 % of a component are in 5 % of the groups, of at least 20; shape (T + 1,)."""
+        return np.asarray(self.most_in <= _FEW * len(self.mean), dtype=np.bool_)
 
     def table(self, names: Any = None) -> dict[str, Any]:
         """Columns of a tidy table: a row per group and component.

@@ -18,9 +18,10 @@ from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.consensus import in_common
+from hdpkit.summaries.consensus import Consensus, in_common
+from hdpkit.summaries.exposures import exposures
 from hdpkit.summaries.settled import far_enough, settled_after
-from hdpkit.summaries.vectors import TermVectors
+from hdpkit.summaries.vectors import TermVectors, nearest
 
 READABLE = 0.8
 """Share of the data in shared components from which a run can be read."""
@@ -30,6 +31,8 @@ ALIKE = 0.7
 """The smallest correlation of two chains over pairs of groups at which these agree: half of the variance."""
 EVERYWHERE = 0.6
 """The largest share of the data in components that most groups have which says something about groups."""
+REPEATS = 0.9
+"""The cosine from which a component nearly repeats another."""
 SCORES = 1.05
 """The largest ratio of the chains' perplexities of left-out words at which these agree."""
 
@@ -59,6 +62,8 @@ class Agreement:
     unseen: tuple[str, ...]  # what was not looked at, in words
     of_customers: bool = False  # whether pairs of customers were compared, not of groups
     everywhere: float = math.nan  # share of the data in components that most groups have
+    in_few: int = 0  # components of which most is in few groups (`Exposures.in_few`)
+    repeats: int = 0  # components that nearly repeat another
 
     @property
     def figures(self) -> dict[str, float]:
@@ -69,6 +74,8 @@ class Agreement:
             "components": float(self.components),
             "documents": self.documents,
             "everywhere": self.everywhere,
+            "in_few": float(self.in_few),
+            "repeats": float(self.repeats),
             "perplexity_lowest": min(scores),
             "perplexity_highest": max(scores),
         }
@@ -83,13 +90,13 @@ class Agreement:
 def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     """Compare pieces of a run: states of several chains, or of the halves of one."""
     unseen = []
-    share, n = math.nan, 0
+    agreed = None
     every = [sample for piece in pieces for sample in piece]
     if all(one.counts is not None for one in every) or all(one.dishes is not None for one in every):
         each = _at_once(pieces)
         if each < max(map(len, pieces)):
             unseen.append("components" if each < 1 else f"more than {each} states of each")
-        share, n = shared(pieces)
+        agreed = agreed_on(pieces)
     else:
         unseen.append("components")
     groups = [_together(_spread(piece, _STATES)) for piece in pieces]
@@ -101,7 +108,14 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
         unseen.append("scores of left-out words")
     of_customers = any(one.dishes is not None for one in every)
     everywhere = float(np.mean([_everywhere(piece[-1]) for piece in pieces]))
-    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers, everywhere)
+    share, n = (math.nan, 0) if agreed is None else (float(agreed.shares.sum()), len(agreed))
+    in_few = repeats = 0
+    if agreed is not None and not of_customers and agreed.samples[0].n_groups * n <= _ENTRIES:
+        in_few = int(exposures(agreed).in_few[:-1].sum())
+        repeats = int((nearest(agreed.topics)[1] >= REPEATS).sum()) if not numbers else 0
+    return Agreement(
+        len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers, everywhere, in_few, repeats
+    )
 
 
 def _everywhere(sample: Sample) -> float:
@@ -119,17 +133,16 @@ def _at_once(pieces: Pieces) -> int:
     return int(_ENTRIES // max(most * len(pieces), 1))
 
 
-def shared(pieces: Pieces) -> tuple[float, int]:
-    """Share of the data in components that all pieces have, and their number (`in_common`).
+def agreed_on(pieces: Pieces) -> Consensus | None:
+    """The components that all pieces have (`in_common`).
 
-    NaN and 0 if there are none, or too many counts. Of large states only some are compared.
+    None if there are none, or too many counts. Of large states only some are compared.
     """
     few = [_spread(piece, _at_once(pieces)) for piece in pieces]
     samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(few) for one in piece]
     if not any(one.n_dishes for one in samples):
-        return math.nan, 0
-    agreed = in_common(align_topics(samples))
-    return float(agreed.shares.sum()), len(agreed)
+        return None
+    return in_common(align_topics(samples))
 
 
 def _spread(piece: Sequence[Any], most: int) -> list[Any]:

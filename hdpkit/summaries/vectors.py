@@ -26,6 +26,16 @@ def unit_rows(rows: Floats) -> Floats:
     return unit
 
 
+def nearest(rows: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The most similar other row of each row, and the cosine; itself and 0 if there is no other."""
+    if len(rows) == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    unit = unit_rows(rows)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, 0.0)
+    return cosines.argmax(axis=1), cosines.max(axis=1)
+
+
 class Vectors(Protocol):
     """The components of some samples. The type of rows is specific to each class."""
 

@@ -479,7 +479,8 @@ def _readable(
     if before is not None and not math.isnan(found.shared):
         then, _ = readability.pieces_of(trace if run is None else run, before.after, before.last)
         if len(then) == len(pieces):
-            earlier = readability.shared(then)[0]
+            agreed = readability.agreed_on(then)
+            earlier = math.nan if agreed is None else float(agreed.shares.sum())
     return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("base/eta"))
 
 
@@ -489,7 +490,7 @@ def _unread(why: str) -> _Read:
 
 def _read_as(found: Any, words: _Words) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.summaries.readability.Agreement`)."""
-    from hdpkit.summaries.readability import EVERYWHERE, PARTLY, READABLE
+    from hdpkit.summaries.readability import EVERYWHERE, PARTLY, READABLE, REPEATS
     from hdpkit.summaries.vectors import MIN_COSINE
 
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
@@ -512,6 +513,12 @@ def _read_as(found: Any, words: _Words) -> Verdict:
             f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
             "have, and which hardly distinguish them"
         )
+    doubts = words.topics != _TEXT.topics and found.in_few + found.repeats > 0
+    if doubts and found.in_few:
+        own = "has 80 % of its" if found.in_few == 1 else "have 80 % of their"
+        parts.append(f"{found.in_few} of them {own} {words.tokens} in 5 % of the {words.documents}")
+    if doubts and found.repeats:
+        parts.append(f"{found.repeats} of them are nearly the same as another (cosine at least {REPEATS:g})")
     if not parts:
         return _unread("there is nothing to compare between the chains.").verdict
     told = "; ".join(parts)
@@ -528,6 +535,8 @@ def _read_as(found: Any, words: _Words) -> Verdict:
             if agrees
             else ". The chain is still changing"
         )
+    elif agrees and doubts:
+        light, answer = "amber", "With care"
     elif agrees:
         light, answer = "green", "Yes"
     elif share >= PARTLY:

@@ -19,9 +19,10 @@ from hdpkit.signatures import (
     read_spectra,
     write_signatures,
 )
-from hdpkit.signatures.extraction import names_of_signatures
+from hdpkit.signatures.extraction import COVER, names_of_signatures
+from hdpkit.signatures.runs import nouns_of
 from hdpkit.signatures.starts import RankChoice, _mean_field
-from hdpkit.summaries import exposures
+from hdpkit.summaries import diagnose, exposures
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)
@@ -71,8 +72,33 @@ def test_signatures_and_exposures_are_found(cohort):
     assert covered.mean() > 0.7  # 30 samples of one short chain
     assert held.zero[made[:, 0] > 200][:, best[0]].sum() == 0
     assert found.cosine.min() > 0.97
+    assert set(found.exposure_table()["interval"]) == {f"90% of the posterior; {COVER}"}
     np.testing.assert_allclose(found.matrix.sum(axis=1), 1.0)
     assert ((found.lower <= found.matrix) & (found.matrix <= found.upper)).mean() > 0.9
+
+
+def test_signatures_of_few_samples_or_like_others_have_a_remark():
+    rng = np.random.default_rng(3)
+    laws = np.vstack([TRUTH[:2], 0.8 * TRUTH[0] + 0.2 * TRUTH[2]])
+    made = rng.multinomial(800, [0.5, 0.5, 0.0], size=40)
+    made[:2, 2] = 20_000
+    counts = sum(rng.multinomial(made[:, k], law) for k, law in enumerate(laws))
+    corpus = hk.Corpus.from_counts(counts, vocabulary=SBS96.names)
+    franchise = hk.Franchise(sample_above(), corpus, store="counts", root="weights")
+    trace = hk.Scheduler([moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()]).run(
+        franchise, 60, rng=1, init=hk.init.Factors(topics=laws), samples=5, chains=2
+    )
+    found = extract_signatures(trace, corpus, similarity=0.99)
+    best = np.argmax(KnownSignatures(("x", "y", "z"), SBS96.names, laws).match(found.matrix).cosines, axis=0)
+    remarks = [found.remarks[k] for k in best]
+    assert "80 % of its mutations are in 2 samples" in remarks[2]
+    assert f"nearly the same as {found.names[best[0]]} (cosine 0.9" in remarks[2]
+    assert "nearly the same" in remarks[0]
+    assert remarks[1] == ""
+    assert found.overview()["remark"] == list(found.remarks)
+    verdict = diagnose(trace, words=nouns_of(corpus)).readable
+    assert verdict.light != "green"
+    assert "1 of them has 80 % of its mutations in 5 % of the samples" in verdict.sentence
 
 
 def test_exposures_of_samples_of_which_a_part_was_drawn(cohort):

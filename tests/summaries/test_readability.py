@@ -9,7 +9,7 @@ from hdpkit import errors, moves
 from hdpkit.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries import align_topics, consensus, diagnose
-from hdpkit.summaries.readability import agreement, shared
+from hdpkit.summaries.readability import agreed_on, agreement
 
 N_TERMS, N_GROUPS = 60, 24
 LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common
@@ -147,15 +147,15 @@ def test_few_draws_and_no_samples_are_grey():
 def test_shared_components_need_a_cosine_between_the_means_of_the_pieces():
     rng = np.random.default_rng(5)
     pieces = [[state(number, s, range(7), rng) for s in range(4)] for number in range(2)]
-    assert shared(pieces)[1] == 7
+    assert len(agreed_on(pieces)) == 7
     aligned = align_topics([one for piece in pieces for one in piece])
     assert len(consensus(aligned, chains=1.0, cosine=0.8)) == 7
     assert len(consensus(aligned, chains=1.0, cosine=1.0 - 1e-9)) == 0
     # A component that only a quarter of a piece's samples have isn't shared.
     pieces[1][1:] = [state(1, s, [0, 1, 2, 3, 4, 5, 11], rng) for s in range(1, 4)]
-    share, n = shared(pieces)
-    assert n == 6
-    assert share == pytest.approx(0.95, abs=0.01)
+    agreed = agreed_on(pieces)
+    assert len(agreed) == 6
+    assert agreed.shares.sum() == pytest.approx(0.95, abs=0.01)
 
 
 def test_scores_of_left_out_words_tell_a_chain_that_predicts_worse():

@@ -13,7 +13,7 @@ from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of, rou
 from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.channels import plain_channels
-from hdpkit.signatures.extraction import REST
+from hdpkit.signatures.extraction import COVER, REST
 from hdpkit.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
 from hdpkit.signatures.runs import Settings
 from hdpkit.summaries.vectors import unit_rows
@@ -121,6 +121,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
             "n_chains": len(found.components.chain_numbers),
             "settings": settings,
             "known": settings.known is not None,
+            "cover": COVER,
             "has_cosines": "signatures-cosines" in charts,
         },
         charts=charts,
