@@ -4,8 +4,8 @@
         [--sweeps 300] [--seeds 0 1] [--seconds 900] [--until]
 
 CORPUS is NAME=FILE[:N][@VOCABULARY], N documents of a file of counts or of JSON lines (texts under the key
-"text"; the function words of their language are left out, and words of a single document), or NAME=installed
-for the documentation of the installed NumPy and SciPy.
+"text", perhaps with a "label"; the function words of their language are left out, and words of a single
+document), or NAME=installed for the documentation of the installed NumPy and SciPy.
 
 A tenth of the documents, at random, is left out. Two chains run side by side, with the default moves and
 start; with ``--until`` in rounds until they can be read or the seconds are over. A line of the table has, as
@@ -16,6 +16,7 @@ means over the seeds:
 - coherence (NPMI over documents; the mean over the topics in common, by their tokens) and exclusivity;
 - the share of the tokens in topics that half of the documents have (each at least 5 % of it);
 - nats per left-out word of the left-out documents, given their other half (`TopicModel.score`);
+- the share of the left-out documents whose label a logistic regression on the shares of topics predicts;
 - the light of the verdict, and seconds by the clock.
 """
 
@@ -25,6 +26,9 @@ import time
 import machine
 import numpy as np
 import scipy.sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
 from hdpkit.formats.records import Layout
@@ -35,7 +39,7 @@ from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
 
 HEAD = (
     "| corpus | tokens | setting | K | in common | their tokens | for 90 % | NPMI | exclusivity | "
-    "everywhere | nats | light | seconds |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    f"everywhere | nats | labels | light | seconds |\n{'|---' * 14}|"
 )
 EVERYWHERE, WITHIN = 0.5, 0.05  # of the documents; of a document
 
@@ -48,7 +52,7 @@ def corpus_of(source):
     source, _, vocabulary = source.partition("@")
     file, _, n = source.partition(":")
     if file.endswith(".jsonl"):
-        layout = Layout(text_column="text")
+        layout = Layout(text_column="text", group_columns=("label",), optional_groups=True)
         corpus = read_corpus(file, text=TextOptions(min_documents=2), layout=layout)
     else:
         corpus = read_corpus(file, vocabulary=vocabulary or None)
@@ -61,7 +65,19 @@ def corpus_of(source):
 def selected(corpus, documents):
     """Some documents, over all terms of the corpus."""
     counts = scipy.sparse.csr_array(corpus.to_counts())[documents]
-    return hk.Corpus.from_counts(counts, vocabulary=corpus.vocabulary)
+    codes, names = corpus.document_labels.get("label", (np.full(corpus.n_documents, -1), ()))
+    of = [names[code] if code >= 0 else None for code in codes[documents].tolist()]
+    return hk.Corpus.from_counts(counts, vocabulary=corpus.vocabulary, groups={"label": of})
+
+
+def accuracy(model, train, test):
+    """Share of the left-out documents whose label is predicted from their topics; NaN without labels."""
+    (given, of), (wanted, names) = (one.document_labels["label"] for one in (train, test))
+    if np.all(given < 0):
+        return np.nan
+    predict = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
+    known, true = np.array(of)[given], np.array(names)[wanted]
+    return float(predict.fit(model.transform(train), known).score(model.transform(test), true))
 
 
 def measured(train, test, kind, eta, seed, options):
@@ -92,6 +108,7 @@ def measured(train, test, kind, eta, seed, options):
         "exclusivity": float(np.mean(exclusivity(topics))) if len(topics) > 1 else np.nan,
         "everywhere": float(agreed.shares[everywhere].sum()),
         "nats": model.score(test),
+        "labels": accuracy(model, train, test),
         "light": readable.light,
         "seconds": seconds,
     }
@@ -104,7 +121,8 @@ def line(name, n_tokens, setting, found):
     cells = [
         name, f"{n_tokens:,}", setting, numbers, f"{mean['common']:.0f}", f"{mean['shared']:.0%}",
         f"{mean['for 90 %']:.0f}", f"{mean['npmi']:.3f}", f"{mean['exclusivity']:.2f}",
-        f"{mean['everywhere']:.0%}", f"{mean['nats']:.3f}", ", ".join(one["light"] for one in found),
+        f"{mean['everywhere']:.0%}", f"{mean['nats']:.3f}",
+        "" if np.isnan(mean["labels"]) else f"{mean['labels']:.0%}", ", ".join(one["light"] for one in found),
         f"{mean['seconds']:.0f}",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"

@@ -32,9 +32,10 @@ def main(root, package, *names):
     setup(
         name=package,
         packages=[],
-        script_args=["-q", "build_ext", "--inplace"],
+        script_args=["-q", "build_ext", "--inplace", "-j2"],
         ext_modules=[module, *cythonize(
             pyx,
+            nthreads=2,
             include_path=[root],
             shared_utility_qualified_name="hdpkit._compiled.support.shared_utilities",
             compiler_directives={

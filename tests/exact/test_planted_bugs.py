@@ -137,7 +137,13 @@ def check_split_merge_by_scans():
 
 
 def check_split_merge_of_candidates():
-    for shape, scans, candidates in (("flat 4", None, 9), ("flat 3", 0, 9), ("2+1", 0, 9), ("flat 4", 0, 2)):
+    for shape, scans, candidates in (
+        ("flat 3", 0, 9),
+        ("2+1", 0, 9),
+        ("2+2", 0, 9),
+        ("flat 4", 0, 2),
+        ("flat 4", None, 9),
+    ):
         move = moves.SplitMerge(scans=scans, candidates=candidates)
         enumerate_steps(witnessed(shape), move, reversible=True)
 

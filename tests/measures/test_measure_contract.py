@@ -172,15 +172,20 @@ def draws_as_its_base(measure):
 
 # Where dishes keep parameters nothing is integrated out: tests/measures/test_non_conjugate.py.
 QUICK = ("BetaBernoulli", "DirichletMultinomialReference", "NormalGamma")  # kinds of values
+MEASURES = [one for one in example_measures() if one.conjugate]
+
+
+def marks_of(number):
+    """One example of each class runs without -m long."""
+    kind = type(MEASURES[number])
+    if kind in map(type, MEASURES[:number]):
+        return pytest.mark.long
+    return pytest.mark.quick if kind.__name__ in QUICK else ()
 
 
 @pytest.mark.parametrize(
     "measure",
-    [
-        pytest.param(one, marks=pytest.mark.quick if type(one).__name__ in QUICK else ())
-        for one in example_measures()
-        if one.conjugate
-    ],
+    [pytest.param(one, marks=marks_of(number)) for number, one in enumerate(MEASURES)],
     ids=repr,
 )
 def test_every_registered_measure(measure):

@@ -37,7 +37,7 @@ def model(**options):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return model(sweeps=60).fit(X, lengths=LENGTHS)
+    return model(sweeps=60, samples=8).fit(X, lengths=LENGTHS)
 
 
 def test_scikit_learn_checks():

@@ -459,8 +459,14 @@ def check_sequences():
     for _ in range(40):  # that it runs at all
         hk.moves.BeamSampler().apply(franchise, Streams(1).source(STARTS))
         franchise.audit()
-    p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
-    assert min(p_values.values()) > 1e-5, p_values
+    one_sweep(WeightedStateHomesModel(franchise))
+
+
+def one_sweep(model):
+    """The beam leaves the posterior invariant; most mistakes show with few draws already."""
+    for draws in (1200, 3000):
+        p_values = one_step_of_points(model, hk.moves.BeamSampler(), draws, 5)
+        assert min(p_values.values()) > 1e-5, p_values
 
 
 GRID, PRIOR = np.array([0.1, 0.6, 0.9]), np.array([1.0, 2.0, 1.0])
@@ -508,7 +514,8 @@ def step_with_parameters(root, kappa, data, move, kernel="reference", draws=3000
 def check_kept_parameters_of_sequences():
     """The beam over dishes with parameters, in the readable code."""
     data = hk.Sequences.from_arrays([[0, 1], [1]])
-    step_with_parameters(hk.FixedWeights(3), 1.2, data, hk.moves.BeamSampler(), draws=10_000, least=1e-5)
+    for draws in (1000, 4000, 10_000):  # most mistakes show with few already
+        step_with_parameters(hk.FixedWeights(3), 1.2, data, hk.moves.BeamSampler(), draws=draws, least=1e-5)
 
 
 def check_start_row_of_sequences():
@@ -516,8 +523,7 @@ def check_start_row_of_sequences():
     options = {"store": "counts", "kernel": "reference", "begin": 9.0, "theta": (1.5, 0.3)}
     data = hk.Sequences.from_arrays([[0], [1], [1, 0]], n_terms=3)
     franchise = sticky_franchise("weights", 0.0, data, **options)
-    p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
-    assert min(p_values.values()) > 1e-5, p_values
+    one_sweep(WeightedStateHomesModel(franchise))
     finite = sticky_franchise(hk.FixedWeights(4), 0.0, data, **options)
     check_exact(StateHomesModel(finite), hk.moves.SplitMergeStates(scans=0), reversible=True)
 
