@@ -122,7 +122,8 @@ def _everywhere(sample: Sample) -> float:
     """Share of the customers in components that more than half of the groups have, with 5 % of them."""
     if sample.dishes is not None or not sample.sizes.sum():
         return math.nan
-    have = sample.group_weights(_rows(sample.n_groups, _GROUPS))[:, :-1] >= _HAVE
+    counts = sample.group_counts[_rows(sample.n_groups, _GROUPS)].toarray()
+    have = counts >= np.maximum(_HAVE * counts.sum(axis=1, keepdims=True), 1)
     return float(sample.sizes[have.mean(axis=0) > 0.5].sum() / sample.sizes.sum())
 
 
@@ -218,6 +219,8 @@ def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
     total = 0.0
     for d, concentration in enumerate(theta[chosen].tolist()):
         both = seen[[d]] + left[[d]]
+        if both.nnz == 0:  # a document without tokens
+            continue
         place = both.indices
         own = topics[:, place] * weights[d, :-1, None]
         own *= both.data / np.maximum(own.sum(axis=0), 1e-300)

@@ -496,11 +496,13 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
         f"all {found.n_pieces} chains"
     )  # fmt: skip
-    parts = []
+    parts, of_text = [], words.topics == _TEXT.topics
     if not math.isnan(found.shared):
+        # Tables of other components merge those that are alike, and have another number.
+        shared = f"the {found.components:,} {words.topics}" if of_text else f"the {words.topics}"
         parts.append(
-            f"the {found.components:,} {words.topics} that {who} have (cosine at least {MIN_COSINE:g}) hold "
-            f"{found.shared:.0%} of the {words.tokens}"
+            f"{shared} that {who} have (cosine at least {MIN_COSINE:g}) hold {found.shared:.0%} of the "
+            f"{words.tokens}"
         )
     if not math.isnan(found.documents):
         grouped = words.tokens if found.of_customers else words.documents
@@ -508,17 +510,16 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     if found.perplexities:
         lowest, highest = min(found.perplexities), max(found.perplexities)
         parts.append(f"left-out {words.tokens} have a perplexity of {lowest:,.4g} to {highest:,.4g}")
-    if words.topics == _TEXT.topics and found.everywhere > EVERYWHERE:
+    if of_text and found.everywhere > EVERYWHERE:
         parts.append(
             f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
             "have, and which hardly distinguish them"
         )
-    doubts = words.topics != _TEXT.topics and found.in_few + found.repeats > 0
+    doubts = not of_text and found.in_few + found.repeats > 0
     if doubts and found.in_few:
-        own = "has 80 % of its" if found.in_few == 1 else "have 80 % of their"
-        parts.append(f"{found.in_few} of them {own} {words.tokens} in 5 % of the {words.documents}")
+        parts.append(f"some of them have 80 % of their {words.tokens} in 5 % of the {words.documents}")
     if doubts and found.repeats:
-        parts.append(f"{found.repeats} of them are nearly the same as another (cosine at least {REPEATS:g})")
+        parts.append(f"some of them are nearly the same as another (cosine at least {REPEATS:g})")
     if not parts:
         return _unread("there is nothing to compare between the chains.").verdict
     told = "; ".join(parts)

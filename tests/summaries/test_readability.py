@@ -104,6 +104,13 @@ def test_topics_that_most_documents_have_are_said():
     assert "eta=0.5" not in same.advice
 
 
+def test_documents_without_tokens_and_topics_of_half_of_the_documents():
+    corpus = hk.Corpus.from_documents([[0, 1, 0], [], [2, 3, 3], [0, 1]] * 5, n_terms=4)
+    found = hk.TopicModel(sweeps=80, random_state=0).fit(corpus).diagnosis_.readable
+    assert found.figures["perplexity_highest"] < 4.0
+    assert found.figures["everywhere"] == 0.0
+
+
 def test_chains_that_group_documents_differently_are_not_green():
     rng = np.random.default_rng(3)
     pair = [chain_of(number, range(7), rng, groups_by=rng.integers(0, 7, N_GROUPS)) for number in range(2)]
