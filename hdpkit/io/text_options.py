@@ -47,6 +47,9 @@ _FUNCTION_WORDS = 0.15  # share of them above which the language is claimed
 _ENGLISH_ONLY = 0.25  # the same where no other list is there: Dutch and Italian have up to 0.2 of English
 
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}]{6}|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{16}"
+_SIGNS = dict.fromkeys(
+    [*range(0x591, 0x5BE), *range(0x5C1, 0x5C8), *range(0x64B, 0x660), 0x670]
+)  # vowel signs of Hebrew and Arabic
 _MANY = 0.3  # share of terms so long that they are sentences
 
 
@@ -649,7 +652,14 @@ def _english() -> frozenset[str]:
 
 
 def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
-    """The language whose list of function words has most of the words found, and the list."""
+    """The language whose list of function words has most of the words found, and the list.
+
+    Lists have Arabic and Hebrew words without vowel signs; words found with them are added.
+    """
+    signed = {word: bare for word in found if (bare := word.translate(_SIGNS)) != word}
+    found = Counter(found)
+    for word, bare in signed.items():
+        found[bare] += found.pop(word)
     lists = {"english": _english()}
     try:
         import stop_words
@@ -662,7 +672,9 @@ def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
     share = {name: sum(found[word] for word in words) / max(total, 1) for name, words in lists.items()}
     best = max(share, key=share.__getitem__)
     clear = total >= _FEWEST and share[best] >= least and len(lists[best] & found.keys()) >= _DIFFERENT
-    return (best, lists[best]) if clear else (None, frozenset())
+    if not clear:
+        return None, frozenset()
+    return best, lists[best].union(word for word, bare in signed.items() if bare in lists[best])
 
 
 def _other(language: str) -> frozenset[str]:

@@ -131,6 +131,15 @@ def test_function_words_of_the_language_of_the_texts_are_left_out(language, lowe
     assert not {"ve", "ll", "don"} & set(kept.vocabulary)
 
 
+def test_function_words_with_vowel_signs_are_left_out():
+    said = "كانَ مِنْ قَدْ ثُمَّ هذا هذِهِ لَمْ في على كِتاب مَدْرَسَة"
+    counter = TextCounter(TextOptions())
+    counter.fit_count([said] * 20)
+    assert counter.function_words[0] == "arabic"
+    assert {"كِتاب", "مَدْرَسَة"} <= set(counter.vocabulary)
+    assert not {"كانَ", "مِنْ", "قَدْ", "في"} & set(counter.vocabulary)
+
+
 def test_nothing_is_left_out_where_no_language_is_found():
     names = ["budget tax revenue deficit", "treaty vessel navy of war", "health care hospital"] * 20
     few, latin = (
