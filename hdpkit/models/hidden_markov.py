@@ -35,6 +35,7 @@ from hdpkit.summaries import AlignedTopics, align_topics
 
 _DECODERS = ("viterbi", "posterior")
 _DRAWS = 5  # of parameters, in each sample, for scores
+_TERMS = 1 << 24  # of words: states have a probability of each
 
 
 class HiddenMarkovModel(DensityMixin, SampledModel):
@@ -458,6 +459,11 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
             if X.shape[1] != 1:
                 raise DataError("X", f"{X.shape[1]} columns", "one column of terms", "Give whole numbers.")
             n_terms = getattr(self.emission, "n_terms", None) or int(max(np.nanmax(X, initial=0.0), 0.0)) + 1
+            if n_terms > _TERMS:
+                raise DataError(
+                    "X", f"term {n_terms - 1}", f"terms numbered from 0 to {_TERMS - 1:,}",
+                    "Number the terms without gaps, or give Sequences.from_arrays words.",
+                )  # fmt: skip
             if not reset:
                 n_terms = self.franchise_.data.n_terms  # type: ignore[attr-defined]
             return Sequences.from_arrays([one[:, 0] for one in arrays], n_terms=n_terms)

@@ -286,6 +286,8 @@ def test_bad_data_are_refused(fitted):
         model().predict(X)
     with pytest.raises(NotFittedError):
         model().forecast(X)
+    with pytest.raises(DataError, match="without gaps"):
+        model(emission="words").fit([[0], [10**9], [2]])
     for lengths in ([10], [-1, 301], [0.5, 299.5], "ab", []):
         with pytest.raises(HdpkitError):
             fitted.predict(X, lengths)
