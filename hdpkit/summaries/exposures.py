@@ -20,8 +20,8 @@ _AT_ONCE = 1 << 24  # numbers that are in memory at once
 _SEED = 0
 _LARGEST = 2.0**53  # largest float up to which all integers are exact
 _ONE = 0.5  # a number of customers below this rounds to zero
-_MOST = 0.8
-_FEW = 0.05
+_MOST = 0.8  # share of a component that counts as most of it
+_FEW = 0.05  # share of the groups that are few
 
 
 @attrs.frozen(eq=False, repr=False)
