@@ -45,8 +45,8 @@ gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in c
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 # Modules with loops over customers, tables or counts. The others are compiled in half the time with -O1.
 HOT = """
-    _source bursty_counts conjugate counts counts_walk dense_bank explicit fused_blocks fused_observed
-    fused_topics histogram new_groups numerics root seating sparse_counts sweeps table_counts term_clusters
+    bursty_counts conjugate counts counts_walk dense_bank explicit fused_blocks fused_observed fused_topics
+    histogram new_groups numerics root seating source sparse_counts sweeps table_counts term_clusters
     term_counts walk
 """
 hot = set(HOT.split())
@@ -77,9 +77,11 @@ extensions = [
         define_macros=macros,
         extra_compile_args=[
             *compile_args,
-            *own_args.get(source.stem, []),
-            *(["-O1"] if "-O2" in compile_args and source.stem not in hot else []),  # the last option counts
-            *(fastest if source.stem in hottest else []),
+            *own_args.get(source.stem.lstrip("_"), []),
+            *(
+                ["-O1"] if "-O2" in compile_args and source.stem.lstrip("_") not in hot else []
+            ),  # the last option counts
+            *(fastest if source.stem.lstrip("_") in hottest else []),
         ],
         extra_link_args=link_args,
         language="c++",
@@ -91,7 +93,7 @@ extensions = [
 ]
 
 # Code that Cython would otherwise generate in every module with memory views is compiled once, in C.
-shared_utilities = "hdpkit._compiled.support.shared_utilities"
+shared_utilities = "hdpkit._shared_utilities"
 extensions.append(
     Extension(
         shared_utilities,

@@ -71,7 +71,7 @@ def over_shards(folder, topics, sweeps, backend, threads):
 
 
 def count(sparse):
-    from hdpkit._compiled.support.count_changes import read_sparse
+    from hdpkit._count_changes import read_sparse
 
     return len(read_sparse(sparse)[0])
 

@@ -69,7 +69,9 @@ from hdpkit.franchise import (
 from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
-from hdpkit.record import ChainTrace, Draw, Samples, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.stores import SeatingStore, stores

@@ -21,8 +21,8 @@ from hdpkit.franchise import FixedWeights
 from hdpkit.io.corpora import ReadingSettings
 from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import RootWeights, SliceGibbs
-from hdpkit.record import Trace
 from hdpkit.record.run_folder import READING, RUN, holding
+from hdpkit.record.trace import Trace
 
 SERVING = frozenset(
     {

@@ -12,8 +12,8 @@ import click
 
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
+from hdpkit.files import refusals
 from hdpkit.models import NGramModel
-from hdpkit.record.files import refusals
 from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL, holding, kept
 
 INTERRUPTED = 130

@@ -15,8 +15,8 @@ from rich.console import Console
 from hdpkit.cli.output import json_text, plain_table, say
 from hdpkit.errors import StateError, StorageError, printable
 from hdpkit.formats.delimited import escaped
-from hdpkit.formats.writing import written_aside
 from hdpkit.models import NGramModel, Scores
+from hdpkit.writing import written_aside
 
 _WIDTH_OF_A_FILE = 100
 _LN_10 = math.log(10.0)

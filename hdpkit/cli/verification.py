@@ -14,11 +14,11 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.formats.arrays import HEADER, is_corpus_folder
 from hdpkit.formats.shards import MANIFEST, is_shard, shard_name
-from hdpkit.record import Trace
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.describe import Allowed, NotAllowed
 from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
 from hdpkit.record.samples import stored_sweeps
+from hdpkit.record.trace import Trace
 from hdpkit.schedule.runs import chains_of
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")

@@ -17,7 +17,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.record import Draw, MoveRecord
+from hdpkit.record.trace import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt
 
 CLOCKS = ("wall", "processor")

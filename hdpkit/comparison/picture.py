@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.plots.canvas import LINES, check_picture, evenly, plain, save_picture
+from hdpkit.canvas import LINES, check_picture, evenly, plain, save_picture
 
 _MOST_POINTS = 2_000
 

@@ -17,7 +17,7 @@ from hdpkit.comparison.convergence import ConvergenceRule, NumberDiagnosis
 from hdpkit.comparison.picture import draw_picture
 from hdpkit.comparison.report import CSV_ROWS, csv_text, moves_table, report, schedules_table
 from hdpkit.errors import RegistryError
-from hdpkit.formats.writing import save
+from hdpkit.writing import save
 
 
 @attrs.frozen(eq=False, kw_only=True)

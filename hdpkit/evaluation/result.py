@@ -13,7 +13,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.freezing import Look
-from hdpkit.record import ChainTrace, Draw
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Draw
 from hdpkit.schedule import Run
 
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."

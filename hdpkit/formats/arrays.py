@@ -28,7 +28,7 @@ from hdpkit.checks import Codes
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file, read_head
-from hdpkit.formats.writing import sealed_text, storing
+from hdpkit.writing import sealed_text, storing
 
 HEADER = "corpus.json"
 """The file that makes a folder a corpus."""

@@ -41,7 +41,7 @@ from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.formats.arrays import check_writable, plain_keys
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
 from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file, read_head
-from hdpkit.formats.writing import sealed_text, storing, sync_folder
+from hdpkit.writing import sealed_text, storing, sync_folder
 
 MANIFEST = "manifest.json"
 FORMAT = "hdpkit shards"

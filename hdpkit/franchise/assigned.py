@@ -15,8 +15,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit._compiled.support.count_changes import write_sparse
 from hdpkit._compiled.walk.table_counts import tables_drawn
+from hdpkit._count_changes import write_sparse
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
 from hdpkit.franchise.state import State

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from hdpkit._compiled.support.franchise_lock import Block
+from hdpkit._franchise_lock import Block
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, positive_number
 from hdpkit.data import GroupedData

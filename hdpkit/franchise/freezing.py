@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.support.franchise_lock import Transaction
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit._franchise_lock import Transaction
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from hdpkit._compiled.support.franchise_lock import FranchiseLock, unweighable
+from hdpkit._franchise_lock import FranchiseLock, unweighable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

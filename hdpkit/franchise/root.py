@@ -22,8 +22,8 @@ import numpy as np
 
 import hdpkit._compiled.walk.root as compiled
 import hdpkit.franchise.reference.root as readable
-from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit._compiled.walk.root import WeightTable
+from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError

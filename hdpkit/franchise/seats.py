@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 import hdpkit._compiled.stores.labelled_seating as compiled
-from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit._franchise_lock import Block
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import choice, flag, instance, real_number

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.count_changes import read_sparse, write_sparse
+from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.support.franchise_lock import FranchiseLock, Inside
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._franchise_lock import FranchiseLock, Inside
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.base_measures.bank import ReadsParts, observed_bank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants

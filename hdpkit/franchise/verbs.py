@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.generic_sweeps.sweeps import Units
-from hdpkit._compiled.support.franchise_lock import Block
+from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Int32s
 from hdpkit.checks import (
     array_in_place,

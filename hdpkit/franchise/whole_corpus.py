@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.count_changes import add_up_sparse
+from hdpkit._count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
 from hdpkit.errors import DataError, StateError
 
@@ -88,7 +88,7 @@ class Changes:
     opened : int64 array
         Number of the documents that now have t tables, for t = 0, 1, ....
     counts : tuple of bytes
-        Changes of the observations by term and slot (`hdpkit._compiled.support.count_changes`), one entry for
+        Changes of the observations by term and slot (`hdpkit._count_changes`), one entry for
         each block of terms; empty if they are sent later.
     bursts : CountedBursts or None
         Where topics differ by document: numbers after the sweep.

@@ -19,6 +19,7 @@ from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
+from hdpkit.files import refusals
 from hdpkit.formats.arrays import is_corpus_folder
 from hdpkit.formats.counts import Limits
 from hdpkit.formats.delimited import read_delimited
@@ -32,7 +33,6 @@ from hdpkit.formats.text_files import reading, unpacked_beginning
 from hdpkit.formats.text_folder import read_text_folder
 from hdpkit.formats.uci import is_uci
 from hdpkit.io.text_options import TextCounter, TextOptions
-from hdpkit.record.files import refusals
 
 _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
     "csv": read_delimited,

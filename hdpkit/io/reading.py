@@ -13,6 +13,7 @@ from hdpkit.checks import absolute_path, choice
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, RunError
+from hdpkit.files import reading as what_is_read
 from hdpkit.formats.counts import Limits
 from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.formats.records import Layout
@@ -26,7 +27,6 @@ from hdpkit.io.corpora import (
     read_documents_of,
     read_texts,
 )
-from hdpkit.record.files import reading as what_is_read
 from hdpkit.record.run_folder import READING, RunFolder
 
 

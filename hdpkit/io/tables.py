@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from hdpkit.errors import DataError, ParameterError, importing_extra, printable
+from hdpkit.files import refusals
 from hdpkit.formats.delimited import table_of_rows
-from hdpkit.formats.writing import written_aside
-from hdpkit.record.files import refusals
+from hdpkit.writing import written_aside
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 """File suffixes of the table formats."""

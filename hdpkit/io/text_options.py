@@ -20,11 +20,11 @@ import numpy.typing as npt
 from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
 from hdpkit.checks import path as checked_path
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
+from hdpkit.files import refusals
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.text_files import reading
-from hdpkit.formats.writing import written_aside
 from hdpkit.record.describe import Allowed
-from hdpkit.record.files import refusals
+from hdpkit.writing import written_aside
 
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
 _ENDING = r"(?<=\p{L}['’])(?:ve|ll|re)(?![\p{L}\p{M}])"

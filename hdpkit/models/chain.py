@@ -10,14 +10,15 @@ from typing import Any
 from hdpkit.checks import LARGEST, MOST_SAMPLES, whole_number
 from hdpkit.data import NGrams
 from hdpkit.errors import CorruptRunError, LockedRunError, RunError, StateError
+from hdpkit.files import reading
 from hdpkit.franchise import Franchise, SeatingSample, Snapshot
 from hdpkit.models.saved import keeping
 from hdpkit.models.settings import ModelSettings
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
-from hdpkit.record import Draw, Samples, Trace
-from hdpkit.record.files import reading
 from hdpkit.record.run_folder import RunFolder, holding
+from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Draw, Trace
 from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
 from hdpkit.schedule.sweeps import Progress
 

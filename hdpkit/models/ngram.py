@@ -15,6 +15,7 @@ from hdpkit.checks import absolute_path, flag, function, instance, items, whole_
 from hdpkit.data import NGrams
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
+from hdpkit.files import reading
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
 from hdpkit.io.arpa import write_arpa
 from hdpkit.models.back_off import arpa_rows
@@ -25,9 +26,8 @@ from hdpkit.models.settings import ModelSettings, moves_for
 from hdpkit.models.text import first_data, more_data, sentences_of
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
-from hdpkit.record import Trace
-from hdpkit.record.files import reading
 from hdpkit.record.run_folder import MODEL, check_free
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import Checkpoint, Scheduler, open_run
 from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress

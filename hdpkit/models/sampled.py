@@ -20,8 +20,9 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.models import saved_estimator
 from hdpkit.models.kept_columns import KeptColumns
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from hdpkit.checks import whole_number
 from hdpkit.errors import RunError
+from hdpkit.files import pack, reading, unpack
 from hdpkit.models.settings import ModelSettings
 from hdpkit.record.describe import Allowed, describe, rebuild
-from hdpkit.record.files import pack, reading, unpack
 from hdpkit.record.run_folder import MODEL, RunFolder, kept
 
 _KIND = "ngram"

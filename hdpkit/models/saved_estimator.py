@@ -14,6 +14,7 @@ import numpy as np
 
 from hdpkit.checks import absolute_path, items
 from hdpkit.errors import CorruptRunError, RunError
+from hdpkit.files import pack, reading, unpack
 from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
@@ -21,9 +22,8 @@ from hdpkit.io.corpora import ReadingSettings
 from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.describe import Allowed, describe, rebuild
-from hdpkit.record.files import pack, reading, unpack
 from hdpkit.record.run_folder import (
     ESTIMATOR,
     READING,
@@ -35,6 +35,7 @@ from hdpkit.record.run_folder import (
     kept,
 )
 from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import open_run
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.runs import begin_folder

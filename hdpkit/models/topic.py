@@ -37,7 +37,8 @@ from hdpkit.models.topic_parts import (
     topic_restaurants,
 )
 from hdpkit.priors import Each
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import LINES, colours, given_axes, plain
 from hdpkit.checks import items, text, whole_number
 from hdpkit.errors import DataError, RegistryError
-from hdpkit.plots.canvas import LINES, colours, given_axes, plain
 from hdpkit.plots.readings import chains_of
 
 

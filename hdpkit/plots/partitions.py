@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from hdpkit.canvas import given_axes, plain
 from hdpkit.checks import flag, items, number_array, whole_numbers
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.plots.canvas import given_axes, plain
 
 _MOST = 5_000
 _MOST_NAMED = 60

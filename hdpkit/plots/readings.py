@@ -13,7 +13,8 @@ from hdpkit.checks import check_unmasked, instance, items
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 
 
 def chains_of(trace: Any) -> list[tuple[int, Trace]]:

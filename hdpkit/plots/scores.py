@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import LINES, colours, given_axes, plain
 from hdpkit.checks import flag, number_array
 from hdpkit.errors import ParameterError
-from hdpkit.plots.canvas import LINES, colours, given_axes, plain
 from hdpkit.plots.readings import named
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import LINES, colours, evenly, given_axes, given_figure, plain
 from hdpkit.checks import items, text, whole_number
 from hdpkit.errors import DataError
-from hdpkit.plots.canvas import LINES, colours, evenly, given_axes, given_figure, plain
 from hdpkit.plots.readings import chains_of, scalar, shares_of
 
 _MOST_POINTS = 2_000

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
-from hdpkit.formats.writing import sync_folder
-from hdpkit.record.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
+from hdpkit.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
 from hdpkit.record.trace import OF_ANY_SHAPE, MoveRecord, Trace, is_standard
+from hdpkit.writing import sync_folder
 
 _KINDS = "biufc"
 

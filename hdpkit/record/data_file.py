@@ -15,8 +15,8 @@ from hdpkit.data.cut import CutCorpus, cut_at
 from hdpkit.data.encode import NO_SYMBOL
 from hdpkit.data.sharded import reopen_shards
 from hdpkit.errors import DataError, RunError
+from hdpkit.files import pack, reading, unpack
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Limits
-from hdpkit.record.files import pack, reading, unpack
 
 DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has

@@ -15,12 +15,12 @@ import numpy as np
 
 from hdpkit.base_measures import BaseMeasure, Finite, Resampled, base_measures
 from hdpkit.errors import CorruptRunError, HdpkitError, ParameterError, RunError
+from hdpkit.files import pack, to_json
 from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Part, Restaurant, StateHomes
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
-from hdpkit.record.files import pack, to_json
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_verbs, stores
 

@@ -29,19 +29,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.data.cut import CutCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError, RunError, short_repr
-from hdpkit.franchise import Franchise, Sample, SeatingSample
-from hdpkit.record.blocks import (
-    HEADER_BYTES,
-    BlockReader,
-    BlockWriter,
-    Position,
-    append_block,
-    check_columns,
-    pack_rows,
-)
-from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
-from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
-from hdpkit.record.files import (
+from hdpkit.files import (
     from_json,
     pack,
     read_sealed,
@@ -55,6 +43,18 @@ from hdpkit.record.files import (
     unpack,
     write_whole,
 )
+from hdpkit.franchise import Franchise, Sample, SeatingSample
+from hdpkit.record.blocks import (
+    HEADER_BYTES,
+    BlockReader,
+    BlockWriter,
+    Position,
+    append_block,
+    check_columns,
+    pack_rows,
+)
+from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
+from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
 from hdpkit.record.samples import SampleFile, Samples, stored_sweeps
 from hdpkit.record.trace import Trace
 

@@ -14,8 +14,8 @@ import scipy
 
 from hdpkit.checks import LARGEST, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
+from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
 from hdpkit.franchise import Level, Sample, SeatingSample, TermMeans
-from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
 
 _MAGIC = b"hdpDRAWN"
 _PREFIX = "sample-"

@@ -17,7 +17,8 @@ from hdpkit.checks import whole_number
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.formats.dates import date_keys
 from hdpkit.franchise import Franchise, Sample
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import Signatures, extract_signatures

@@ -14,10 +14,10 @@ import numpy as np
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.formats.dates import PERIODS
-from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.run_folder import load_command
+from hdpkit.record.trace import Trace
 from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.report_data import ReportData
@@ -27,6 +27,7 @@ from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.states import state_of
 from hdpkit.signatures.runs import nouns_of
 from hdpkit.summaries.run_topics import merged_state, topics_of_run, topics_of_state
+from hdpkit.writing import check_place, save
 
 _EXCERPT = 300  # characters
 _REMEDY = "Give a franchise, an open run, or its folder."

@@ -27,7 +27,8 @@ from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.progress import Tick

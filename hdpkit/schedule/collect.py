@@ -15,8 +15,9 @@ from hdpkit.franchise import Franchise, Sample, SeatingSample
 from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import Draw, Samples, Trace
 from hdpkit.record.run_folder import ChainWriter
+from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Draw, Trace
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.support.franchise_lock import HeldInterrupt
+from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.checks import choice
 from hdpkit.errors import InterruptedRunWarning, ManyTopicsWarning
 from hdpkit.franchise import Franchise

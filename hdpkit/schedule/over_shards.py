@@ -22,9 +22,9 @@ from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
-from hdpkit.record import Trace
 from hdpkit.record.describe import Allowed
 from hdpkit.record.run_folder import Checkpointed, RunFolder
+from hdpkit.record.trace import Trace
 from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.schedule.sweeps import Progress

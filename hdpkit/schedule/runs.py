@@ -19,11 +19,11 @@ from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
-from hdpkit.record import ChainTrace, Draw, Samples, StoredSamples, Trace
+from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.describe import Allowed, function_name
 from hdpkit.record.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
-from hdpkit.record.samples import SampleFile
-from hdpkit.record.trace import own_functions, scalars
+from hdpkit.record.samples import SampleFile, Samples, StoredSamples
+from hdpkit.record.trace import Draw, Trace, own_functions, scalars
 from hdpkit.schedule.chains import run_chains_in_folder
 from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics

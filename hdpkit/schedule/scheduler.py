@@ -14,8 +14,9 @@ from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
-from hdpkit.record import ChainTrace, Draw, Samples, Trace
-from hdpkit.record.trace import own_functions
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.samples import Samples
+from hdpkit.record.trace import Draw, Trace, own_functions
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._compiled.support.franchise_lock import Claim
+from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise
@@ -16,8 +16,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
-from hdpkit.record import Draw, MoveRecord
-from hdpkit.record.trace import make_draw
+from hdpkit.record.trace import Draw, MoveRecord, make_draw
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.progress import Clock, Tick
 

@@ -19,7 +19,7 @@ import attrs
 import cloudpickle
 
 from hdpkit.random import Streams
-from hdpkit.record import Trace
+from hdpkit.record.trace import Trace
 from hdpkit.schedule.chains import read_frame, write_frame
 from hdpkit.schedule.collect import collect
 from hdpkit.schedule.runs import run_in_folder

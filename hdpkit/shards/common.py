@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from hdpkit._compiled.support.count_changes import write_sparse
+from hdpkit._count_changes import write_sparse
 from hdpkit.data import Corpus
 from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise

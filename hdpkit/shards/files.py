@@ -21,12 +21,12 @@ from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
-from hdpkit.formats.writing import write_aside
+from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack
 from hdpkit.franchise.scores import ROOT_WEIGHTS
-from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack
 from hdpkit.record.samples import sparse_of, sparse_rows
 from hdpkit.shards.source import Info
 from hdpkit.shards.starts import checked_seating
+from hdpkit.writing import write_aside
 
 MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.count_changes import add_up_sparse
+from hdpkit._count_changes import add_up_sparse
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.numerics import add_up

@@ -17,13 +17,13 @@ import numpy.typing as npt
 from hdpkit.checks import function, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
+from hdpkit.files import to_json
 from hdpkit.franchise import FixedWeights, Franchise, Restaurant
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.moves.protocol import check_move
-from hdpkit.record import Trace
 from hdpkit.record.describe import describe, described_franchise
-from hdpkit.record.files import to_json
 from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
+from hdpkit.record.trace import Trace
 from hdpkit.shards.backend import Backend
 from hdpkit.shards.common import check_served, one_document
 from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder

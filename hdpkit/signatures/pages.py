@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats
+from hdpkit.canvas import load_matplotlib, plain
 from hdpkit.checks import absolute_path, instance
 from hdpkit.errors import DataError
-from hdpkit.formats.writing import check_place, written_aside
-from hdpkit.plots.canvas import load_matplotlib, plain
-from hdpkit.record.files import refusals
+from hdpkit.files import refusals
 from hdpkit.signatures.channels import Channels, plain_channels
 from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.pictures import draw_spectrum, plot_activity, plot_exposures
+from hdpkit.writing import check_place, written_aside
 
 _A4 = (11.69, 8.27)
 _LARGEST = 30  # samples with the largest exposures

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats
+from hdpkit.canvas import colours, evenly, given_axes, given_figure, load_matplotlib, plain
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, load_matplotlib, plain
 from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures

@@ -11,7 +11,7 @@ import attrs
 from hdpkit.checks import absolute_path, numbers_between, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
-from hdpkit.record.files import reading
+from hdpkit.files import reading
 from hdpkit.record.run_folder import SIGNATURES, RunFolder
 from hdpkit.schedule import Run
 from hdpkit.signatures.channels import channels_of

@@ -13,7 +13,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, positive_number, real_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError
 from hdpkit.franchise import Sample
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import checked_level

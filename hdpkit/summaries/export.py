@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
-from hdpkit.formats.writing import written_aside
+from hdpkit.files import refusals
 from hdpkit.io.tables import Columns, rows_of, write_blocks, write_workbook
-from hdpkit.record import ChainTrace, Trace
-from hdpkit.record.files import refusals
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
+from hdpkit.writing import written_aside
 
 if TYPE_CHECKING:  # exports of topics don't need it
     from hdpkit.summaries.points import PointComponents

@@ -15,7 +15,8 @@ from hdpkit.arrays import Floats
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves, repeats_in
 from hdpkit.franchise import Sample
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, in_common

@@ -8,8 +8,9 @@ import numpy as np
 
 from hdpkit.comparison.convergence import FEWEST_DRAWS
 from hdpkit.franchise import Sample
-from hdpkit.record import ChainTrace, StoredSamples, Trace
-from hdpkit.record.trace import last_of_burn_in
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.samples import StoredSamples
+from hdpkit.record.trace import Trace, last_of_burn_in
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 

@@ -17,9 +17,9 @@ from hdpkit.errors import DataError, TopicLabelsWarning, printable
 from hdpkit.formats.delimited import read_rows, table_of_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading
-from hdpkit.formats.writing import save
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.vectors import first_terms
+from hdpkit.writing import save
 
 LABELS = "labels.csv"
 """Name of the file in the folder of a run."""

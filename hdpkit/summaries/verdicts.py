@@ -24,8 +24,8 @@ from hdpkit.comparison.convergence import (
 )
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError, importing_extra
-from hdpkit.record import ChainTrace, Trace
-from hdpkit.record.trace import last_of_burn_in
+from hdpkit.record.chain_trace import ChainTrace
+from hdpkit.record.trace import Trace, last_of_burn_in
 from hdpkit.schedule import Run
 from hdpkit.summaries.settled import far_enough
 

@@ -18,13 +18,13 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
+from hdpkit.files import text_of
 from hdpkit.formats.delimited import escaped, read_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.io.corpora import ReadingSettings
 from hdpkit.io.reading import load_reading, read_like
 from hdpkit.io.tables import write_table, write_workbook
 from hdpkit.io.text_options import TextCounter
-from hdpkit.record.files import text_of
 from hdpkit.record.run_folder import READING, holding, kept
 from hdpkit.summaries.export import export_trace
 

@@ -15,7 +15,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.formats import text_files
-from hdpkit.formats.writing import sealed_text
+from hdpkit.writing import sealed_text
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
 WORDS = ("ship", "salt", "été", "x\ny")

@@ -336,8 +336,8 @@ def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(
     from data_files import read_data, write_data
 
     from hdpkit.errors import CorruptRunError, RunError
+    from hdpkit.files import pack, unpack
     from hdpkit.record.data_file import pack_data
-    from hdpkit.record.files import pack, unpack
 
     tree = unpack(pack_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=3)), "data")
     tree["n_terms"] = 2**31 - 1

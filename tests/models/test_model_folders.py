@@ -13,8 +13,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves, summaries
 from hdpkit.cli.verification import verify_run
+from hdpkit.files import seal, text_of, to_json
 from hdpkit.record import samples as record_samples
-from hdpkit.record.files import seal, text_of, to_json
 from hdpkit.record.run_folder import RunFolder
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
@@ -416,7 +416,7 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
 
 
 def forged(path, magic, changes):
-    from hdpkit.record.files import pack, read_sealed, unpack
+    from hdpkit.files import pack, read_sealed, unpack
 
     tree = unpack(read_sealed(path, magic)[0], "x")
     changes(tree)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import thread_trials
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.support.guarded import Guarded
+from hdpkit._guarded import Guarded
 from test_threads import in_thread
 
 import hdpkit as hk

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import thread_trials
-from hdpkit._compiled.support.franchise_lock import Inside
+from hdpkit._franchise_lock import Inside
 from thread_trials import SCHEDULE, franchise
 
 import hdpkit as hk

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hdpkit import errors
-from hdpkit.record.files import pack, unpack
+from hdpkit.files import pack, unpack
 from hdpkit.record.run_folder import Settings, _check_settings
 
 TESTS = Path(__file__).resolve().parents[1]

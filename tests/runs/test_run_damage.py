@@ -165,7 +165,7 @@ def test_resumed_after_damage_the_end_is_the_same(small, tmp_path):
 
 
 def test_another_version_is_said_to_be_one(small, tmp_path):
-    from hdpkit.record import files as module
+    from hdpkit import files as module
 
     folder = tmp_path / "run"
     shutil.copytree(small[0], folder)
@@ -201,7 +201,7 @@ def test_other_data_are_noticed(small, tmp_path):
 
 
 def test_lengths_are_checked_before_anything_is_allocated(small, tmp_path):
-    from hdpkit.record.files import pack, unpack
+    from hdpkit.files import pack, unpack
 
     whole = bytearray(pack({"a": np.arange(3)}))
     with pytest.raises(errors.CorruptRunError):

@@ -589,7 +589,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     """As root, permissions don't bind; the system's answer is put in their place."""
-    from hdpkit.formats import writing
+    from hdpkit import writing
 
     def refuse(path, *arguments, **more):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -646,7 +646,8 @@ def test_a_full_disk_loses_nothing(limit, tmp_path):
 
 @pytest.mark.parametrize("at", range(12))
 def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
-    from hdpkit.record import files, run_folder
+    from hdpkit import files
+    from hdpkit.record import run_folder
 
     left = [at]
 
@@ -699,7 +700,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_run(init, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.ENOENT, errno.EACCES, errno.EROFS])
 def test_only_a_full_disk_is_to_be_freed(code):
-    from hdpkit.record import files
+    from hdpkit import files
 
     with pytest.raises(errors.StorageError) as caught, files.refusals("a", "write a file"):
         raise OSError(code, os.strerror(code))

@@ -11,7 +11,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
-from hdpkit.record.files import pack, read_sealed, seal, unpack
+from hdpkit.files import pack, read_sealed, seal, unpack
 from hdpkit.record.samples import _packed
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hdpkit._compiled.support.count_changes import add_up_sparse, read_sparse, write_sparse
+from hdpkit._count_changes import add_up_sparse, read_sparse, write_sparse
 from hypothesis import given
 from hypothesis import strategies as st
 

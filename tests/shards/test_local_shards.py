@@ -4,7 +4,7 @@ import attrs
 import numpy as np
 import pytest
 from hdpkit._compiled.measures.bursty import BurstyBank
-from hdpkit._compiled.support.count_changes import read_sparse
+from hdpkit._count_changes import read_sparse
 from shard_cases import (
     SCHEDULE,
     case_corpus,

@@ -10,7 +10,7 @@ from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.record.files import pack, read_sealed, seal, unpack
+from hdpkit.files import pack, read_sealed, seal, unpack
 from hdpkit.record.run_folder import GENERATIONS
 from hdpkit.shards import files, spool, starts
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
-from hdpkit.record.files import text_of
+from hdpkit.files import text_of
 from hdpkit.record.run_folder import RunFolder
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS, extract_signatures

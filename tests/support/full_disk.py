@@ -4,7 +4,7 @@ import errno
 import io
 import os
 
-from hdpkit.formats import writing
+from hdpkit import writing
 from hdpkit.record import blocks
 
 

@@ -194,8 +194,8 @@ def made(names, rng, n_runs):
 def extra():
     """Objects of classes that runs don't keep."""
     from hdpkit._compiled.measures.selection import Selection
-    from hdpkit._compiled.support.franchise_lock import FranchiseLock, HeldInterrupt
     from hdpkit._compiled.walk.walk import ContextTree
+    from hdpkit._franchise_lock import FranchiseLock, HeldInterrupt
 
     return {
         Selection: lambda: [Selection(9, 1.0, r=1.0, s=1.0)],

@@ -29,17 +29,16 @@ from click.testing import CliRunner
 from memory_limit import limit_memory
 
 import hdpkit as hk
-from hdpkit import errors, moves, shards
+from hdpkit import errors, files, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
-from hdpkit.formats.writing import opened_text, sealed_text
+from hdpkit.files import from_json, pack, to_json, unpack
 from hdpkit.io.reading import load_reading
-from hdpkit.record import files
 from hdpkit.record.blocks import BlockReader, BlockWriter
-from hdpkit.record.files import from_json, pack, to_json, unpack
 from hdpkit.record.run_folder import load_command
 from hdpkit.signatures import CHANNELS
 from hdpkit.signatures.runs import load_settings
+from hdpkit.writing import opened_text, sealed_text
 
 SECONDS, LONGEST = 20, 120
 BYTES = 4 << 30

@@ -192,8 +192,8 @@ def corpus_folder(rng, place):
 
 def run_data(rng):
     """The data of a run, as a tree of values that was changed, under a checksum that is right."""
+    from hdpkit.files import pack, seal, unpack
     from hdpkit.record.data_file import pack_data
-    from hdpkit.record.files import pack, seal, unpack
 
     data = {0: small_corpus, 1: small_ngrams, 2: small_groups}[rng.randrange(3)](rng)
     tree = unpack(pack_data(data), "data")
@@ -364,13 +364,13 @@ def read(kind, place):
 
     from hdpkit.cli.fit import fit
     from hdpkit.cli.options import read_config
+    from hdpkit.files import read_sealed
     from hdpkit.formats.ldac import read_vocabulary
     from hdpkit.formats.records import Layout
     from hdpkit.io.arpa import read_arpa, write_arpa
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.sentences import read_sentences
     from hdpkit.record.data_file import DATA_MAGIC, unpack_data
-    from hdpkit.record.files import read_sealed
 
     if kind == "sentences":
         for words in read_sentences(place):

@@ -6,7 +6,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.arguments cimport (
+from hdpkit._arguments cimport (
     check_length, check_numbers32, check_numbers64, check_range, refuse, whole,
 )
 from hdpkit.numerics cimport det_log

@@ -21,7 +21,7 @@ from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.arena cimport arena_room
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below
-from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._arguments cimport refuse
 from hdpkit._compiled.walk.root cimport WeightedRoot, WeightTable
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.numerics cimport det_log
@@ -29,7 +29,7 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport hdpkit_words, refresh_words
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":

@@ -28,9 +28,9 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
-from hdpkit._compiled.support.arguments cimport check_length, refuse, whole
+from hdpkit._arguments cimport check_length, refuse, whole
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource, choice_source

@@ -23,7 +23,7 @@ from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
 from hdpkit._compiled.walk.root cimport AtomRoot
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._compiled.fused_sweeps.customer_paths cimport AHEAD_HOMES, AHEAD_PATHS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.philox cimport philox

@@ -26,9 +26,9 @@ from hdpkit._compiled.measures.cell_table cimport clear_cells, count_cell, ready
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.stirling cimport Ratios, cover_ratios, one_alone
-from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._arguments cimport check_length, refuse
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource

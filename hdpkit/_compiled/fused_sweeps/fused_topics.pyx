@@ -28,7 +28,7 @@ from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
     HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 from hdpkit._compiled.generic_sweeps import sweeps as generic
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 

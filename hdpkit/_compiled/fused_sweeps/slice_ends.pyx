@@ -15,7 +15,7 @@ from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, Threa
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole
+from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for

@@ -16,8 +16,8 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     in_large_pages, share_out,
 )
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
-from hdpkit._compiled.support.arguments cimport refuse
-from hdpkit._compiled.support.count_changes cimport (
+from hdpkit._arguments cimport refuse
+from hdpkit._count_changes cimport (
     Reader, Written, add_rows, check_whole, joined, reader_of, write_rows,
 )
 from hdpkit.numerics cimport det_exp

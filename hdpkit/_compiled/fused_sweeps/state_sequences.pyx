@@ -11,8 +11,8 @@ from hdpkit._compiled.generic_sweeps.sweeps cimport LEAST_TOTAL, fail, misplaced
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_range, refuse
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._arguments cimport check_length, check_numbers32, check_range, refuse
+from hdpkit._guarded import guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.table_counts cimport tables_of
 from hdpkit.numerics cimport det_exp, det_log, det_log1p

@@ -13,10 +13,10 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
-from hdpkit._compiled.support.arguments cimport (
+from hdpkit._arguments cimport (
     check_length, check_numbers32, check_numbers64, check_range, numbers64, refuse, whole,
 )
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit._compiled.walk.counts_walk cimport STAYS, CountsWalk
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._compiled.measures.bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
 from hdpkit._compiled.measures.dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
 from hdpkit._compiled.measures.dense_bank import exact_offset
-from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._arguments cimport check_length, refuse
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
 from hdpkit.vectors cimport vector
 

@@ -13,7 +13,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measures.measure cimport CompiledBank, as_weights, ascending
 from hdpkit.vectors cimport has_room, no_memory, vector
 

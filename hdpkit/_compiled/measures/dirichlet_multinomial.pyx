@@ -11,7 +11,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._arguments cimport check_length, refuse
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.term_counts cimport (
     TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)

@@ -14,7 +14,7 @@ from hdpkit._compiled.measures.bursty cimport BurstyBank
 from hdpkit._compiled.measures.bursty_counts cimport (
     ABSENT, OwnCell, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
     bursty_remove, collect)
-from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit._arguments cimport refuse
 from hdpkit.numerics cimport log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector

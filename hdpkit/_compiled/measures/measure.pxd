@@ -4,8 +4,8 @@ from cpython.ref cimport PyObject
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
-from hdpkit._compiled.support.guarded cimport Guarded
+from hdpkit._measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
+from hdpkit._guarded cimport Guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
 

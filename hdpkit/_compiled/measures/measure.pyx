@@ -8,7 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole32
+from hdpkit._arguments cimport numbers32, refuse, whole32
 from hdpkit.errors import ExtensionError, StateError
 from hdpkit.numerics import log_each
 

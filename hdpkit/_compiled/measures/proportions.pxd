@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.guarded cimport Guarded
+from hdpkit._guarded cimport Guarded
 
 
 cdef cppclass Proportions:

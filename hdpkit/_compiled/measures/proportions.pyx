@@ -5,7 +5,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.arguments cimport check_length, numbers32, refuse, whole32
+from hdpkit._arguments cimport check_length, numbers32, refuse, whole32
 
 cdef int32_t LARGEST = 1 << 30
 cdef double NONE = 1.0      # instead of a logarithm, for a slot without a proportion

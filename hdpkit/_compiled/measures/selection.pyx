@@ -22,7 +22,7 @@ from hdpkit._compiled.measures.selection_nodes cimport (
     MOST_ROWS, Cell, Coefficients, SelectionNodes, Span, cell_length, fill_cell, gather, span_total,
 )
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_weight_gain
-from hdpkit._compiled.support.arguments cimport refuse, whole
+from hdpkit._arguments cimport refuse, whole
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
 

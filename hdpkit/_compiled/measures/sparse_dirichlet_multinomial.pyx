@@ -16,7 +16,7 @@ from hdpkit._compiled.measures.sparse_counts cimport (
     SlotFactors, factors_of, law_of, sparse_add, sparse_born, sparse_died, sparse_grow, sparse_log_block,
     sparse_predictive, sparse_remove)
 from hdpkit._compiled.measures.term_counts cimport TermCountsBank, largest_hyperparameters
-from hdpkit._compiled.support.arguments cimport check_length
+from hdpkit._arguments cimport check_length
 from hdpkit.numerics cimport log_rising
 
 cdef enum:

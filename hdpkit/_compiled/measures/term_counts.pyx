@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
+from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
 
 cdef extern from "hdpkit/large_pages.h":

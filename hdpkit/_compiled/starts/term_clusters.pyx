@@ -5,7 +5,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_numbers64, check_range, refuse, whole
+from hdpkit._arguments cimport check_length, check_numbers32, check_numbers64, check_range, refuse, whole
 from hdpkit.numerics cimport det_log1p
 from hdpkit.vectors cimport vector
 

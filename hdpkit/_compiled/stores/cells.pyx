@@ -11,7 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating import check_counts, columns, empty_row
 from hdpkit._compiled.stores.seating cimport Seating

@@ -14,7 +14,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, whole32
+from hdpkit._arguments cimport check_length, whole32
 from hdpkit._compiled.stores.seating import LARGEST, check_counts, check_range, columns, empty_row
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share

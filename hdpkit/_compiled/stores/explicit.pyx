@@ -6,7 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport refuse, whole32
+from hdpkit._arguments cimport refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
 from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError

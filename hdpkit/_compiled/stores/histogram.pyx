@@ -14,7 +14,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source

@@ -12,8 +12,8 @@ from hdpkit._compiled.stores.seating import LARGEST, columns
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
+from hdpkit._guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._compiled.stores.arena cimport Arena
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.guarded cimport Guarded
+from hdpkit._guarded cimport Guarded
 from hdpkit.random._source cimport choice_source
 
 cdef enum:

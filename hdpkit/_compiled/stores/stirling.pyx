@@ -10,7 +10,7 @@ import numpy as np
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, refuse, whole
+from hdpkit._arguments cimport check_length, check_numbers64, refuse, whole
 from hdpkit.errors import ParameterError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma, log_rising
 

@@ -21,7 +21,7 @@ from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating
 from hdpkit._compiled.stores.stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.walk cimport Walk

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.seating cimport Seating
-from hdpkit._compiled.support.guarded cimport Guarded
+from hdpkit._guarded cimport Guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 
 

@@ -1,8 +1,8 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.measure_type cimport measure_t
-from hdpkit._compiled.support.guarded cimport Guarded
+from hdpkit._measure_type cimport measure_t
+from hdpkit._guarded cimport Guarded
 
 
 cdef class DishSlots(Guarded):

@@ -8,8 +8,8 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole, whole32
-from hdpkit._compiled.support.franchise_lock cimport Hold, locked
+from hdpkit._arguments cimport numbers32, refuse, whole, whole32
+from hdpkit._franchise_lock cimport Hold, locked
 from hdpkit.errors import ReturnValueError, StateError
 
 cdef enum:

@@ -11,11 +11,11 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_range, refuse
+from hdpkit._arguments cimport check_range, refuse
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit._compiled.support.guarded import guarded
+from hdpkit._guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source

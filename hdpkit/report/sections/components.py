@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import evenly
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
-from hdpkit.plots.canvas import evenly
 from hdpkit.plots.components import RADIUS, ellipse
 from hdpkit.report.charts import heat, plane, strips, together
 from hdpkit.report.mixture_data import MixtureData

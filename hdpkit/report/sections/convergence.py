@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.plots.canvas import evenly
+from hdpkit.canvas import evenly
 from hdpkit.report.charts import bars, lines
 from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content

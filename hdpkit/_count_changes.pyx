@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, vector
 
-from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._arguments cimport check_length, refuse
 from hdpkit.errors import DataError
 
 cdef enum:

@@ -15,7 +15,7 @@ from cpython.unicode cimport PyUnicode_READ_CHAR
 
 import inspect
 
-from hdpkit._compiled.support.franchise_lock cimport Hold, FranchiseLock, locked
+from hdpkit._franchise_lock cimport Hold, FranchiseLock, locked
 from hdpkit.errors import ParameterError
 
 cdef object LARGEST = 2**31 - 1     # that any C number of an argument holds

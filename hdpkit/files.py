@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import CorruptRunError, MissingExtraError, RunError, RunVersionError, StorageError
-from hdpkit.formats.writing import OPEN_FLAGS, opened_text, sealed_text, write_aside
+from hdpkit.writing import OPEN_FLAGS, opened_text, sealed_text, write_aside
 
 Put = Callable[[bytes], Any]
 Get = Callable[[Any, int], bytes]

@@ -1,6 +1,6 @@
 """Objects of a franchise that only the thread that has the lock may use (see `guarded.pyx`)."""
 
-from hdpkit._compiled.support.franchise_lock cimport FranchiseLock
+from hdpkit._franchise_lock cimport FranchiseLock
 
 
 cdef class Guarded:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import instance
 from hdpkit.errors import ParameterError, importing_extra, printable
-from hdpkit.formats.writing import check_place, save
+from hdpkit.writing import check_place, save
 
 LINES = ("-", "--", ":", "-.")
 """Line styles, so that chains can be told apart without colour."""

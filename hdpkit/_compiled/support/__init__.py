@@ -1,1 +1,0 @@
-"""Code that all compiled modules use: checks of arguments, the lock, deferred Ctrl-C."""
