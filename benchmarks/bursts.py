@@ -30,8 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
 from hdpkit.evaluation.fixed_topics import FixedTopics
-from hdpkit.io.corpora import read_corpus
-from hdpkit.io.installed_docs import collect_docstrings, demo_documents
+from hdpkit.io import collect_docstrings, demo_documents, read_corpus
 from hdpkit.models.joint_score import JointScore
 from hdpkit.models.topic_parts import default_moves
 from hdpkit.summaries.readability import agreed_on

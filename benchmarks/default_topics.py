@@ -31,10 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
-from hdpkit.formats.records import Layout
-from hdpkit.io.corpora import read_corpus
-from hdpkit.io.installed_docs import demo_documents
-from hdpkit.io.text_options import TextOptions
+from hdpkit.io import Layout, TextOptions, demo_documents, read_corpus
 from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
 
 HEAD = (

@@ -24,7 +24,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.corpora import convert_corpus, read_corpus
+from hdpkit.io import convert_corpus, read_corpus
 
 PARTS = ("customers", "entries", "tables", "restaurants", "tree", "hyperparameters", "statistics")
 

@@ -29,7 +29,7 @@ from reference_second import ReferenceClock
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.sentences import read_sentences
+from hdpkit.io import read_sentences
 
 STORES = ("explicit", "histogram")
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hdpkit.io.corpora import read_corpus
+from hdpkit.io import read_corpus
 
 
 def spelled(number):

@@ -21,7 +21,7 @@ from machine import block, resident
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.sentences import read_sentences
+from hdpkit.io import read_sentences
 
 STORES = ("explicit", "histogram")
 COUNTS = ("customers", "restaurants", "tables")

@@ -28,7 +28,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.installed_docs import demo_documents
+from hdpkit.io import demo_documents
 
 SAMPLERS = {"gibbs": "Gibbs", "split-merge": "Gibbs+SM"}
 COLUMNS = ("sweep", "seconds", "dishes", "training", "held_out", "tried", "accepted")

@@ -27,8 +27,7 @@ import scipy.sparse
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.corpora import read_corpus
-from hdpkit.io.installed_docs import demo_documents
+from hdpkit.io import demo_documents, read_corpus
 from hdpkit.models.topic_parts import default_moves
 from hdpkit.signatures import choose_rank
 from hdpkit.signatures.runs import TOPICS, nouns_of

@@ -35,7 +35,7 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit.cli.runs import read_topics
-from hdpkit.io.corpora import read_corpus
+from hdpkit.io import read_corpus
 from hdpkit.summaries import diagnose
 
 PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first curve, whose values are the default targets

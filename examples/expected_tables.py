@@ -23,8 +23,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.installed_docs import collect_docstrings
-from hdpkit.io.tokens import prose
+from hdpkit.io import collect_docstrings, prose
 
 CONCENTRATIONS = (100.0, 1_000.0, 10_000.0, 100_000.0)
 SOME = ("numpy.linalg", "scipy.linalg")

@@ -25,7 +25,7 @@ from scipy.optimize import linear_sum_assignment
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.corpora import read_corpus
+from hdpkit.io import read_corpus
 
 PRIOR = hk.Gamma(1.0, 1.0)
 MODELS = {

@@ -20,8 +20,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io.installed_docs import demo_documents
-from hdpkit.io.topics import top_terms
+from hdpkit.io import demo_documents, top_terms
 
 SOME = (
     *("numpy.fft", "numpy.linalg", "scipy.cluster", "scipy.fft"),

@@ -11,10 +11,10 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import plural, say, shown_path
+from hdpkit.data.files.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
+from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
+from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
-from hdpkit.formats.records import Layout, ReadingNotes, shown_names
-from hdpkit.io.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
-from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.record.describe import Allowed
 
 _LAYOUT = (

@@ -16,8 +16,8 @@ from hdpkit.cli.options import path_type, positive, quiet_option, seed_option
 from hdpkit.cli.output import say
 from hdpkit.cli.report import where
 from hdpkit.cli.runs import carry_out, first_run, in_rounds, terms_option
+from hdpkit.data.files.installed_docs import DemoDocuments, demo_documents
 from hdpkit.errors import MissingExtraError, printable
-from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 
 _PACKAGES = ("numpy",)
 

@@ -19,8 +19,8 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.data.files.tables import write_workbook
 from hdpkit.errors import ParameterError
-from hdpkit.io.tables import write_workbook
 from hdpkit.signatures import write_pages, write_signatures
 from hdpkit.signatures.export import signature_tables
 from hdpkit.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run

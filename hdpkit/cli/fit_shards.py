@@ -16,9 +16,9 @@ from hdpkit.cli.options import base_measure_of, restaurants_of
 from hdpkit.cli.output import say
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import ShardedCorpus
+from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import FixedWeights
-from hdpkit.io.corpora import ReadingSettings
 from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.record.run_folder import READING, RUN, holding

@@ -31,8 +31,8 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Sequences
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import FixedWeights, Franchise
 from hdpkit.models.hidden_markov_parts import (
     EMISSIONS,

@@ -23,8 +23,8 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.io.reading import load_reading, read_like
-from hdpkit.io.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.run.reading import load_reading, read_like
 from hdpkit.signatures.runs import POINTS, nouns_of
 from hdpkit.summaries.export import share_columns
 from hdpkit.summaries.run_topics import topics_of_run

@@ -13,8 +13,8 @@ from typing import Any, TextIO
 from rich.console import Console
 
 from hdpkit.cli.output import json_text, plain_table, say
+from hdpkit.data.files.delimited import escaped
 from hdpkit.errors import StateError, StorageError, printable
-from hdpkit.formats.delimited import escaped
 from hdpkit.models import NGramModel, Scores
 from hdpkit.writing import written_aside
 

@@ -18,9 +18,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from hdpkit.cli.options import group, options_of
 from hdpkit.cli.output import say
 from hdpkit.data import NGrams
+from hdpkit.data.files.sentences import read_sentences
+from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, printable
-from hdpkit.formats.text_files import place_of
-from hdpkit.io.sentences import read_sentences
 
 
 @attrs.frozen

@@ -14,8 +14,8 @@ from hdpkit.cli.folders import allow_option, worked_on
 from hdpkit.cli.options import path_type, positive
 from hdpkit.cli.output import SHOWN, json_text, plain_table, say, shown_path, table_console
 from hdpkit.cli.runs import open_corpus_run
+from hdpkit.data.files.tables import rows_of, table_text
 from hdpkit.errors import printable
-from hdpkit.io.tables import rows_of, table_text
 from hdpkit.plots.topics import match as draw
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run

@@ -28,10 +28,10 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Groups
+from hdpkit.data.files.tables import Columns
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import Franchise
-from hdpkit.io.tables import Columns
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.models.mixture_parts import (
     MEASURES,

@@ -22,8 +22,8 @@ import click
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
+from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
-from hdpkit.formats.dates import PERIODS
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.models.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants

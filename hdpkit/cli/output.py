@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hdpkit.data.files.delimited import table_of_rows
+from hdpkit.data.files.tables import rows_of
+from hdpkit.data.files.topics import TopicSummary, summarise_topics
 from hdpkit.errors import printable
-from hdpkit.formats.delimited import table_of_rows
 from hdpkit.franchise.sample import parameter_key
-from hdpkit.io.tables import rows_of
-from hdpkit.io.topics import TopicSummary, summarise_topics
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import RankChoice, Signatures
@@ -280,7 +280,7 @@ def topics_csv(topics: Sequence[TopicSummary]) -> str:
 
     Before the terms: its group and, if topics select terms, the number of distinct terms and the sparsity.
 
-    Texts are escaped (`hdpkit.formats.delimited.escaped`).
+    Texts are escaped (`hdpkit.data.files.delimited.escaped`).
     """
     of_selection = list(_selection(topics[0])) if topics else []
     rows: list[list[Any]] = [["topic", "tokens", "token_share", "document_share", *of_selection, "terms"]]

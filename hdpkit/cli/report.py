@@ -20,7 +20,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
-from hdpkit.io.reading import texts_like
+from hdpkit.run.reading import texts_like
 
 
 def where(page: Path) -> str:

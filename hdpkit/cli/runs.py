@@ -53,14 +53,14 @@ from hdpkit.cli.output import (
     topics_json,
 )
 from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
+from hdpkit.data.files.shards import is_sharded_folder
+from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
-from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.franchise import Franchise
-from hdpkit.io.reading import load_reading
-from hdpkit.io.topics import TopicSummary
 from hdpkit.models.saved_estimator import load as load_estimator
 from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
+from hdpkit.run.reading import load_reading
 from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState

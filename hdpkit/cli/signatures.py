@@ -28,10 +28,10 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data import Corpus, downsample
+from hdpkit.data.files.labels import check_nested, read_labels
+from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
-from hdpkit.formats.records import shown_names
 from hdpkit.franchise import Known
-from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.schedule import Scheduler, open_run
 from hdpkit.signatures import (

@@ -11,10 +11,10 @@ from typing import Any
 
 from hdpkit.cli.corpus import given_layout, say_table, table_options
 from hdpkit.cli.options import group
+from hdpkit.data.files.delimited import comma_remedy, number_of, read_rows, without_empty
+from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.delimited import comma_remedy, number_of, read_rows, without_empty
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.text_files import place_of
 
 _MISSING = ("", "na", "nan", "null", "none")
 _UNNAMED = re.compile(r"(Unnamed: [0-9]+)?")  # of the index, as pandas writes and reads it

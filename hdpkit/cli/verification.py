@@ -11,9 +11,9 @@ import attrs
 import numpy as np
 
 from hdpkit.data import Corpus, ShardedCorpus
+from hdpkit.data.files.arrays import HEADER, is_corpus_folder
+from hdpkit.data.files.shards import MANIFEST, is_shard, shard_name
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.formats.arrays import HEADER, is_corpus_folder
-from hdpkit.formats.shards import MANIFEST, is_shard, shard_name
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.describe import Allowed, NotAllowed
 from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder

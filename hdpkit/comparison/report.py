@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from hdpkit.data.files.delimited import table_of_rows
 from hdpkit.errors import printable, short_repr
-from hdpkit.formats.delimited import table_of_rows
 
 _DISTURBED = 0.8  # ratio of the lowest processor share to the highest, below which the report warns
 _CLOCKS = {"wall": "by the wall clock", "processor": "processor time"}

@@ -2,10 +2,10 @@
 
 from hdpkit.data.corpus import Corpus
 from hdpkit.data.downsampling import downsample
+from hdpkit.data.files.counts import Limits
 from hdpkit.data.groups import GroupedData, Groups
 from hdpkit.data.ngrams import NGrams
 from hdpkit.data.sequences import Sequences
 from hdpkit.data.sharded import ShardedCorpus
-from hdpkit.formats.counts import Limits
 
 __all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams", "Sequences", "ShardedCorpus", "downsample"]

@@ -16,16 +16,16 @@ import scipy
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
+from hdpkit.data.files.arrays import FolderWriter, check_writable, open_folder
+from hdpkit.data.files.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
+from hdpkit.data.files.ldac import read_ldac, read_vocabulary
+from hdpkit.data.files.mapped import CHUNK, MappedFiles, array_on_disk
+from hdpkit.data.files.shards import Manifest, MappedShard, open_shard, shard_at
+from hdpkit.data.files.uci import read_uci
 from hdpkit.data.groups import GroupedData, encode_all
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
 from hdpkit.data.tokens import check_ids, read_documents
 from hdpkit.errors import DataError, StorageError, printable, short_repr
-from hdpkit.formats.arrays import FolderWriter, check_writable, open_folder
-from hdpkit.formats.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
-from hdpkit.formats.ldac import read_ldac, read_vocabulary
-from hdpkit.formats.mapped import CHUNK, MappedFiles, array_on_disk
-from hdpkit.formats.shards import Manifest, MappedShard, open_shard, shard_at
-from hdpkit.formats.uci import read_uci
 
 
 @attrs.frozen(eq=False)

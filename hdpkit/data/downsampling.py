@@ -9,8 +9,8 @@ import scipy
 
 from hdpkit.checks import instance, whole_number
 from hdpkit.data.corpus import Corpus
+from hdpkit.data.files.counts import TOKEN_LIMIT
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import TOKEN_LIMIT
 from hdpkit.random import Purpose, RandomStream, Seed, Streams
 
 _MOST = 10**9  # limit of NumPy's generator for the tokens of a document

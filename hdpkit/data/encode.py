@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.checks import Codes, as_sequence, check_names, check_unmasked, is_missing, plain
+from hdpkit.data.files.counts import check_total
 from hdpkit.data.groups import encode
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.counts import check_total
 
 NO_SYMBOL = -(2**31)
 """Number in contexts for positions before the sentence's start."""

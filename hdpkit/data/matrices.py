@@ -15,8 +15,8 @@ import scipy
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import check_unmasked, is_missing
+from hdpkit.data.files.counts import TOKEN_LIMIT, Counts, first_not_whole
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
 
 _MOST_ROWS = 2**31 - 1
 """SciPy makes an array of this length when it converts a matrix to rows."""

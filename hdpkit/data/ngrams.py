@@ -23,10 +23,10 @@ from hdpkit.data.encode import (
     encode_pairs,
     encode_sentences,
 )
+from hdpkit.data.files.counts import check_total, first_not_whole
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.matrices import as_numbers
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import check_total, first_not_whole
 
 __all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import as_sequence, check_names, is_missing, whole_number
+from hdpkit.data.files.counts import ID_LIMIT
 from hdpkit.data.groups import (
     GroupedData,
     Groups,
@@ -21,7 +22,6 @@ from hdpkit.data.groups import (
     spread,
 )
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import ID_LIMIT
 
 Bools = npt.NDArray[np.bool_]
 

@@ -19,13 +19,10 @@ import scipy
 from hdpkit.checks import Codes, check_names, flag, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data.corpus import Cells, Corpus, Tokens, tokens_of_shard
-from hdpkit.data.groups import encode_all
-from hdpkit.data.matrices import read_matrix
-from hdpkit.errors import DataError, printable
-from hdpkit.formats.counts import ID_LIMIT, Counts
-from hdpkit.formats.counts_on_disk import CellSpool
-from hdpkit.formats.mapped import CHUNK
-from hdpkit.formats.shards import (
+from hdpkit.data.files.counts import ID_LIMIT, Counts
+from hdpkit.data.files.counts_on_disk import CellSpool
+from hdpkit.data.files.mapped import CHUNK
+from hdpkit.data.files.shards import (
     Manifest,
     Piece,
     ShardInfo,
@@ -37,6 +34,9 @@ from hdpkit.formats.shards import (
     storing_shards,
     write_shards,
 )
+from hdpkit.data.groups import encode_all
+from hdpkit.data.matrices import read_matrix
+from hdpkit.errors import DataError, printable
 
 __all__ = [
     "Described",

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import as_sequence
+from hdpkit.data.files.counts import ID_LIMIT, check_total, first_not_whole
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import ID_LIMIT, check_total, first_not_whole
 
 Words = list[str]
 

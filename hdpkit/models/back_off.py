@@ -12,9 +12,9 @@ import numpy as np
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.data import NGrams
 from hdpkit.data.encode import UNKNOWN_SYMBOL
+from hdpkit.data.files.arpa import Row
 from hdpkit.errors import DataError
 from hdpkit.franchise import Snapshot
-from hdpkit.io.arpa import Row
 from hdpkit.models.predict import Posterior
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format

@@ -13,11 +13,11 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.checks import absolute_path, flag, function, instance, items, whole_number
 from hdpkit.data import NGrams
+from hdpkit.data.files.arpa import write_arpa
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
 from hdpkit.files import reading
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
-from hdpkit.io.arpa import write_arpa
 from hdpkit.models.back_off import arpa_rows
 from hdpkit.models.chain import ModelChain, opened, spread
 from hdpkit.models.predict import Posterior, Scores, generate
@@ -129,7 +129,7 @@ class NGramModel:
         ----------
         text : iterable of sequences, path, open file, or NGrams
             Sentences as lists of tokens; a file with a sentence per line (its path, "-" for standard input,
-            or the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which have their own
+            or the open file; see `hdpkit.io.read_sentences`); or n-grams, which have their own
             vocabulary and symbols of start and end.
         sweeps : int
             Sweeps of the sampler, including burn-in.

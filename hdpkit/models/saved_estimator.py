@@ -13,13 +13,13 @@ import attrs
 import numpy as np
 
 from hdpkit.checks import absolute_path, items
+from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.files import pack, reading, unpack
-from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
-from hdpkit.io.corpora import ReadingSettings
-from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move
 from hdpkit.record.chain_trace import ChainTrace

@@ -10,8 +10,8 @@ from typing import Any
 from hdpkit.checks import is_missing
 from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences
+from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError
-from hdpkit.io.sentences import read_sentences
 from hdpkit.models.settings import ModelSettings
 
 

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from hdpkit.checks import check_unmasked
 from hdpkit.data import Corpus
+from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.models.sampled import NotNumbersError
 
 
@@ -40,7 +40,7 @@ def counter_of(text: Any) -> TextCounter:
     if text is None or isinstance(text, TextOptions):
         return TextCounter(text)
     raise ParameterError(
-        "text", text, "hdpkit.io.text_options.TextOptions, a TextCounter, or None",
+        "text", text, "hdpkit.data.files.text_options.TextOptions, a TextCounter, or None",
         'text=TextOptions(min_documents=2).',
     )  # fmt: skip
 

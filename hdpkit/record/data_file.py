@@ -13,10 +13,10 @@ from hdpkit.data import Corpus, GroupedData, Groups, NGrams, Sequences, ShardedC
 from hdpkit.data.corpus import Cells, Tokens, reopen
 from hdpkit.data.cut import CutCorpus, cut_at
 from hdpkit.data.encode import NO_SYMBOL
+from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Limits
 from hdpkit.data.sharded import reopen_shards
 from hdpkit.errors import DataError, RunError
 from hdpkit.files import pack, reading, unpack
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Limits
 
 DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has

@@ -346,7 +346,7 @@ def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
 
 DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
 READING = "reading.json"
-"""How the corpus was read (`hdpkit.io.reading`)."""
+"""How the corpus was read (`hdpkit.run.reading`)."""
 
 COMMAND = "command.json"
 """The command that began the run (`load_command`)."""

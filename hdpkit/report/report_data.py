@@ -14,8 +14,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
+from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
-from hdpkit.formats.dates import date_keys
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace

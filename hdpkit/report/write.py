@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
+from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
-from hdpkit.formats.dates import PERIODS
 from hdpkit.franchise import Franchise
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.run_folder import load_command

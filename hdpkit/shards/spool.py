@@ -10,8 +10,8 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Tokens
+from hdpkit.data.files.mapped import array_on_disk
 from hdpkit.errors import StorageError
-from hdpkit.formats.mapped import array_on_disk
 
 CHUNK = 1 << 20  # tokens or cells at a time
 

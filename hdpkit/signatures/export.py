@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import flag, instance
-from hdpkit.io.tables import Columns, write_table
+from hdpkit.data.files.tables import Columns, write_table
 from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.export import new_folder

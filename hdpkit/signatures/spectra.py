@@ -14,10 +14,10 @@ import scipy
 from hdpkit.checks import choice, flag, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits
+from hdpkit.data.files.counts import TOKEN_LIMIT, first_not_whole
+from hdpkit.data.files.delimited import NumberTable, read_number_table
+from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.formats.delimited import NumberTable, read_number_table
-from hdpkit.formats.text_files import reading
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 
 ANY = "any"
@@ -131,7 +131,7 @@ def read_spectra(
     drop_empty : bool
         Whether samples without mutations are left out; otherwise they raise a DataError.
     groups : dict, optional
-        Labels of the samples, in their order in the file: see `hdpkit.io.labels.read_labels`.
+        Labels of the samples, in their order in the file: see `hdpkit.data.files.labels.read_labels`.
     limits : Limits, optional
         The largest corpus accepted.
 

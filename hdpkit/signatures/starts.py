@@ -15,10 +15,10 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.checks import function, instance, made_by, real_number, whole_number
 from hdpkit.data import Corpus
+from hdpkit.data.files.tables import Columns
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, Restaurant
 from hdpkit.init import Factors
-from hdpkit.io.tables import Columns
 from hdpkit.random import Purpose, Streams
 from hdpkit.summaries.vectors import unit_rows
 

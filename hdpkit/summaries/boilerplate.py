@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from hdpkit.io.text_options import function_words
+from hdpkit.data.files.text_options import function_words
 from hdpkit.record.run_folder import READING, RunFolder
 from hdpkit.schedule.states import ChainState
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import choice, flag, whole_number
+from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.files import refusals
-from hdpkit.io.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics

@@ -11,8 +11,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, made_by, real_number, whole_number
+from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError, printable
-from hdpkit.io.tables import Columns
 from hdpkit.record.tables import data_frame
 from hdpkit.schedule import Run, open_run
 from hdpkit.summaries.alignment import assigned

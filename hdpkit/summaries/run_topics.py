@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.data.files.dates import date_keys, periods_of
 from hdpkit.errors import DataError
-from hdpkit.formats.dates import date_keys, periods_of
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 from hdpkit.schedule import Run

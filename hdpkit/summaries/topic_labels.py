@@ -13,10 +13,10 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.data.files.delimited import read_rows, table_of_rows, unescaped
+from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, TopicLabelsWarning, printable
-from hdpkit.formats.delimited import read_rows, table_of_rows, unescaped
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.text_files import place_of, reading
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.vectors import first_terms
 from hdpkit.writing import save

@@ -23,8 +23,8 @@ from hdpkit import moves
 from hdpkit.cli.lm import lm
 from hdpkit.cli.lm_text import SentenceOptions, read_text
 from hdpkit.cli.main import main
-from hdpkit.io.arpa import read_arpa
-from hdpkit.io.sentences import read_sentences
+from hdpkit.data.files.arpa import read_arpa
+from hdpkit.data.files.sentences import read_sentences
 
 COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
 TRAIN = "the cat sat\nthe dog sat down\n\nthe cat ran\na dog ran down the hill\n" * 3

@@ -10,8 +10,8 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.formats.records import Layout
-from hdpkit.io.corpora import read_corpus
+from hdpkit.data.files.corpora import read_corpus
+from hdpkit.data.files.records import Layout
 
 TEXTS = ["salt bread wine salt", "ship sail salt ship", "bread wine salt bread", "sail ship sail salt"]
 

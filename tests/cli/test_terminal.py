@@ -179,7 +179,7 @@ def test_a_table_on_a_terminal(tmp_path):
     from rich.console import Console
 
     from hdpkit.cli.output import topics_table
-    from hdpkit.io.topics import TopicSummary
+    from hdpkit.data.files.topics import TopicSummary
 
     file = io.StringIO()
     topic = TopicSummary(

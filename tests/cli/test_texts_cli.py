@@ -17,15 +17,15 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.delimited import escaped, read_rows, unescaped
+from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.tables import write_table, write_workbook
+from hdpkit.data.files.text_options import TextCounter
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
 from hdpkit.files import text_of
-from hdpkit.formats.delimited import escaped, read_rows, unescaped
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.corpora import ReadingSettings
-from hdpkit.io.reading import load_reading, read_like
-from hdpkit.io.tables import write_table, write_workbook
-from hdpkit.io.text_options import TextCounter
 from hdpkit.record.run_folder import READING, holding, kept
+from hdpkit.run.reading import load_reading, read_like
 from hdpkit.summaries.export import export_trace
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]

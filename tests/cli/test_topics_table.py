@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hdpkit.cli.output import echo_table, listed, topics_table
+from hdpkit.data.files.topics import document_shares, summarise_topics, token_shares, top_terms
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.io.topics import document_shares, summarise_topics, token_shares, top_terms
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
 COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hdpkit.data.files.arpa import read_arpa, write_arpa
 from hdpkit.errors import DataError, ParameterError, StorageError
-from hdpkit.io.arpa import read_arpa, write_arpa
 
 BY_HAND = r"""\data\
 ngram 1=4

@@ -11,6 +11,9 @@ import scipy.io
 import scipy.sparse as sp
 
 import hdpkit as hk
+from hdpkit.data.files.corpora import FORMATS, convert_corpus, detect_format, read_corpus
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_options import TextOptions
 from hdpkit.errors import (
     DataError,
     HdpkitError,
@@ -19,9 +22,6 @@ from hdpkit.errors import (
     SkippedFilesWarning,
     StorageError,
 )
-from hdpkit.formats.records import Layout
-from hdpkit.io.corpora import FORMATS, convert_corpus, detect_format, read_corpus
-from hdpkit.io.text_options import TextOptions
 
 COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
 WORDS = ("ship", "salt", "été")

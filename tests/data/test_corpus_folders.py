@@ -13,8 +13,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.data.files import text_files
 from hdpkit.errors import DataError, ParameterError, RunError
-from hdpkit.formats import text_files
 from hdpkit.writing import sealed_text
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]

@@ -5,9 +5,16 @@ import textwrap
 
 import pytest
 
+from hdpkit.data.files.installed_docs import collect_docstrings, demo_documents
+from hdpkit.data.files.tokens import (
+    count_words,
+    merge_plurals,
+    prose,
+    recurring_lines,
+    tokenise,
+    trim_vocabulary,
+)
 from hdpkit.errors import DataError
-from hdpkit.io.installed_docs import collect_docstrings, demo_documents
-from hdpkit.io.tokens import count_words, merge_plurals, prose, recurring_lines, tokenise, trim_vocabulary
 
 PACKAGE = {
     "__init__.py": '''

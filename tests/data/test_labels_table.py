@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.io.labels import check_nested, read_labels
 
 NAMES = ["a", "b", "c"]
 TABLE = "sample,type,site\nc,skin,s1\na,lung,l1\nb,lung,l2\nz,skin,s2\n"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import hdpkit as hk
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL
+from hdpkit.data.files import counts
 from hdpkit.data.ngrams import NGrams
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats import counts
 
 TOKENS = st.sampled_from(["a", "b", "c", 7, ("x", 1), ""])
 SENTENCES = st.lists(st.lists(TOKENS, max_size=14), max_size=6)

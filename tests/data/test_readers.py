@@ -16,12 +16,12 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.data.files import text_files
+from hdpkit.data.files.corpora import convert_corpus, read_corpus
+from hdpkit.data.files.ldac import read_vocabulary
+from hdpkit.data.files.matrix_market import read_matrix_market
+from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError, HdpkitError
-from hdpkit.formats import text_files
-from hdpkit.formats.ldac import read_vocabulary
-from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.io.corpora import convert_corpus, read_corpus
-from hdpkit.io.sentences import read_sentences
 
 BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
 
@@ -77,7 +77,7 @@ def test_few_bytes_do_not_ask_for_much_memory(tmp_path):
     out = in_little_memory(
         f"""
         import json, pathlib
-        from hdpkit.io.corpora import convert_corpus, read_corpus
+        from hdpkit.data.files.corpora import convert_corpus, read_corpus
         told = {{}}
         for path in sorted(pathlib.Path({str(tmp_path)!r}).iterdir()):
             for read in (read_corpus, lambda path: convert_corpus(path, {str(tmp_path / "folder")!r})):

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hdpkit as hk
+from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.io.sentences import read_sentences
 
 PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 

@@ -16,8 +16,8 @@ from test_corpus_folders import same, two_levels
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.data.files.shards import cuts
 from hdpkit.errors import DataError, ParameterError, ShardError, StorageError
-from hdpkit.formats.shards import cuts
 from hdpkit.writing import sealed_text
 
 COUNTS = np.array([[1, 2, 0, 0], [0, 0, 0, 0], [0, 3, 0, 1], [5, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])

@@ -22,15 +22,15 @@ from test_shards import check_together, of_counts, of_tokens
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.data.files import counts_on_disk, text_files
+from hdpkit.data.files import to_shards as conversion
+from hdpkit.data.files.corpora import detect_format, read_corpus
+from hdpkit.data.files.counts import Limits
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.shards import MANIFEST
+from hdpkit.data.files.text_options import TextOptions
+from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.errors import DataError, HdpkitError, ParameterError, SkippedFilesWarning, StorageError
-from hdpkit.formats import counts_on_disk, text_files
-from hdpkit.formats.counts import Limits
-from hdpkit.formats.records import Layout
-from hdpkit.formats.shards import MANIFEST
-from hdpkit.io import shards as conversion
-from hdpkit.io.corpora import detect_format, read_corpus
-from hdpkit.io.shards import convert_shards
-from hdpkit.io.text_options import TextOptions
 
 SOME = st.sampled_from([0, 0, 1, 2, 9])
 COUNTS = st.integers(2, 4).flatmap(
@@ -348,10 +348,10 @@ LARGER = """
     import scipy.sparse
 
     import hdpkit as hk
-    from hdpkit.formats import counts_on_disk, mapped, shards, text_files
-    from hdpkit.io import shards as conversion
-    from hdpkit.io.corpora import read_corpus
-    from hdpkit.io.shards import convert_shards
+    from hdpkit.data.files import counts_on_disk, mapped, shards, text_files
+    from hdpkit.data.files import to_shards as conversion
+    from hdpkit.data.files.corpora import read_corpus
+    from hdpkit.data.files.to_shards import convert_shards
 
     path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
     # Pieces as much smaller than usual as is the corpus.

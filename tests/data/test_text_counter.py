@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.files.to_shards import text_blocks
 from hdpkit.errors import (
     DataError,
     HdpkitError,
@@ -21,8 +23,6 @@ from hdpkit.errors import (
     StorageError,
     UnspacedTextWarning,
 )
-from hdpkit.io.shards import text_blocks
-from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.record.describe import NotAllowed
 
 TEXTS = [

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from hdpkit.data.files import delimited, records
+from hdpkit.data.files.corpora import convert_corpus, detect_format, read_any, read_corpus, read_documents_of
+from hdpkit.data.files.counts import Limits
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
-from hdpkit.formats import delimited, records
-from hdpkit.formats.counts import Limits
-from hdpkit.formats.records import Layout
-from hdpkit.io.corpora import convert_corpus, detect_format, read_any, read_corpus, read_documents_of
-from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
 
 ROWS = [
     ("d1", 'Sail the ship, "salt" and\nsea', "a", 1),

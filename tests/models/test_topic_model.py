@@ -29,6 +29,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
+from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import (
     CorruptRunError,
     DataError,
@@ -40,9 +41,8 @@ from hdpkit.errors import (
 )
 from hdpkit.evaluation import fit_proportions, fixed_topics
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
-from hdpkit.io.reading import read_like
-from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.models.topic_parts import for_purpose
+from hdpkit.run.reading import read_like
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
 

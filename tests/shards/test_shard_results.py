@@ -9,9 +9,9 @@ from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
+from hdpkit.data.files.corpora import read_corpus
+from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.errors import ShardError
-from hdpkit.io.corpora import read_corpus
-from hdpkit.io.shards import convert_shards
 
 DATA, NEW = corpus(), corpus(30, seed=8)
 

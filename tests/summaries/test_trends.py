@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
+from hdpkit.data.files.dates import date_keys, iso_date, periods_of
 from hdpkit.errors import DataError
-from hdpkit.formats.dates import date_keys, iso_date, periods_of
 from hdpkit.summaries import align_topics, trends
 
 DAYS = [

@@ -364,12 +364,12 @@ def read(kind, place):
 
     from hdpkit.cli.fit import fit
     from hdpkit.cli.options import read_config
+    from hdpkit.data.files.arpa import read_arpa, write_arpa
+    from hdpkit.data.files.corpora import read_corpus
+    from hdpkit.data.files.ldac import read_vocabulary
+    from hdpkit.data.files.records import Layout
+    from hdpkit.data.files.sentences import read_sentences
     from hdpkit.files import read_sealed
-    from hdpkit.formats.ldac import read_vocabulary
-    from hdpkit.formats.records import Layout
-    from hdpkit.io.arpa import read_arpa, write_arpa
-    from hdpkit.io.corpora import read_corpus
-    from hdpkit.io.sentences import read_sentences
     from hdpkit.record.data_file import DATA_MAGIC, unpack_data
 
     if kind == "sentences":

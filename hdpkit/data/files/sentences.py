@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 
 from hdpkit.checks import choice, flag, function, path, text, whole_number
+from hdpkit.data.files.text_files import MAX_LINE_BYTES, Progress, Source, decode_line, place_of, read_lines
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.text_files import MAX_LINE_BYTES, Progress, Source, decode_line, place_of, read_lines
 
 # Words are separated by ASCII blanks, as in other n-gram tools. str.split() would also split at no-break
 # spaces and U+2028.

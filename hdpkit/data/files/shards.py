@@ -37,10 +37,18 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import Codes, whole_number
+from hdpkit.data.files.arrays import check_writable, plain_keys
+from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
+from hdpkit.data.files.mapped import (
+    CHUNK,
+    ArrayMapping,
+    MappedFiles,
+    damaged,
+    open_file,
+    read_file,
+    read_head,
+)
 from hdpkit.errors import DataError, ParameterError, ShardError
-from hdpkit.formats.arrays import check_writable, plain_keys
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
-from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file, read_head
 from hdpkit.writing import sealed_text, storing, sync_folder
 
 MANIFEST = "manifest.json"

@@ -18,21 +18,21 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
+from hdpkit.data.files.arrays import is_corpus_folder
+from hdpkit.data.files.counts import Limits
+from hdpkit.data.files.delimited import read_delimited
+from hdpkit.data.files.json_lines import read_json_lines
+from hdpkit.data.files.ldac import read_vocabulary
+from hdpkit.data.files.matrix_market import read_matrix_market
+from hdpkit.data.files.parquet import read_parquet
+from hdpkit.data.files.records import Document, Layout, ReadingNotes, read_document_lines
+from hdpkit.data.files.shards import is_shard, is_sharded_folder
+from hdpkit.data.files.text_files import reading, unpacked_beginning
+from hdpkit.data.files.text_folder import read_text_folder
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.files.uci import is_uci
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.files import refusals
-from hdpkit.formats.arrays import is_corpus_folder
-from hdpkit.formats.counts import Limits
-from hdpkit.formats.delimited import read_delimited
-from hdpkit.formats.json_lines import read_json_lines
-from hdpkit.formats.ldac import read_vocabulary
-from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.formats.parquet import read_parquet
-from hdpkit.formats.records import Document, Layout, ReadingNotes, read_document_lines
-from hdpkit.formats.shards import is_shard, is_sharded_folder
-from hdpkit.formats.text_files import reading, unpacked_beginning
-from hdpkit.formats.text_folder import read_text_folder
-from hdpkit.formats.uci import is_uci
-from hdpkit.io.text_options import TextCounter, TextOptions
 
 _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
     "csv": read_delimited,
@@ -200,7 +200,7 @@ class Gathered:
         date = self._layout.date_column
         if date is None:
             return document.labels
-        from hdpkit.formats.dates import iso_date
+        from hdpkit.data.files.dates import iso_date
 
         place = self._layout.label_columns.index(date)
         value = document.labels[place]

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
 from hdpkit.checks import path as checked_path
+from hdpkit.data.files.ldac import read_vocabulary
+from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
 from hdpkit.files import refusals
-from hdpkit.formats.ldac import read_vocabulary
-from hdpkit.formats.text_files import reading
 from hdpkit.record.describe import Allowed
 from hdpkit.writing import written_aside
 

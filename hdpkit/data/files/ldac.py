@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import check_names
+from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Counts, Limits
+from hdpkit.data.files.text_files import line_blocks, split_lines
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts, Limits
-from hdpkit.formats.text_files import line_blocks, split_lines
 
 TERM_LIMIT = 1 << 20
 """Largest length of a term in bytes."""

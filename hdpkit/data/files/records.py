@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from hdpkit.checks import flag, items, text
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.text_files import (
+from hdpkit.data.files.text_files import (
     MAX_LINE_BYTES,
     SAMPLE,
     agrees_with_ascii,
@@ -22,6 +21,7 @@ from hdpkit.formats.text_files import (
     read_lines,
     unpacked_beginning,
 )
+from hdpkit.errors import DataError, ParameterError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
 """Names of the column used as text if none is given and there are several columns."""
@@ -108,7 +108,7 @@ class Layout:
         For tables: whether the first row has the names of the columns.
     escaped : bool
         For tables written by this package: whether cells that begin with ``'`` are escaped. See
-        `hdpkit.formats.delimited.escaped`.
+        `hdpkit.data.files.delimited.escaped`.
     files : str
         For folders: the pattern of the file names.
     strict : bool

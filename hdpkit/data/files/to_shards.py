@@ -15,19 +15,26 @@ import numpy as np
 
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
+from hdpkit.data.files.corpora import (
+    TEXT_FORMATS,
+    Gathered,
+    Request,
+    check_terms,
+    read_documents_of,
+    skipped_text,
+)
+from hdpkit.data.files.counts import Counts, limited
+from hdpkit.data.files.counts_on_disk import CellSpool, by_document
+from hdpkit.data.files.ldac import read_ldac
+from hdpkit.data.files.matrix_market import matrix_entries
+from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.shards import check_shards, storing_shards
+from hdpkit.data.files.text_files import reading
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.files.uci import read_uci
 from hdpkit.data.matrices import read_matrix
 from hdpkit.data.sharded import Described, write_again, write_blocks
 from hdpkit.errors import SkippedFilesWarning
-from hdpkit.formats.counts import Counts, limited
-from hdpkit.formats.counts_on_disk import CellSpool, by_document
-from hdpkit.formats.ldac import read_ldac
-from hdpkit.formats.matrix_market import matrix_entries
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.shards import check_shards, storing_shards
-from hdpkit.formats.text_files import reading
-from hdpkit.formats.uci import read_uci
-from hdpkit.io.corpora import TEXT_FORMATS, Gathered, Request, check_terms, read_documents_of, skipped_text
-from hdpkit.io.text_options import TextCounter, TextOptions
 
 _WORDS = 1 << 18  # words per block
 _TEXTS = 1 << 10

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from hdpkit.data.files.records import Document, Layout, ReadingNotes
+from hdpkit.data.files.text_files import MAX_LINE_BYTES, detect_encoding, unpacked_beginning
 from hdpkit.errors import DataError
-from hdpkit.formats.records import Document, Layout, ReadingNotes
-from hdpkit.formats.text_files import MAX_LINE_BYTES, detect_encoding, unpacked_beginning
 
 
 def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:

@@ -12,13 +12,7 @@ import attrs
 from hdpkit.checks import absolute_path, choice
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.errors import DataError, RunError
-from hdpkit.files import reading as what_is_read
-from hdpkit.formats.counts import Limits
-from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.formats.records import Layout
-from hdpkit.formats.text_files import reading
-from hdpkit.io.corpora import (
+from hdpkit.data.files.corpora import (
     FORMATS,
     TEXT_FORMATS,
     ReadCorpus,
@@ -27,6 +21,12 @@ from hdpkit.io.corpora import (
     read_documents_of,
     read_texts,
 )
+from hdpkit.data.files.counts import Limits
+from hdpkit.data.files.matrix_market import read_matrix_market
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_files import reading
+from hdpkit.errors import DataError, RunError
+from hdpkit.files import reading as what_is_read
 from hdpkit.record.run_folder import READING, RunFolder
 
 

@@ -21,8 +21,15 @@ from types import ModuleType
 
 import attrs
 
+from hdpkit.data.files.tokens import (
+    count_words,
+    merge_plurals,
+    prose,
+    recurring_lines,
+    tokenise,
+    trim_vocabulary,
+)
 from hdpkit.errors import DataError
-from hdpkit.io.tokens import count_words, merge_plurals, prose, recurring_lines, tokenise, trim_vocabulary
 
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)``: modules done, all modules, and the name of the next one."""

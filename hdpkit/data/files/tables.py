@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from hdpkit.data.files.delimited import table_of_rows
 from hdpkit.errors import DataError, ParameterError, importing_extra, printable
 from hdpkit.files import refusals
-from hdpkit.formats.delimited import table_of_rows
 from hdpkit.writing import written_aside
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.data.files.counts import TOKEN_LIMIT, Limits, first_not_whole
+from hdpkit.data.files.text_files import line_blocks, split_lines
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import TOKEN_LIMIT, Limits, first_not_whole
-from hdpkit.formats.text_files import line_blocks, split_lines
 
 Entries = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 

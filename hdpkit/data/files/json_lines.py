@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hdpkit.data.files.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
+from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError
-from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
-from hdpkit.formats.text_files import place_of
 
 
 def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hdpkit.data.files.json_lines import as_label, as_name, as_text
+from hdpkit.data.files.records import Document, Layout, ReadingNotes, find_columns
+from hdpkit.data.files.text_files import open_regular, place_of
 from hdpkit.errors import DataError, importing_extra
-from hdpkit.formats.json_lines import as_label, as_name, as_text
-from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
-from hdpkit.formats.text_files import open_regular, place_of
 
 _ROWS = 1024
 """Number of rows read at once."""

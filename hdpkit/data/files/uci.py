@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Counts
+from hdpkit.data.files.text_files import line_blocks
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
-from hdpkit.formats.text_files import line_blocks
 
 # At most 18 digits, so that the number fits int64. Possessive (+): no backtracking over megabytes.
 _NUMBER = rb"[ \t]*+[0-9]{1,18}+[ \t\r]*+"

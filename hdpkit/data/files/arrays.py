@@ -25,9 +25,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import Codes
+from hdpkit.data.files.counts import ID_LIMIT, Counts, check_total
+from hdpkit.data.files.mapped import (
+    CHUNK,
+    ArrayMapping,
+    MappedFiles,
+    check_ids,
+    damaged,
+    read_file,
+    read_head,
+)
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
-from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file, read_head
 from hdpkit.writing import sealed_text, storing
 
 HEADER = "corpus.json"

@@ -15,9 +15,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.data.files.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
+from hdpkit.data.files.text_files import MAX_LINE_BYTES, place_of
 from hdpkit.errors import DataError, printable
-from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
-from hdpkit.formats.text_files import MAX_LINE_BYTES, place_of
 
 _FORMULA = re.compile("[\\s\xad\u200c\u200d]*[-=+@\uff0d\uff1d\uff0b\uff20].*[^\\W_]", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)

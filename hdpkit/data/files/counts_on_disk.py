@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.formats.counts import Counts
-from hdpkit.formats.mapped import CHUNK
+from hdpkit.data.files.counts import Counts
+from hdpkit.data.files.mapped import CHUNK
 
 
 class CellSpool:

@@ -23,8 +23,8 @@ import attrs
 
 from hdpkit.checks import as_float, instance, items
 from hdpkit.checks import path as as_path
+from hdpkit.data.files.text_files import decode_line, place_of, read_lines
 from hdpkit.errors import DataError, StorageError
-from hdpkit.formats.text_files import decode_line, place_of, read_lines
 from hdpkit.writing import written_aside
 
 Row = tuple[float, tuple[str, ...], float | None]

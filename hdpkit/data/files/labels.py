@@ -10,11 +10,11 @@ from typing import Any
 
 from hdpkit.checks import hashable, items, text
 from hdpkit.checks import path as path_of
+from hdpkit.data.files.corpora import detect_format, read_documents_of
+from hdpkit.data.files.delimited import read_rows
+from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.delimited import read_rows
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.text_files import place_of, reading
-from hdpkit.io.corpora import detect_format, read_documents_of
 
 _TABLES = ("csv", "tsv", "parquet", "jsonl")
 _SHOWN = 5

@@ -1,0 +1,1 @@
+"""Readers and writers of the formats of corpora, texts and tables."""

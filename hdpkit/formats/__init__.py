@@ -1,1 +1,0 @@
-"""File formats: one module for each format, and common code."""

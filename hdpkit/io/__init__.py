@@ -1,1 +1,0 @@
-"""Reading data, writing results, and the demo corpus."""
