@@ -64,8 +64,8 @@ if sanitize:
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
     compile_args += [*sanitizers, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
-folders = ["hdpkit/include", "hdpkit/_compiled/stores", "hdpkit/_compiled/fused_sweeps"]
-shared = ["hdpkit/_compiled/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
+folders = ["hdpkit/include", "hdpkit/stores", "hdpkit/_compiled/fused_sweeps"]
+shared = ["hdpkit/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
 headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled/fused_sweeps").glob("*.h")))]
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 

@@ -1,4 +1,4 @@
-"""Generalised Stirling numbers in Python. The compiled twins are in `_compiled.stores.stirling`."""
+"""Generalised Stirling numbers in Python. The compiled twins are in `stores._stirling`."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ def main() -> None:
     assert (root / "py.typed").is_file()
     for name in (
         "_compiled/measures/measure.pxd",
-        "_compiled/stores/layout.h",
+        "stores/layout.h",
         "include/hdpkit/measure.h",
         "include/hdpkit/philox.h",
-        "_compiled/stores/seating.pxd",
+        "stores/_seating.pxd",
         "random/_source.pxd",
         "random/sources.pxd",
         "random/philox.pxd",

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import FixedBank, PythonBank, StatisticsBank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
@@ -30,6 +29,7 @@ from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
+from hdpkit.stores._stirling import sum_of_logs
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit._compiled.stores.stirling import logs_of
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._stirling import logs_of
 
 _ONE = np.ones(1)
 _NONE = np.empty(0, dtype=np.int32)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.cells import CellsStore
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import AnyInts
 from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial
 from hdpkit.base_measures.by_restaurant import ReadsCells
@@ -24,6 +22,8 @@ from hdpkit.franchise.kernels import COUNTING_BANKS, VERBS
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
+from hdpkit.stores._cells import CellsStore
+from hdpkit.stores._counts import CountsStore
 
 _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 _NOBODY = np.empty(0, dtype=np.int32)

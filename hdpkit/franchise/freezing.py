@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit._franchise_lock import Transaction
@@ -42,6 +41,7 @@ from hdpkit.franchise.seats import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import detail_of
+from hdpkit.stores._seating import Seating
 
 # Objects of a franchise that some changes replace, rather than change.
 _REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_customers")

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit._compiled.stores.labelled_seating import draw_sizes
-from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
+from hdpkit.stores._labelled_seating import draw_sizes
+from hdpkit.stores._stirling import sum_of_logs
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import hdpkit._compiled.stores.labelled_seating as compiled
+import hdpkit.stores._labelled_seating as compiled
 from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
@@ -46,8 +46,8 @@ from hdpkit.stores import (
     HistogramStore,
     detail_of,
 )
+from hdpkit.stores import labelled_seating as reference
 from hdpkit.stores.frozen import Draws
-from hdpkit.stores.reference import labelled_seating as reference
 
 _FEW = (
     256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._franchise_lock import FranchiseLock, Inside
@@ -42,6 +41,7 @@ from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.stores import missing_verbs, stores
+from hdpkit.stores._seating import Seating
 
 
 class State(Locked):

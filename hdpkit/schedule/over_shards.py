@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 import scipy
 
-from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
@@ -35,6 +34,7 @@ from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.local import Local
 from hdpkit.shards.runs import go_on, stored_state, whole_state
 from hdpkit.shards.scores import log_joint_of_all
+from hdpkit.stores._stirling import sum_of_logs
 
 _BYTES = 24  # of a franchise for each token, about
 _CHUNK = 1 << 20

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.franchise import FixedWeights, Franchise
 from hdpkit.franchise.root import log_dishes
 from hdpkit.franchise.scores import columns_of, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log
+from hdpkit.stores._stirling import sum_of_logs
 
 
 def seated_logs(franchise: Franchise, documents: Sequence[int]) -> list[float]:

@@ -1,16 +1,18 @@
 """Seating stores: data structures for the seating of a franchise.
 
-A store has the seating of all restaurants by number. The compiled ones (`hdpkit._compiled.stores`) derive
+A store has the seating of all restaurants by number. The compiled ones (`hdpkit.stores`) derive
 from `Seating`: a block of entries (dish, customers, tables) for each restaurant, sorted by dish.
 `ExplicitStore` adds a list of tables and the table of each data customer; `HistogramStore` adds numbers of
 tables by size, and the dish of each data customer; `CountsStore` adds only the dish of each data customer,
 and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a store of counts can be used.
 """
 
-from hdpkit._compiled.stores.counts import CountsStore
-from hdpkit._compiled.stores.explicit import ExplicitStore
-from hdpkit._compiled.stores.histogram import HistogramStore
+from hdpkit.stores._counts import CountsStore
+from hdpkit.stores._explicit import ExplicitStore
+from hdpkit.stores._histogram import HistogramStore
+from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
+from hdpkit.stores.histogram import HistogramReference
 from hdpkit.stores.optional import (
     Compacts,
     CountsDishes,
@@ -31,10 +33,8 @@ from hdpkit.stores.protocol import (
     detail_of,
     missing_verbs,
 )
-from hdpkit.stores.reference.explicit import ExplicitReference
-from hdpkit.stores.reference.histogram import HistogramReference
-from hdpkit.stores.reference.tallies import CountsReference
 from hdpkit.stores.registry import at_least, stores
+from hdpkit.stores.tallies import CountsReference
 
 __all__ = [
     "Compacts",

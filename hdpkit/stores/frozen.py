@@ -26,14 +26,14 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores import labelled_seating as compiled
-from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, StateError
 from hdpkit.random import ChoiceSource
+from hdpkit.stores import _labelled_seating as compiled
+from hdpkit.stores import labelled_seating as readable
+from hdpkit.stores._cells import dishes_of
 from hdpkit.stores.protocol import Detail, Frozen
-from hdpkit.stores.reference import labelled_seating as readable
 
 
 class Tree(Protocol):

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.seating import empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._seating import empty_row
 
 Frozen = dict[str, npt.NDArray[np.int32]]
 

@@ -1,14 +1,14 @@
 """The registry of seating stores."""
 
-from hdpkit._compiled.stores.counts import CountsStore
-from hdpkit._compiled.stores.explicit import ExplicitStore
-from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.checks import instance
 from hdpkit.registry import Registry
+from hdpkit.stores._counts import CountsStore
+from hdpkit.stores._explicit import ExplicitStore
+from hdpkit.stores._histogram import HistogramStore
+from hdpkit.stores.explicit import ExplicitReference
+from hdpkit.stores.histogram import HistogramReference
 from hdpkit.stores.protocol import Detail, declared_detail
-from hdpkit.stores.reference.explicit import ExplicitReference
-from hdpkit.stores.reference.histogram import HistogramReference
-from hdpkit.stores.reference.tallies import CountsReference
+from hdpkit.stores.tallies import CountsReference
 
 stores: Registry[type] = Registry("store")
 stores.register("explicit", ExplicitStore)

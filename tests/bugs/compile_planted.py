@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 
 
 def main(root, package, *names):
-    folders = [package, *(str(Path(root, "hdpkit", place)) for place in ("include", "_compiled/stores"))]
+    folders = [package, *(str(Path(root, "hdpkit", place)) for place in ("include", "stores"))]
     flags = ["/O1", "/std:c++17", "/fp:precise"] if sys.platform == "win32" else [
         "-O0", "-g0", "-std=c++17", "-ffp-contract=off", "-pthread",
     ]  # fmt: skip

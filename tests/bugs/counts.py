@@ -7,8 +7,8 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _TABLES = "hdpkit.franchise.reference.table_counts"
-_STORE = "hdpkit.stores.reference.tallies"
-_PARTITIONS = "hdpkit.stores.reference.partitions"
+_STORE = "hdpkit.stores.tallies"
+_PARTITIONS = "hdpkit.stores.partitions"
 _STIRLING = "hdpkit.stirling"
 _INDICATORS = "hdpkit.franchise.reference.counts_walk"
 

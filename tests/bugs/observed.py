@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 
 _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
-_HISTOGRAM = "hdpkit.stores.reference.histogram"
+_HISTOGRAM = "hdpkit.stores.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.seats"
 _SIMULATE = "hdpkit.franchise.simulate"
@@ -163,7 +163,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "tables of the root dealt in order",
         "A labelled seating of the root is drawn in data order, as if a value had one table there.",
-        "hdpkit.stores.reference.labelled_seating",
+        "hdpkit.stores.labelled_seating",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 1 and max(plan) > 1 and node > 0:",
         "check_observed_labelled_seating",

@@ -8,8 +8,8 @@ __all__ = ["BUGS"]
 
 _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
-_EXPLICIT = "hdpkit.stores.reference.explicit"
-_HISTOGRAM = "hdpkit.stores.reference.histogram"
+_EXPLICIT = "hdpkit.stores.explicit"
+_HISTOGRAM = "hdpkit.stores.histogram"
 _MULTINOMIAL = "hdpkit.base_measures.reference.dirichlet_multinomial"
 _MEASURE = "hdpkit.base_measures.protocol"
 
@@ -276,7 +276,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "permutation dropped from labelled seatings",
         "Customers are dealt over the tables in data order.",
-        "hdpkit.stores.reference.labelled_seating",
+        "hdpkit.stores.labelled_seating",
         "who = [who[p] for p in source.permutation(len(who))]",
         "who = list(who)",
         "check_labelled_seating",
@@ -284,7 +284,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "pairs of tables not permuted",
         "Two tables are dealt in data order, three or more are not.",
-        "hdpkit.stores.reference.labelled_seating",
+        "hdpkit.stores.labelled_seating",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 2 and max(plan) > 1:",
         "check_labelled_seating",

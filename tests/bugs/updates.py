@@ -8,7 +8,7 @@ __all__ = ["BUGS"]
 
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _FREEZING = "hdpkit.franchise.freezing"
-_EXPLICIT = "hdpkit.stores.reference.explicit"
+_EXPLICIT = "hdpkit.stores.explicit"
 _TIME_TABLE = "hdpkit.moves.protocol"
 
 BUGS: tuple[PlantedBug, ...] = (

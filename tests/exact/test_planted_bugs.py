@@ -50,7 +50,7 @@ from hdpkit.moves import MoveInfo
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
 from hdpkit.stores.frozen import lump
-from hdpkit.stores.reference.labelled_seating import seat_out
+from hdpkit.stores.labelled_seating import seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior

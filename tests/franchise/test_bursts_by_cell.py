@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hdpkit._compiled.stores.stirling import logs_of
+from hdpkit.stores._stirling import logs_of
 
 import hdpkit as hk
 from hdpkit import moves

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hdpkit._compiled.measures.conjugate import BetaBernoulliBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.stores.cells import dishes_of
-from hdpkit._compiled.stores.labelled_seating import seat_out
-from hdpkit._compiled.stores.seating import Seating
 from hdpkit.numerics import gamma_ratio, lgamma, rising
+from hdpkit.stores._cells import dishes_of
+from hdpkit.stores._labelled_seating import seat_out
+from hdpkit.stores._seating import Seating
 
 import hdpkit as hk
 from hdpkit import moves

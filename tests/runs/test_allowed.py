@@ -211,7 +211,7 @@ def test_where_a_move_is_wanted_nothing_else_is_built(tree):
 
 
 def test_a_store_is_not_built_where_a_prior_is_wanted():
-    for name in ("store/histogram", "hdpkit._compiled.stores.histogram:HistogramStore", f"{__name__}:Store"):
+    for name in ("store/histogram", "hdpkit.stores._histogram:HistogramStore", f"{__name__}:Store"):
         prior = {"object": name, "arguments": {"n_customers": 10**15, "n_nodes": 1}}
         measure = {"object": "measure/dirichlet-multinomial", "arguments": {"eta": prior}}
         root = {"object": "hdpkit.franchise.declarations:Restaurant", "arguments": {"base": measure}}

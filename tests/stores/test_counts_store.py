@@ -10,7 +10,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
 from hdpkit.franchise.declarations import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
@@ -18,6 +17,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
+from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings

@@ -20,9 +20,9 @@ from hdpkit.stores import (
     HistogramStore,
     detail_of,
     missing_verbs,
+    partitions,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
-from hdpkit.stores.reference import partitions
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hdpkit._compiled.stores.labelled_seating import draw_seats, lump_seats
+from hdpkit.stores._labelled_seating import draw_seats, lump_seats
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
@@ -17,8 +17,8 @@ from hdpkit.stores import (
     HistogramStore,
     stores,
 )
+from hdpkit.stores import labelled_seating as readable
 from hdpkit.stores.frozen import lump
-from hdpkit.stores.reference import labelled_seating as readable
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 

@@ -15,7 +15,7 @@ from hdpkit.errors import DataError
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.frozen import lump
-from hdpkit.stores.reference.labelled_seating import seat_out
+from hdpkit.stores.labelled_seating import seat_out
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings

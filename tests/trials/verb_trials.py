@@ -21,11 +21,11 @@ from states import same_state
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps
-from hdpkit._compiled.stores import labelled_seating
 from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
 from hdpkit.stores import Detail, detail_of
+from hdpkit.stores import _labelled_seating as labelled_seating
 
 SECONDS = 10
 STORES = ("histogram", "explicit", "counts")

@@ -8,7 +8,7 @@ it.
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, SAMPLED, Entry, Node, Seating
+from hdpkit.stores._seating cimport ENTRY_WORDS, SAMPLED, Entry, Node, Seating
 from hdpkit._compiled.walk.walk cimport Walk
 
 cdef extern from *:

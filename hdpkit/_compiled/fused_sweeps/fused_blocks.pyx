@@ -16,10 +16,10 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.measures.bursty cimport BurstyBank
 from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, is_large, ready_ratio, rise, sit
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
+from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
-from hdpkit._compiled.stores.arena cimport arena_room
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
+from hdpkit.stores._arena cimport arena_room
+from hdpkit.stores._seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below
 from hdpkit._arguments cimport refuse
 from hdpkit._compiled.walk.root cimport WeightedRoot, WeightTable

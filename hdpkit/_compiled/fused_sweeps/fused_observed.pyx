@@ -15,10 +15,10 @@ an inlined generator, and for any other source: with a script, a test runs every
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.draws cimport FAILED, Work, begin, coin, settle, source_t, stops
-from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
-from hdpkit._compiled.stores.histogram cimport Bin, HistogramStore
+from hdpkit.stores._explicit cimport ExplicitStore, Table
+from hdpkit.stores._histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measures.measure cimport CompiledBank, pending_exception
-from hdpkit._compiled.stores.seating cimport Entry, Node
+from hdpkit.stores._seating cimport Entry, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
 from hdpkit._compiled.walk.root cimport AtomRoot
 from hdpkit._compiled.walk.walk cimport Walk

@@ -24,8 +24,8 @@ from hdpkit._compiled.measures.bursty_counts cimport (
     BurstyCounts, Pair, at, cell_key, forget, is_large, numbers_at, pair_of, total_key)
 from hdpkit._compiled.measures.cell_table cimport clear_cells, count_cell, ready_cells
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.stirling cimport Ratios, cover_ratios, one_alone
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
 from hdpkit._arguments cimport check_length, refuse
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._guarded import guarded

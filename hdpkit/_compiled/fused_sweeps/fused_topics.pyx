@@ -11,13 +11,13 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport no_memory, vector
 
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.explicit cimport ExplicitStore
-from hdpkit._compiled.stores.histogram cimport HistogramStore
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._explicit cimport ExplicitStore
+from hdpkit.stores._histogram cimport HistogramStore
 from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS
+from hdpkit.stores._seating cimport ENTRY_WORDS
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of

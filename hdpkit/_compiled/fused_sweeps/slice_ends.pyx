@@ -16,9 +16,9 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
-from hdpkit._compiled.stores.arena cimport arena_give, arena_take
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
+from hdpkit.stores._arena cimport arena_give, arena_take
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._seating cimport ENTRY_WORDS, Entry, Node, room_for
 from hdpkit._compiled.walk.table_counts cimport tables_by_jumps, tables_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError

@@ -3,7 +3,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.seating cimport Node
+from hdpkit.stores._seating cimport Node
 
 cdef extern from "slices.h":
     const char *HDPKIT_SLICE_CAPSULE

@@ -8,8 +8,8 @@ from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.measures.measure cimport CompiledBank
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
-from hdpkit._compiled.stores.explicit cimport Table
-from hdpkit._compiled.stores.seating cimport Node
+from hdpkit.stores._explicit cimport Table
+from hdpkit.stores._seating cimport Node
 
 cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_philox:

@@ -11,8 +11,8 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_block, measure_t, pending_exception
-from hdpkit._compiled.stores.explicit cimport ExplicitStore
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
+from hdpkit.stores._explicit cimport ExplicitStore
+from hdpkit.stores._seating cimport ENTRY_WORDS, Node
 from hdpkit._arguments cimport (
     check_length, check_numbers32, check_numbers64, check_range, numbers64, refuse, whole,
 )

@@ -14,8 +14,8 @@ from hdpkit._compiled.measures.cell_table cimport cell_bytes, clear_cells, count
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
-from hdpkit._compiled.stores.stirling cimport clear_ratios, log_discounted_sum
-from hdpkit._compiled.stores.stirling import logs_of
+from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
+from hdpkit.stores._stirling import logs_of
 from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport det_log, log_rising, log_rising_steps

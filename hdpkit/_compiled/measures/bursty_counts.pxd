@@ -6,7 +6,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.measures.cell_table cimport CellTable, find_cell
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._measure_type cimport measure_t
-from hdpkit._compiled.stores.stirling cimport Ratios
+from hdpkit.stores._stirling cimport Ratios
 from hdpkit.random._source cimport choice_source
 
 

@@ -13,7 +13,7 @@ from hdpkit.vectors cimport no_memory, vector
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
-from hdpkit._compiled.stores.stirling cimport cover_ratios, one_alone
+from hdpkit.stores._stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp, det_log
 

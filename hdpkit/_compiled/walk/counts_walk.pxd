@@ -1,8 +1,8 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.stirling cimport Ratios
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._stirling cimport Ratios
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport choice_source
 

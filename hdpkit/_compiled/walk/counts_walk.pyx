@@ -17,9 +17,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating
-from hdpkit._compiled.stores.stirling cimport (
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._seating cimport ANONYMOUS, Entry, Node, Seating
+from hdpkit.stores._stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.walk.root cimport Root

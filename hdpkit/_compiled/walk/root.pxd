@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.seating cimport Seating
+from hdpkit.stores._seating cimport Seating
 from hdpkit._guarded cimport Guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.vectors cimport copy_into
 
-from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit.stores._seating cimport Entry, Node, Seating
 from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole32
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.errors import StateError

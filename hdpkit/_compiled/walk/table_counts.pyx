@@ -12,8 +12,8 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._arguments cimport check_range, refuse
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.seating cimport Entry
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._seating cimport Entry
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._guarded import guarded
 from hdpkit.errors import StateError

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._guarded cimport Guarded
-from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Seating
+from hdpkit.stores._seating cimport ENTRY_WORDS, Seating
 from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.random._source cimport choice_source

@@ -10,7 +10,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
+from hdpkit.stores._seating cimport Entry, Node, Seating
 from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled.generic_sweeps.sweeps import reseat_indicated
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
@@ -26,6 +25,7 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail
+from hdpkit.stores._counts import CountsStore
 
 ANONYMOUS = -1  # a table as a customer of the parent
 

@@ -16,7 +16,6 @@ import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 import hdpkit._compiled.walk.table_counts as table_counts
 from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.by_restaurant import GivenParameters
 from hdpkit.errors import StateError
@@ -33,6 +32,7 @@ from hdpkit.franchise.kernels import (
 from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._counts import CountsStore
 
 
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:

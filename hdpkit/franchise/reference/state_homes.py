@@ -19,7 +19,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO, Row, register_kernel
@@ -28,6 +27,7 @@ from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state_homes import NEW, Eaten
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._counts import CountsStore
 
 
 @attrs.frozen

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.arrays import Floats
 from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Tree
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
+from hdpkit.stores._seating import Seating
 
 
 class ReferenceWalk:

@@ -15,10 +15,10 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._arguments cimport check_length, whole32
-from hdpkit._compiled.stores.seating import LARGEST, check_counts, check_range, columns, empty_row
-from hdpkit._compiled.stores.arena cimport arena_give, arena_take
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
-from hdpkit._compiled.stores.stirling cimport log_discounted_sum
+from hdpkit.stores._seating import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit.stores._arena cimport arena_give, arena_take
+from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
+from hdpkit.stores._stirling cimport log_discounted_sum
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport choice_source
@@ -202,7 +202,7 @@ cdef class CountsStore(Seating):
 
         It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and
         t_k of them with dish k, [theta+d]_d^(T-1) / [theta+1]_1^(n-1) prod_k S_d(n_k, t_k), with generalised
-        Stirling numbers (`hdpkit._compiled.stores.stirling`). Stores with more detail return the log
+        Stirling numbers (`hdpkit.stores._stirling`). Stores with more detail return the log
         probability of a single labelled seating, which is different.
         """
         cdef double total = 0.0

@@ -1,5 +1,5 @@
 from libc.stdint cimport int32_t, int64_t
-from hdpkit._compiled.stores.arena cimport Arena
+from hdpkit.stores._arena cimport Arena
 from hdpkit.vectors cimport vector
 
 from hdpkit._guarded cimport Guarded

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 import attrs
 import numpy as np
 
-from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
+from hdpkit.stores.counts import CountedStore
 from hdpkit.stores.protocol import Detail, Frozen
-from hdpkit.stores.reference.counts import CountedStore
 
 
 @attrs.define

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.stores.seating import empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.checks import MISUSE, of_user_code, whole_number, wrap_own
 from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.stores._seating import empty_row
 
 _MOST_CUSTOMERS, _MOST_NODES = 2**31 - 2, 10_000_000
 _REMEDY = "Use a compiled store: those in Python are for small data."

@@ -7,8 +7,8 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._arguments cimport refuse, whole32
-from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
-from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
+from hdpkit.stores._seating cimport Entry, Node, Seating, unused_share
+from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 

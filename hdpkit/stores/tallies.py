@@ -8,13 +8,13 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.seating import LARGEST, check_counts, check_range, columns, empty_row
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import log_stirling
+from hdpkit.stores._seating import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit.stores.counts import CountedStore
 from hdpkit.stores.protocol import Detail, Frozen
-from hdpkit.stores.reference.counts import CountedStore
 
 ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")

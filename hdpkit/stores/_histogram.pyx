@@ -12,10 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
+from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
+from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.stores.seating import LARGEST, check_range, columns, empty_row
+from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 

@@ -1,6 +1,6 @@
 """Sizes of tables given the numbers of customers and tables: the readable functions.
 
-Their compiled twins are in `hdpkit._compiled.stores.labelled_seating`. Given n customers at t tables of a
+Their compiled twins are in `hdpkit.stores._labelled_seating`. Given n customers at t tables of a
 restaurant without a discount, the partition into tables is that of a uniformly random permutation with t
 cycles: it has probability proportional to the product of (size - 1)! over its tables; with a discount, of
 [1-d]_1^(size-1).

@@ -2,7 +2,7 @@
 
 A move that needs seats runs on the labelled seating. Drawing this seating uniformly among those that fit
 (dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step: nothing is
-approximated. The compiled twins are in `hdpkit._compiled.stores.labelled_seating`.
+approximated. The compiled twins are in `hdpkit.stores._labelled_seating`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
+from hdpkit.stores.partitions import draw_table_sizes
 from hdpkit.stores.protocol import Frozen
-from hdpkit.stores.reference.partitions import draw_table_sizes
 
 
 def lump(labelled: Frozen) -> Frozen:

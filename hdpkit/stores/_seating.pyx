@@ -10,7 +10,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 
-from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
+from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
 from hdpkit.errors import BusyError, DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by

@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit.stores._counts cimport CountsStore
 
 cdef enum:
     PIECE = 16            # number of documents whose runs are stored together

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Drawing the missing detail of a state (readable twins: `labelled_seating`, `partitions` in `stores.reference`)."""
+"""Drawing the missing detail of a state (readable twins: `labelled_seating`, `partitions`)."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
-from hdpkit._compiled.stores.seating import LARGEST, columns
-from hdpkit._compiled.stores.histogram cimport HistogramStore
-from hdpkit._compiled.stores.seating cimport Entry
-from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
+from hdpkit.stores._explicit cimport ExplicitStore, Table
+from hdpkit.stores._seating import LARGEST, columns
+from hdpkit.stores._histogram cimport HistogramStore
+from hdpkit.stores._seating cimport Entry
+from hdpkit.stores._stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._guarded import guarded
 from hdpkit.errors import StateError

@@ -12,9 +12,9 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.seating import check_counts, columns, empty_row
-from hdpkit._compiled.stores.seating cimport Seating
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._seating import check_counts, columns, empty_row
+from hdpkit.stores._seating cimport Seating
 from hdpkit.errors import StateError
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey
 

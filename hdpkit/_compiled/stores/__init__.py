@@ -1,1 +1,0 @@
-"""Seating stores: the blocks of entries that they share, and the stores themselves."""

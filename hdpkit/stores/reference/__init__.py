@@ -1,1 +1,0 @@
-"""Readable stores in Python. `hdpkit._compiled.stores` has compiled twins with the same distribution."""
