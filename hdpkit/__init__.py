@@ -17,23 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from hdpkit import errors, init, moves, plots, summaries
 from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
-from hdpkit.base_measures import (
-    AtomicMeasure,
-    BaseMeasure,
-    BetaBernoulli,
-    Bursty,
-    Categorical,
-    DirichletMultinomial,
-    Finite,
-    GammaPoisson,
-    NonConjugate,
-    NormalGamma,
-    NormalInverseWishart,
-    SparseDirichletMultinomial,
-    Uniform,
-    VonMisesFisher,
-    base_measures,
-)
 from hdpkit.comparison import (
     Candidate,
     CheckedChains,
@@ -66,6 +49,17 @@ from hdpkit.franchise import (
     Sample,
     StateProbabilities,
 )
+from hdpkit.measures.atomic import AtomicMeasure, Categorical, Uniform
+from hdpkit.measures.beta_bernoulli import BetaBernoulli
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.non_conjugate import Finite, NonConjugate
+from hdpkit.measures.normal_gamma import NormalGamma
+from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
+from hdpkit.measures.protocol import BaseMeasure, base_measures
+from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
+from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted

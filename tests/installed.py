@@ -13,7 +13,7 @@ def main() -> None:
     assert not (root.parent / "pyproject.toml").exists(), "this is the checkout, not an installed copy"
     assert (root / "py.typed").is_file()
     for name in (
-        "_compiled/measures/measure.pxd",
+        "measures/_measure.pxd",
         "stores/layout.h",
         "include/hdpkit/measure.h",
         "include/hdpkit/philox.h",

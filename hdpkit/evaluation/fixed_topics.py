@@ -13,9 +13,9 @@ import scipy
 
 from hdpkit._compiled.fixed_dishes.new_groups import Fitting, Learning, NewGroups
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures.by_restaurant import SAME, Repeats
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, PASSES
+from hdpkit.measures.by_restaurant import SAME, Repeats
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
-from hdpkit.base_measures import ByRestaurant
 from hdpkit.errors import AuditError
 from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
+from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 _CHUNK = 1 << 18  # customers counted at once

@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import AnyInts
-from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial
-from hdpkit.base_measures.by_restaurant import ReadsCells
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
 from hdpkit.franchise.kernels import COUNTING_BANKS, VERBS
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.by_restaurant import ReadsCells
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
@@ -104,7 +106,7 @@ class Customers(Attached):
         bank, given = frozen["bank"], frozen["seating"]
         if not isinstance(bank, Mapping) or "run_tables" not in bank:
             return bank
-        from hdpkit.base_measures.bursty_cells import opens_of_customers
+        from hdpkit.measures.bursty_cells import opens_of_customers
 
         dishes = np.asarray(self.dishes_in(seating))
         runs = given["cell_runs"], given["run_dish"], bank["run_tables"]

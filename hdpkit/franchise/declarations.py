@@ -11,10 +11,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float, choice, validator, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.state_homes import StateHomes
+from hdpkit.measures.atomic import AtomicMeasure
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
 from hdpkit.stores import Detail, detail_of
 

@@ -19,10 +19,7 @@ import numpy.typing as npt
 import scipy
 
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
-from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import ByRestaurant
-from hdpkit.base_measures.by_restaurant import SAME, NewRestaurants, Repeats
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
@@ -32,6 +29,8 @@ from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.franchise.reference import new_groups as reference
 from hdpkit.franchise.sample import Sample, parameter_key
 from hdpkit.franchise.topology import ContextTopology
+from hdpkit.measures._measure import CompiledBank
+from hdpkit.measures.by_restaurant import SAME, ByRestaurant, NewRestaurants, Repeats
 from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source

@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.base_measures.by_restaurant import SAME, NewRestaurants
-from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
@@ -28,6 +26,8 @@ from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.reference.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.measures.by_restaurant import SAME, NewRestaurants
+from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 FORMS = ("mean", "drawn")

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from hdpkit._franchise_lock import Block
-from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, positive_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, StateError, printable
@@ -23,6 +22,7 @@ from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.seats import unserved
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.view import RestaurantView
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 

@@ -14,12 +14,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit._franchise_lock import Transaction
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import (
     DAMAGED,
     fitting,
@@ -38,6 +35,9 @@ from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.seats import unserved
+from hdpkit.measures._slots import DishSlots
+from hdpkit.measures.bank import KeepsParameters
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import detail_of

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import AnyInts, Floats
-from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.bank import FixedBank, KeepsParameters
 from hdpkit.checks import instance, items, number_array, whole_number
 from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.measures.bank import FixedBank, KeepsParameters
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.stores import FrozenCells, FrozenSeating
 

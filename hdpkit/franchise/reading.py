@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
@@ -26,6 +25,7 @@ from hdpkit.franchise.scores import (
 from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source

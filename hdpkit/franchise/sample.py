@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit._compiled.measures.selection import Selection
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.reference.selection import draw_topic
 from hdpkit.checks import DAMAGED, fitting, instance, made_by, refuse, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
 from hdpkit.franchise.scores import columns_of
 from hdpkit.franchise.state import State
+from hdpkit.measures._selection import Selection
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.selection import draw_topic
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]

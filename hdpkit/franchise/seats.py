@@ -11,11 +11,8 @@ import numpy.typing as npt
 
 import hdpkit.stores._labelled_seating as compiled
 from hdpkit._compiled.walk.counts_walk import CountsWalk
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit._franchise_lock import Block
-from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
@@ -35,6 +32,9 @@ from hdpkit.franchise.kernels import (
 from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state import State, measure_of
+from hdpkit.measures._slots import DishSlots
+from hdpkit.measures.bank import KeepsParameters
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import (

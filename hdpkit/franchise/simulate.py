@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.base_measures import ByRestaurant, Placed
-from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.simulate_cells import SEATED, simulate_cells, terms_of, topics_of
+from hdpkit.measures.bank import ReadsParts
+from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.numerics import add_up, exp, exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource

@@ -9,12 +9,13 @@ import numpy as np
 
 from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.base_measures import Bursty, ByRestaurant
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import StateError
 from hdpkit.franchise.freezing import maker
 from hdpkit.franchise.scores import ROOT_WEIGHTS
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 

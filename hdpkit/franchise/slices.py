@@ -12,7 +12,6 @@ import numpy.typing as npt
 from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.base_measures import NonConjugate
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned
@@ -22,6 +21,7 @@ from hdpkit.franchise.reference.state_sequences import SequencePlan
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
+from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.random import ChoiceSource
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound

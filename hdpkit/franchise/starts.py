@@ -13,7 +13,6 @@ import scipy
 from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
 from hdpkit._compiled.starts.term_clusters import cluster_terms, copied_labels
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
@@ -21,6 +20,8 @@ from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.random import STARTS, RandomStream, Streams
 
 PLACED = 1 << 14  # terms that are compared with each other, those of most documents

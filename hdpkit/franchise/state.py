@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit._compiled.walk.root import WeightTable
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._franchise_lock import FranchiseLock, Inside
-from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.base_measures.bank import ReadsParts, observed_bank
-from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
@@ -37,6 +32,11 @@ from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_homes import StickyRows
 from hdpkit.franchise.topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
+from hdpkit.measures._measure import CompiledBank
+from hdpkit.measures._slots import DishSlots
+from hdpkit.measures.bank import ReadsParts, StatisticsBank, observed_bank
+from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source

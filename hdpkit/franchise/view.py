@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import made_by, whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.verbs import Verbs
+from hdpkit.measures.bank import KeepsParameters
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
 

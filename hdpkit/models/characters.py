@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.base_measures import AtomicMeasure
 from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
+from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource

@@ -14,13 +14,15 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson
 from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation import Forecast, evaluate, forecast
 from hdpkit.franchise import FixedWeights, Franchise, StateProbabilities
 from hdpkit.franchise.fixed_states import fixed_states, probabilities_under
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.models.hidden_markov_parts import (
     EMISSIONS,
     measure_of,

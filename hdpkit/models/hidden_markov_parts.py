@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NonConjugate, NormalGamma
-from hdpkit.base_measures.near_pairs import central
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.franchise import PreviousDish, Restaurant
 from hdpkit.franchise.state_homes import read_start
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.near_pairs import central
+from hdpkit.measures.non_conjugate import NonConjugate
+from hdpkit.measures.normal_gamma import NormalGamma
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,

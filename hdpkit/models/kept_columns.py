@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures.near_pairs import central
 from hdpkit.errors import LeftOutColumnsWarning
+from hdpkit.measures.near_pairs import central
 
 _EQUAL = 1e-12  # range of a constant column, relative to its largest value
 _FUNCTION = 1e-4  # distance of a column from a linear function of others, relative to its standard deviation

@@ -12,11 +12,12 @@ from sklearn.base import ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import BaseMeasure, GammaPoisson
 from hdpkit.checks import check_unmasked, choice, whole_number
 from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.models.mixture_parts import (
     MEASURES,
     directions_of,

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import BaseMeasure, NormalGamma, NormalInverseWishart, VonMisesFisher
 from hdpkit.checks import choice
 from hdpkit.errors import DataError, ParameterError, SlowModelWarning
 from hdpkit.franchise import Restaurant
+from hdpkit.measures.normal_gamma import NormalGamma
+from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.priors import Gamma
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.base_measures import AtomicMeasure, Uniform
 from hdpkit.data import NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
 from hdpkit.data.held_out import HeldOut
 from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise import Franchise, Snapshot
+from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure, Uniform
 from hdpkit.checks import choice, instance, whole_number
 from hdpkit.data.encode import check_hashable, check_markers, check_vocabulary
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.franchise.kernels import KERNELS
+from hdpkit.measures.atomic import AtomicMeasure, Uniform
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 from hdpkit.priors import Beta, Gamma
 from hdpkit.stores import stores

@@ -9,12 +9,12 @@ from typing import Any, Self
 import attrs
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import AtomicMeasure, base_measures
-from hdpkit.base_measures.protocol import check_arguments
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise import Restaurant
+from hdpkit.measures.atomic import AtomicMeasure
+from hdpkit.measures.protocol import base_measures, check_arguments
 from hdpkit.models.characters import Characters, StringModel
 from hdpkit.models.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.numerics import exp

@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,

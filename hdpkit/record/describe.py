@@ -13,11 +13,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, Finite, Resampled, base_measures
 from hdpkit.errors import CorruptRunError, HdpkitError, ParameterError, RunError
 from hdpkit.files import pack, to_json
 from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Part, Restaurant, StateHomes
 from hdpkit.init import Factors, Random, TermClusters
+from hdpkit.measures.non_conjugate import Finite
+from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
@@ -26,18 +27,15 @@ from hdpkit.stores import missing_verbs, stores
 
 REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures, "store": stores}
 _HOUSES = (
-    "hdpkit.base_measures",
     "hdpkit.franchise.declarations",
-    "hdpkit.franchise.starts",
-    "hdpkit.franchise.state_homes",
     "hdpkit.franchise.known",
     "hdpkit.franchise.starts",
-    "hdpkit.franchise.starts",
+    "hdpkit.franchise.state_homes",
+    "hdpkit.measures",
     "hdpkit.moves",
     "hdpkit.priors",
     "hdpkit.schedule.combinators",
     "hdpkit.stores",
-    "hdpkit._compiled",
 )
 """Modules of the package whose classes may be named in a run folder; no other part of it is called."""
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, instance, items, made_by, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.intervals import central, central_of_terms, holding, topic_interval

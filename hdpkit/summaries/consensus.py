@@ -12,13 +12,13 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures.by_restaurant import Repeats
 from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, repeats_in
+from hdpkit.measures.by_restaurant import Repeats
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import MIN_COSINE, TermVectors
 

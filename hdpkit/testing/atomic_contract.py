@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Int64s
-from hdpkit.base_measures import AtomicMeasure
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise import Franchise
+from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.testing.enumeration import LogMarginal
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 

@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups, Sequences
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, PreviousDish, Restaurant
 from hdpkit.franchise.starts import start
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import STARTS, Streams
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, base_measures
 from hdpkit.errors import DataError, DeclarationError, ScheduleError
 from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues
 from hdpkit.franchise.kernels import available_kernels
+from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import BaseMeasure, ByRestaurant, Placed
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
+from hdpkit.measures.by_restaurant import ByRestaurant, Placed
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.base_measures import Placed
 from hdpkit.franchise import Franchise
+from hdpkit.measures.by_restaurant import Placed
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactModel, Seen, with_known
 

@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.base_measures import Finite
 from hdpkit.franchise import Franchise
+from hdpkit.measures.non_conjugate import Finite
 from hdpkit.priors import Each
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel

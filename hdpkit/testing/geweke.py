@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.franchise.simulate import simulate_in_place
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.moves.protocol import check_move
 from hdpkit.priors import Beta, Each, Gamma

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure
+from hdpkit.measures.protocol import BaseMeasure
 
 RELATIVE = 1e-9
 

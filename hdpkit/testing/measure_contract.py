@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure, ByRestaurant, Placed
-from hdpkit.base_measures.bank import PythonBank
-from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
+from hdpkit.measures._measure import CompiledBank
+from hdpkit.measures.atomic import AtomicMeasure
+from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.by_restaurant import ByRestaurant, Placed
+from hdpkit.measures.protocol import BaseMeasure, log_likelihoods
 from hdpkit.moves import DishParameters
 from hdpkit.random import Streams
 from hdpkit.testing.atomic_contract import check_atomic_contract

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.checks import flag, instance, whole_number
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise import Franchise
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.moves.protocol import models_of
 from hdpkit.random import RandomStream

@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.checks import instance, one_of_kind, text, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Part
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, log_densities, refuse
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.testing.measure_checks import MeasureFailure
 from hdpkit.testing.normalisation import EXACT, NUMERICAL, integral, sum_of_whole_numbers
 

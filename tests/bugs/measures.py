@@ -6,12 +6,12 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_MOMENTS = "hdpkit.base_measures.moments"
-_NORMAL = "hdpkit.base_measures.reference.normal_gamma"
-_WISHART = "hdpkit.base_measures.reference.normal_inverse_wishart"
-_DIRECTIONS = "hdpkit.base_measures.reference.von_mises_fisher"
-_POISSON = "hdpkit.base_measures.reference.gamma_poisson"
-_BERNOULLI = "hdpkit.base_measures.reference.beta_bernoulli"
+_MOMENTS = "hdpkit.measures.moments"
+_NORMAL = "hdpkit.measures.normal_gamma_twin"
+_WISHART = "hdpkit.measures.normal_inverse_wishart_twin"
+_DIRECTIONS = "hdpkit.measures.von_mises_fisher_twin"
+_POISSON = "hdpkit.measures.gamma_poisson_twin"
+_BERNOULLI = "hdpkit.measures.beta_bernoulli_twin"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ moments

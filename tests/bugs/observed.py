@@ -12,7 +12,7 @@ _HISTOGRAM = "hdpkit.stores.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.seats"
 _SIMULATE = "hdpkit.franchise.simulate"
-_ATOMS = "hdpkit.base_measures.atomic"
+_ATOMS = "hdpkit.measures.atomic"
 
 _ROOT = "hdpkit.franchise.reference.root"
 _ABOVE = "self.root.above(dish) if parent < 0 else self.probability(parent, dish)"

@@ -7,7 +7,7 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _MOVE = "hdpkit.moves.replica_exchange"
-_MEASURE = "hdpkit.base_measures.dirichlet_multinomial"
+_MEASURE = "hdpkit.measures.dirichlet_multinomial"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(

@@ -10,8 +10,8 @@ _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _EXPLICIT = "hdpkit.stores.explicit"
 _HISTOGRAM = "hdpkit.stores.histogram"
-_MULTINOMIAL = "hdpkit.base_measures.reference.dirichlet_multinomial"
-_MEASURE = "hdpkit.base_measures.protocol"
+_MULTINOMIAL = "hdpkit.measures.dirichlet_multinomial_twin"
+_MEASURE = "hdpkit.measures.protocol"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ predictive rows and seats

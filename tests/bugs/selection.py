@@ -6,9 +6,9 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SUMS = "hdpkit.base_measures.reference.selection"
-_MEASURE = "hdpkit.base_measures.reference.sparse_dirichlet_multinomial"
-_PART = "hdpkit.base_measures.proportions"
+_SUMS = "hdpkit.measures.selection"
+_MEASURE = "hdpkit.measures.sparse_dirichlet_multinomial_twin"
+_PART = "hdpkit.measures.proportions"
 _COEFFICIENTS = "        log_sum = self.log_sum(a, n)\n        inside"
 _NUMBER = "            selected = a + self._law(slot, given).draw(a, n, source)\n"
 _DRAW = "        return int(source.choose(np.exp(self._log_law(a, n))))\n"

@@ -6,8 +6,8 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_KEPT = "hdpkit.base_measures.kept_parameters"
-_PART = "hdpkit.base_measures.proportions"
+_KEPT = "hdpkit.measures.kept_parameters"
+_PART = "hdpkit.measures.proportions"
 _BIRTH_AND_DEATH = (
     "        self.kept.born(slot)\n"
     "        super().born(slot)\n"

@@ -13,10 +13,11 @@ from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference, bursty
-from hdpkit.base_measures.bursty import BurstyReferenceBank
+from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import HdpkitError, ScheduleError, StateError
 from hdpkit.franchise.starts import start
+from hdpkit.measures import bursty
+from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible, step_matrices
@@ -380,7 +381,7 @@ def test_planted_bugs_are_caught(name, old, new, move):
         check_exact(repeated(2.0, 0.3, terms=(0, 0, 0, 1)), move)
 
     with (
-        planted(PlantedBug(name, "see its name", "hdpkit.base_measures.bursty", old, new, "check_exact")),
+        planted(PlantedBug(name, "see its name", "hdpkit.measures.bursty", old, new, "check_exact")),
         pytest.raises((ExactFailure, FloatingPointError)),
     ):
         check()

@@ -253,11 +253,11 @@ def test_what_needs_one_concentration_is_refused():
 # ---------------------------------------------------------------------- mistakes that are caught
 
 BUGS = [
-    ("the old concentration of a block's dish", "hdpkit.base_measures.bursty",
+    ("the old concentration of a block's dish", "hdpkit.measures.bursty",
      "made.concentration = self._next", "made.concentration = 1.0", moves.DishGibbs()),
-    ("a fresh draw for the dish a block left", "hdpkit.base_measures.kept_parameters",
+    ("a fresh draw for the dish a block left", "hdpkit.measures.kept_parameters",
      "self.kept.left(slot, int(customers[0]))", "pass", moves.DishGibbs()),
-    ("b of the dish", "hdpkit.base_measures.bursty",
+    ("b of the dish", "hdpkit.measures.bursty",
      "return 1.0 if statistics.concentration is None else statistics.concentration", "return 1.0",
      moves.TableGibbs()),
 ]  # fmt: skip

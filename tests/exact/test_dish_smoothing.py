@@ -19,8 +19,8 @@ from smoothing_checks import Grid
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise.starts import start
+from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import check_exact

@@ -20,8 +20,8 @@ from state_homes_checks import Before
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import ByRestaurant, Placed
-from hdpkit.base_measures.by_restaurant import RestaurantBank
 from hdpkit.errors import AuditError, DeclarationError, HdpkitError, KernelError, ScheduleError, StateError
+from hdpkit.measures.by_restaurant import RestaurantBank
 from hdpkit.stores import Detail
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
@@ -253,7 +253,7 @@ def test_levels_differ():
 
 # ------------------------------------------------------------------ planted bugs
 
-IN_BANK = "hdpkit.base_measures.by_restaurant"
+IN_BANK = "hdpkit.measures.by_restaurant"
 IGNORED = PlantedBug(
     "restaurant ignored",
     "every customer is in the same restaurant for its dish",
@@ -511,7 +511,7 @@ class Elsewhere(Own):
     """A bank that can't read restaurants."""
 
     def bank(self, data):
-        from hdpkit.base_measures.bank import PythonBank
+        from hdpkit.measures.bank import PythonBank
 
         return PythonBank(self, data.values)
 

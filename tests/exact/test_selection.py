@@ -20,9 +20,9 @@ from scipy.special import betainc
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.base_measures.dish_smoothing import SMOOTHING
-from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise.starts import start
+from hdpkit.measures.dish_smoothing import SMOOTHING
+from hdpkit.measures.proportions import NAME
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves

@@ -8,7 +8,7 @@ searches. It is compared with the formula in fractions.
 import attrs
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from production import exact_law, production_law
 from sites import NEW
 

@@ -17,9 +17,9 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps
-from hdpkit.base_measures.proportions import SelectionProportions
 from hdpkit.errors import KernelError, ParameterError
 from hdpkit.franchise.starts import start
+from hdpkit.measures.proportions import SelectionProportions
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests

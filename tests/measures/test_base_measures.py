@@ -20,8 +20,8 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishartReference,
 )
-from hdpkit.base_measures.bank import PythonBank
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.measures.bank import PythonBank
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {
@@ -267,7 +267,7 @@ def test_values_far_from_zero_keep_their_digits(kind, more, offset):
 
 
 def test_an_offset_is_taken_only_where_nothing_is_rounded():
-    from hdpkit._compiled.measures.dense_bank import exact_offset
+    from hdpkit.measures._dense_bank import exact_offset
 
     assert exact_offset(np.array([[1e8 + 1], [1e8], [1e8 + 0.5]])).tolist() == [1e8 + 0.5]
     assert exact_offset(np.array([[0.1], [1e10], [2e10]])).tolist() == [0.0]

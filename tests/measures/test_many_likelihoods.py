@@ -6,8 +6,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.base_measures import base_measures
-from hdpkit.base_measures.protocol import log_likelihoods
-from hdpkit.base_measures.reference.normal_inverse_wishart import ONE_THREAD
+from hdpkit.measures.normal_inverse_wishart_twin import ONE_THREAD
+from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.random import RandomStream
 
 MEASURES = [

@@ -78,7 +78,7 @@ def test_proposals_of_parameters_from_the_prior_are_exact(store):
     ids=["the dead dish lends nothing", "largest for mean", "always the first", "sum for mean"],
 )
 def test_planted_bugs_of_algorithm_8_are_caught(old, new):
-    bug = PlantedBug("algorithm 8", "", "hdpkit.base_measures.kept_parameters", old, new, "")
+    bug = PlantedBug("algorithm 8", "", "hdpkit.measures.kept_parameters", old, new, "")
     model = exact_model(tiny_franchise("2+2", counts(), store="explicit-reference"))
     with planted(bug), pytest.raises(ExactFailure):
         check_exact(model, moves.TableGibbs())
@@ -226,7 +226,7 @@ def test_what_one_lends_no_other_gets():
 
 def test_a_planted_bug_of_what_is_lent_is_caught():
     bug = PlantedBug(
-        "algorithm 8", "", "hdpkit.base_measures.kept_parameters",
+        "algorithm 8", "", "hdpkit.measures.kept_parameters",
         "self._lent[self._leaving[1]] = parameter", "pass", "",
     )  # fmt: skip
     model = exact_model(tiny_franchise("2+1", counts(1), store="explicit"))

@@ -7,11 +7,11 @@ from itertools import pairwise, product
 import mpmath
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.selection import Selection
+from hdpkit.measures._selection import Selection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdpkit.base_measures.reference.selection import SelectionReference
+from hdpkit.measures.selection import SelectionReference
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

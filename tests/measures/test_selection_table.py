@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.selection import Selection
+from hdpkit.measures._selection import Selection
 
-from hdpkit.base_measures.reference import selection as readable
-from hdpkit.base_measures.selection_range import check_smoothing
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.measures import selection as readable
+from hdpkit.measures.selection_range import check_smoothing
 
 
 def walk_of_states(steps, V, seed):

@@ -7,8 +7,8 @@ import compiled_trials
 import failing_allocations as runs
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.conjugate import BetaBernoulliBank
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._conjugate import BetaBernoulliBank
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.numerics import gamma_ratio, lgamma, rising
 from hdpkit.stores._cells import dishes_of
 from hdpkit.stores._labelled_seating import seat_out

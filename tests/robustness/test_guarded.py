@@ -9,8 +9,8 @@ import failing_allocations as runs
 import numpy as np
 import pytest
 import thread_trials
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._guarded import Guarded
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from test_threads import in_thread
 
 import hdpkit as hk

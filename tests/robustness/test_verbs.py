@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import verb_trials
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.walk.root import LatentRoot
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._slots import DishSlots
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk

@@ -135,7 +135,7 @@ def test_a_class_belongs_where_it_stands(trap):
         "move/table-gibbs": ("store", "hyperparameter", "base measure", "function"),
         "hdpkit.moves.table_gibbs:TableGibbs": ("store", "base measure", "function", "number"),
         "hdpkit.moves.registry:moves": ("move", "argument", "function"),
-        "hdpkit._compiled.walk.slots:DishSlots": ("move", "argument", "store"),
+        "hdpkit.measures._slots:DishSlots": ("move", "argument", "store"),
         "trap_package.__main__:x": ("move", "argument", "function"),
         "trap_package:Foreign": ("move",),
         "trap_package:below.Foreign": ("move",),

@@ -3,8 +3,8 @@
 import attrs
 import numpy as np
 import pytest
-from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._count_changes import read_sparse
+from hdpkit.measures._bursty import BurstyBank
 from shard_cases import (
     SCHEDULE,
     case_corpus,

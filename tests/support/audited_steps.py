@@ -2,7 +2,7 @@
 
 import pickle
 
-from hdpkit.base_measures.bank import PythonBank
+from hdpkit.measures.bank import PythonBank
 from hdpkit.stores import ExplicitReference, HistogramReference
 
 

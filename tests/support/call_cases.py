@@ -28,10 +28,10 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
     VonMisesFisherReference,
 )
-from hdpkit.base_measures.bank import PythonBank
 from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
+from hdpkit.measures.bank import PythonBank
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.record.describe import Allowed
 from hdpkit.record.run_folder import RunFolder

@@ -13,11 +13,11 @@ from libc.math cimport ilogb, log2
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.bursty cimport BurstyBank
-from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, is_large, ready_ratio, rise, sit
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._bursty cimport BurstyBank
+from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, is_large, ready_ratio, rise, sit
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._explicit cimport ExplicitStore, Table
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
+from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._arena cimport arena_room
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below

@@ -26,7 +26,7 @@ from hdpkit._compiled.fused_sweeps.slice_ends cimport (
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._cells cimport PIECE, CellsStore
 from hdpkit._arguments cimport check_length, refuse, whole
 from hdpkit._compiled.walk.walk cimport Walk

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._compiled.fused_sweeps.draws cimport FAILED, Work, begin, coin, settle, source_t, stops
 from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.stores._histogram cimport Bin, HistogramStore
-from hdpkit._compiled.measures.measure cimport CompiledBank, pending_exception
+from hdpkit.measures._measure cimport CompiledBank, pending_exception
 from hdpkit.stores._seating cimport Entry, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
 from hdpkit._compiled.walk.root cimport AtomRoot

@@ -19,11 +19,11 @@ from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, add_b
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
-from hdpkit._compiled.measures.bursty cimport BurstyBank
-from hdpkit._compiled.measures.bursty_counts cimport (
+from hdpkit.measures._bursty cimport BurstyBank
+from hdpkit.measures._bursty_counts cimport (
     BurstyCounts, Pair, at, cell_key, forget, is_large, numbers_at, pair_of, total_key)
-from hdpkit._compiled.measures.cell_table cimport clear_cells, count_cell, ready_cells
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._cell_table cimport clear_cells, count_cell, ready_cells
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
 from hdpkit._arguments cimport check_length, refuse

@@ -14,9 +14,9 @@ from hdpkit.vectors cimport no_memory, vector
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._histogram cimport HistogramStore
-from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
-from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
+from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
+from hdpkit.measures._measure cimport CompiledBank, measure_t
+from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._seating cimport ENTRY_WORDS
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable

@@ -5,7 +5,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_run, hdpkit_slice_thread, hdpkit_slices
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source

@@ -14,7 +14,7 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
+from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit.stores._arena cimport arena_give, arena_take
 from hdpkit.stores._counts cimport CountsStore

@@ -3,7 +3,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.fused_sweeps.slices cimport (
     hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices)
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 
 cdef const hdpkit_slice_functions *functions
 cdef const hdpkit_slice_functions *of_scripts

@@ -15,7 +15,7 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     hdpkit_philox, hdpkit_philox32, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices,
     in_large_pages, share_out,
 )
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 from hdpkit._arguments cimport refuse
 from hdpkit._count_changes cimport (
     Reader, Written, add_rows, check_whole, joined, reader_of, write_rows,

@@ -8,12 +8,12 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_work, share_out
 from hdpkit._compiled.generic_sweeps.sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
+from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry
 from hdpkit._arguments cimport check_length, check_numbers32, check_range, refuse
 from hdpkit._guarded import guarded
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 from hdpkit._compiled.walk.table_counts cimport tables_of
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source

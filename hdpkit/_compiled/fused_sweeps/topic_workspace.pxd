@@ -3,11 +3,11 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
-from hdpkit._compiled.measures.measure cimport CompiledBank
-from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
-from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
+from hdpkit.measures._bursty_counts cimport BurstyCounts
+from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
+from hdpkit.measures._measure cimport CompiledBank
+from hdpkit.measures._sparse_counts cimport SparseCounts
+from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._explicit cimport Table
 from hdpkit.stores._seating cimport Node
 

@@ -5,12 +5,12 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.measures.bursty cimport BurstyBank
-from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit._compiled.measures.measure cimport CompiledBank
-from hdpkit._compiled.measures.sparse_counts cimport SlotFactors, factors_at, factors_of
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
-from hdpkit._compiled.measures.term_counts cimport TermCountsBank
+from hdpkit.measures._bursty cimport BurstyBank
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._measure cimport CompiledBank
+from hdpkit.measures._sparse_counts cimport SlotFactors, factors_at, factors_of
+from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
+from hdpkit.measures._term_counts cimport TermCountsBank
 from hdpkit.errors import KernelError
 
 cdef enum:

@@ -1,6 +1,6 @@
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
+from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport choice_source

@@ -10,7 +10,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_block, measure_t, pending_exception
+from hdpkit.measures._measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
 from hdpkit._arguments cimport (

@@ -23,7 +23,7 @@ from hdpkit.stores._stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.walk.root cimport Root
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source

@@ -3,7 +3,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit.stores._seating cimport Seating
 from hdpkit._guarded cimport Guarded
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 
 
 cdef class Root:

@@ -13,7 +13,7 @@ from hdpkit.vectors cimport copy_into
 
 from hdpkit.stores._seating cimport Entry, Node, Seating
 from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole32
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 from hdpkit.errors import StateError
 
 cdef int32_t LARGEST = 1 << 30

@@ -4,7 +4,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._guarded cimport Guarded
 from hdpkit.stores._seating cimport ENTRY_WORDS, Seating
 from hdpkit._compiled.walk.root cimport Root
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 from hdpkit.random._source cimport choice_source
 
 

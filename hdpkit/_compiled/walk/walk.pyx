@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.stores._seating cimport Entry, Node, Seating
 from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.walk.root cimport Root
-from hdpkit._compiled.walk.slots cimport DishSlots
+from hdpkit.measures._slots cimport DishSlots
 from hdpkit.errors import BusyError, DataError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector

@@ -17,11 +17,11 @@ import numpy as np
 
 from hdpkit._compiled.generic_sweeps.sweeps import reseat_indicated
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import COMPILED_BANKS, MORE, Row, register_kernel
 from hdpkit.franchise.reference.sweeps import _add, _draw
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail

@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import hdpkit._compiled.generic_sweeps.sweeps as compiled
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.arrays import Int32s
-from hdpkit.base_measures import StatisticsBank
-from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     BANKS_WITHOUT_TABLES,
@@ -23,6 +20,8 @@ from hdpkit.franchise.kernels import (
     register_verb,
 )
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures._slots import DishSlots
+from hdpkit.measures.bank import SeatsValues, StatisticsBank
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
 

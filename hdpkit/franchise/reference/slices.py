@@ -14,10 +14,7 @@ import numpy as np
 import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 import hdpkit._compiled.walk.table_counts as table_counts
-from hdpkit._compiled.measures.bursty import BurstyBank
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.arrays import Floats
-from hdpkit.base_measures.by_restaurant import GivenParameters
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     TWO,
@@ -31,6 +28,9 @@ from hdpkit.franchise.kernels import (
 )
 from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures._bursty import BurstyBank
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
+from hdpkit.measures.by_restaurant import GivenParameters
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._counts import CountsStore
 

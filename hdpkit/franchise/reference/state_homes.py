@@ -19,13 +19,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO, Row, register_kernel
 from hdpkit.franchise.reference.sweeps import _add, _draw
 from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state_homes import NEW, Eaten
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._counts import CountsStore
 

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 import hdpkit._compiled.fused_sweeps.state_sequences as compiled
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.base_measures import NonConjugate
-from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.franchise.kernels import CHAINS, TWO, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference import sweeps
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures.non_conjugate import NonConjugate
+from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream

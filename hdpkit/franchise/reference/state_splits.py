@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 import hdpkit._compiled.fused_sweeps.state_sequences as compiled
-from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.franchise.kernels import CHAINS, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.state_sequences import (
@@ -36,6 +35,7 @@ from hdpkit.franchise.reference.state_sequences import (
     write_states,
 )
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures._measure import CompiledBank
 from hdpkit.numerics import add_up, exp, exp_each, gamma_ratio, lgamma, log, log_each
 from hdpkit.random import ChoiceSource
 

@@ -17,13 +17,7 @@ import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
 import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
 import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
 import hdpkit._compiled.generic_sweeps.sweeps as compiled
-from hdpkit._compiled.measures.atomic import AtomicBank
-from hdpkit._compiled.measures.bursty import BurstyBank
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.arrays import Int32s
-from hdpkit.base_measures import StatisticsBank
-from hdpkit.base_measures.bursty import BurstyReferenceBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     ALL_TREES,
@@ -38,6 +32,12 @@ from hdpkit.franchise.kernels import (
 )
 from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
+from hdpkit.measures._atomic import AtomicBank
+from hdpkit.measures._bursty import BurstyBank
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import ChoiceSource
 
 

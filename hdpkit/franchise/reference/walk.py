@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.arrays import Floats
 from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Tree
+from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
 from hdpkit.stores._seating import Seating

@@ -1,1 +1,0 @@
-"""Banks of statistics of base measures, and what they compute with."""

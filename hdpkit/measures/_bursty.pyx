@@ -1,0 +1,797 @@
+# distutils: language = c++
+"""The compiled bank of topics that differ by restaurant. Its C functions are in `bursty_counts.pyx`."""
+
+import numpy as np
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit.measures._bursty_counts cimport (
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
+    bursty_remove, cell_key, cell_of, collect, collect_one, collect_proposed, concentration_of, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
+    ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
+from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._measure cimport CompiledBank, ascending
+from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
+from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
+from hdpkit.stores._stirling import logs_of
+from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole
+from hdpkit.errors import DataError, StateError
+from hdpkit.numerics cimport det_log, log_rising, log_rising_steps
+from hdpkit.random._source cimport ChoiceSource
+
+cdef enum:
+    LARGEST = 0x7FFFFFFF
+    FEW = 64             # pairs of fewer customers and tables are counted in an array
+    SCANNED = 1 << 18    # most customers of a restaurant without a hash table
+    LISTED = 64          # most customers of a restaurant whose cells the fused sweep counts each time
+
+# Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
+cdef double LEAST_CONCENTRATION = 1e-10
+
+
+cdef class BurstyBank(CompiledBank):
+    """Customers and tables of terms in each restaurant, over the compiled bank of the topics, which has the tables.
+
+    Its readable twin, `BurstyReferenceBank`, says what is drawn, and why it is exact.
+
+    Parameters
+    ----------
+    measure : Bursty
+    values : int32 array, shape (n_customers,)
+        Terms; kept by reference, never changed.
+    inner : DirichletMultinomialBank or SparseDirichletMultinomialBank
+        The bank of the inner measure for the same data.
+    scanned : int, optional
+        Restaurants with more customers have their numbers in a hash table.
+    n_earlier : int, optional
+        Number of the last values that are earlier observations of known components: each is a table of its own,
+        in the inner bank only, and is never removed.
+    kept : DishConcentrations, optional
+        For `DishBurstsBank`, whose dishes have concentrations of their own.
+    unlisted : int, optional
+        The fused sweep lists the cells of restaurants with more customers.
+    """
+
+    COMPILED = COUNTING = SEATS_VALUES = True
+    needs_dishes = False
+
+    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0, kept=None, unlisted=LISTED):
+        if type(inner) is not DirichletMultinomialBank and type(inner) is not SparseDirichletMultinomialBank:
+            refuse("inner", type(inner).__name__, "the compiled bank of a measure over terms without parameters of dishes",
+                   "Use BurstyReferenceBank.")
+        cdef const int32_t[::1] view = np.ascontiguousarray(values, dtype=np.int32)
+        self.inner = inner
+        self.inner.ready()
+        check_length("values", view.shape[0], self.inner.n_customers)
+        self.values = values
+        self.terms = np.asarray(view)
+        self.measure = measure
+        self.b.inner = &self.inner.c
+        self.b.source = NULL
+        self.b.topics = NULL
+        if type(inner) is DirichletMultinomialBank:
+            self.b.topics = &(<DirichletMultinomialBank>inner).b
+            self.b.term_place.assign(self.b.topics.n_terms, -1)
+        self.b.terms = &view[0] if view.shape[0] else NULL
+        self.b.restaurant = NULL
+        self.b.n_customers = view.shape[0] - whole("n_earlier", n_earlier, 0, view.shape[0])
+        self.b.largest = whole("scanned", scanned, 0, 2**31 - 1)
+        self.b.plain = min(self.b.largest, <int64_t>whole("unlisted", unlisted, 0, 2**31 - 1))
+        self.b.loaded = self.b.listed = -1
+        self.b.large.used = self.b.proposed.used = self.b.places.used = 0
+        self.b.settling = False
+        self.b.log_added = 0.0
+        self.sat = {}
+        self.b.version = 0
+        self.b.fresh = 1.0
+        clear_ratios(&self.b.ratios)
+        forget(&self.b)
+        self.b.slot_of.assign(view.shape[0], -1)
+        self.b.opens.assign(view.shape[0], 0)
+        self._take(measure)
+        widen_slots(&self.b, self.inner.room())
+        self.c.self = &self.b
+        self.c.born = bursty_born
+        self.c.died = bursty_died
+        self.c.add = bursty_add
+        self.c.remove = bursty_remove
+        self.c.predictive = bursty_predictive
+        self.c.log_block = bursty_log_block
+        self.c.block = bursty_block
+        self.complete(view.shape[0])
+
+    def _take(self, measure):
+        cdef double concentration = measure.concentration if measure.conjugate else 1.0     # each dish has one
+        cdef double discount = measure.discount
+        if not (concentration > 0.0 and 0.0 <= discount < 1.0):
+            refuse("concentration and discount", (concentration, discount), "above 0, and from 0 to 1 (excluded)",
+                   "See hk.Bursty.")
+        self.b.concentration = concentration
+        self.b.discount = discount
+        self.measure = measure
+
+    cdef int ready(self) except -1:
+        CompiledBank.ready(self)
+        if not self.read:
+            raise StateError("bank", "without restaurants", "one that a franchise has made",
+                             "Call read_restaurants() with the restaurant of each customer.")
+        return 0
+
+    cdef int64_t room(self) except -1:
+        return min(<int64_t>self.b.is_proposal.size(), self.inner.room())
+
+    cdef int widen(self, int64_t slots) except -1:
+        return widen_slots(&self.b, slots)
+
+    def read_restaurants(self, restaurants):
+        """Use these restaurants from now on, one for each data customer."""
+        if len(restaurants) != self.b.n_customers:
+            raise StateError("restaurants", len(restaurants), f"{self.b.n_customers}, one for each customer",
+                             "Build the bank for the data of the franchise.")
+        CompiledBank.ready(self)
+        self.read = False
+        self.inner.lock = self.lock
+        found = numbers32("restaurants", restaurants, 0, 2**31 - 3)
+        self.b.n_restaurants = max(found, default=-1) + 1
+        # Earlier observations have one that nobody enters.
+        self.restaurants = np.append(found, np.full(self.n_customers - len(found), self.b.n_restaurants, dtype=np.int32))
+        self.index()
+        self.read = True
+        self._reset()
+
+    cdef int index(self) except -1:
+        """Sort customers by restaurant and term."""
+        cdef const int32_t[::1] home = self.restaurants
+        cdef const int32_t[::1] view
+        cdef int64_t i, n = self.n_customers
+        cdef bint is_sorted = True
+        cdef BurstyCounts *b = &self.b
+        b.restaurant = &home[0] if n else NULL
+        with nogil:
+            for i in range(1, n):
+                if home[i - 1] > home[i] or (home[i - 1] == home[i] and b.terms[i - 1] > b.terms[i]):
+                    is_sorted = False
+                    break
+        b.sorted = is_sorted
+        b.order.resize(0 if is_sorted else n)
+        b.place.resize(0 if is_sorted else n)
+        if not is_sorted:
+            view = np.lexsort((self.terms, self.restaurants)).astype(np.int32)
+            for i in range(n):
+                b.order[i] = view[i]
+                b.place[view[i]] = <int32_t>i
+        b.begin.assign(b.n_restaurants + 2, 0)
+        with nogil:
+            for i in range(n):
+                b.begin[home[i] + 1] += 1
+            for i in range(b.n_restaurants + 1):
+                b.begin[i + 1] += b.begin[i]
+        return 0
+
+    def _reset(self):
+        """Unseat everybody."""
+        cdef BurstyCounts *b = &self.b
+        b.slot_of.assign(self.n_customers, -1)
+        b.seated.assign(b.seated.size(), 0)
+        b.is_proposal.assign(b.is_proposal.size(), 0)
+        clear_cells(&b.large)
+        clear_cells(&b.proposed)
+        b.loaded = -1
+        b.version += 1
+        forget(b)
+
+    @property
+    def fix(self):
+        """Set the topics of dishes, as the inner bank does; an AttributeError if it can't."""
+        return self.inner.fix
+
+    def prepare(self, ChoiceSource source not None):
+        """Use this source for draws until the end of a verb."""
+        self.source = source
+        self.sat = {}
+        self.b.source = &source.c
+        forget(&self.b)
+
+    # ------------------------------------------------------------------ dishes and customers
+
+    def born(self, slot):
+        """Empty statistics for a slot."""
+        CompiledBank.born(self, slot)
+        cdef int32_t k = slot
+        self.b.is_proposal[k] = self.slots is not None and not self.slots.occupied(k)
+
+    def add(self, slot, customers):
+        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int status = bursty_add(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        if status == ABSENT:
+            refuse("customers", customers, "customers who have no dish", "Remove them first.")
+        self.check(status)
+
+    def remove(self, slot, customers):
+        """Remove these customers from a slot, the last one first."""
+        cdef int32_t k = self.slot_number(slot)
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int status = bursty_remove(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        if status == ABSENT:
+            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
+        self.check(status)
+
+    # ------------------------------------------------------------------ proposals for many customers
+
+    def sit(self, customer, slot, opens=None):
+        """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
+        cdef int32_t k = self.slot_number(slot), i = self.customer_numbers([customer])[0]
+        cdef double p = 1.0
+        cdef int opened
+        if not self.b.is_proposal[k] and self.b.slot_of[i] >= 0:
+            refuse("customer", customer, "one who has no dish", "Remove it first.")
+        if opens is not None and not opens and cell_of(&self.b, i, k).customers == 0:
+            refuse("opens", opens, "True if no table has the term", "Leave it out: it is drawn.")
+        forget(&self.b)
+        opened = sit(&self.b, i, k, DRAW if opens is None else bool(opens), &p)
+        self.check(opened)
+        self.sat[i] = k
+        return bool(opened), det_log(p)
+
+    def rise(self, customer, bint opens):
+        """Remove one customer, who sat alone or not, from the slot where `sit` has seated it, or from its dish."""
+        cdef int32_t i = self.customer_numbers([customer])[0]
+        cdef int32_t k = self.sat.pop(i, self.b.slot_of[i])
+        cdef Counted cell
+        cell.customers = cell.tables = 0
+        if k >= 0:
+            cell = cell_of(&self.b, i, k)
+        if cell.customers == 0:
+            refuse("customer", customer, "one who has a dish", "Seat it first.")
+        if cell.tables - opens > cell.customers - 1 or (cell.tables - opens < 1 and cell.customers > 1):
+            refuse("opens", opens, f"possible: {cell.customers} customers are at {cell.tables} tables", "See sit().")
+        forget(&self.b)
+        self.check(rise(&self.b, i, k, opens))
+
+    def take_out(self, customers):
+        """Remove customers from their slots, the last one first; which of them sat alone, and log p.
+
+        p is the product of their predictives in this order, each after those before it.
+        """
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef int64_t j
+        cdef int32_t slot
+        cdef int one
+        cdef double density[2]
+        cdef double log_p = 0.0
+        cdef Counted cell, total
+        alone = {}
+        forget(&self.b)
+        for j in range(who.shape[0] - 1, -1, -1):
+            slot = self.b.slot_of[who[j]]
+            if slot < 0:
+                refuse("customers", customers, "customers who have dishes", "Seat them first.")
+            one = rise(&self.b, who[j], slot, DRAW)
+            self.check(one)
+            alone[who[j]] = bool(one)
+            self.check(self.b.inner.predictive(self.b.inner.self, who[j], &slot, 1, density))
+            cell = cell_of(&self.b, who[j], slot)
+            total = total_of(&self.b, self.b.restaurant[who[j]], slot)
+            log_p += det_log((shared_of(&self.b, cell) + opening_of(&self.b, slot, total) * density[0])
+                            / (total.customers + concentration_of(&self.b, slot)))
+        return alone, log_p
+
+    def exchange(self, blocks, slots, targets, ChoiceSource source not None):
+        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
+        cdef BurstyCounts *b = &self.b
+        cdef int64_t i, n
+        cdef const int32_t[::1] who, target
+        self.prepare(source)
+        kept = [self.customer_numbers(block) for block in blocks]
+        order = np.concatenate([*kept, np.empty(0, dtype=np.int32)]).astype(np.int32)
+        these = self.slot_numbers(slots)
+        aims = np.full(len(kept), -1, dtype=np.int32) if targets is None else self.slot_numbers(targets)
+        check_length("targets", len(aims), len(kept))
+        target = np.repeat(aims, [len(block) for block in kept]).astype(np.int32)
+        who = order
+        n = who.shape[0]
+        if len(np.unique(order)) < n:
+            refuse("blocks", blocks, "each customer once", "Blocks are disjoint.")
+        for i in range(n):
+            if b.slot_of[who[i]] < 0:
+                refuse("blocks", blocks, "customers who have dishes", "Seat them first.")
+        before = [b.slot_of[who[i]] for i in range(n)]
+        b.exchanged.resize(n)
+        b.recalled_slot.resize(n)
+        b.recalled_opens.resize(n)
+        b.trial_opens.assign(n, 0)
+        clear_cells(&b.places)
+        ready_cells(&b.places, n)
+        opens, self.log_current = self.take_out(order)
+        for i in range(n):
+            self.check(sit(b, who[i], before[i], opens[who[i]], NULL))
+            b.exchanged[i] = who[i]
+            b.recalled_slot[i] = target[i]
+            b.recalled_opens[i] = opens[who[i]]
+            count_cell(&b.places, who[i], <int32_t>i + 1, 0)
+        b.log_added = 0.0
+        for slot in these:
+            if not b.is_proposal[<int32_t>slot]:
+                refuse("slots", slots, "reserved", "Work inside `with franchise.reserved(2) as slots:`.")
+            b.is_proposal[<int32_t>slot] = TRIAL
+
+    def log_exchanged(self, bint split):
+        """Log of p(terms, tables) of two dishes over that of one, relative to the densities of drawn tables.
+
+        The tables of the proposal are those added to the reserved slots, or for a merge drawn here.
+        """
+        cdef BurstyCounts *b = &self.b
+        cdef int64_t n = b.exchanged.size()
+        cdef double log_p = 0.0
+        if split:
+            return b.log_added - self.log_current
+        forget(b)
+        self.check(ready_block(b, n, 0))
+        if n > 0:
+            self.check(draw_alone(b, b.exchanged.data(), n, NULL, 0, b.trial_opens.data(), &log_p))
+        return self.log_current - log_p
+
+    def settle(self, move):
+        """Run a function that moves customers to the dishes of the proposal, and seat them at its tables."""
+        cdef BurstyCounts *b = &self.b
+        cdef int64_t i, n = b.exchanged.size()
+        cdef int32_t who, slot
+        cdef Counted cell
+        b.settling = True
+        try:
+            move()
+        finally:
+            b.settling = False
+        forget(b)
+        after = [b.slot_of[b.exchanged[i]] for i in range(n)]
+        for i in range(n - 1, -1, -1):
+            who = b.exchanged[i]
+            slot = after[i]
+            if slot < 0:
+                refuse("move", move, "a function that keeps customers seated", "Call move_units.")
+            cell = cell_of(b, who, slot)
+            self.check(rise(b, who, slot, cell.customers == cell.tables))
+        for i in range(n):
+            self.check(sit(b, b.exchanged[i], after[i], b.trial_opens[i], NULL))
+        clear_cells(&b.places)
+        b.exchanged.clear()
+
+    # ------------------------------------------------------------------ all customers
+
+    def _check_slots(self, slots):
+        """Slots as int32, and the place of each slot among them."""
+        kept = self.slot_numbers(slots)
+        place = np.full(<int64_t>self.b.is_proposal.size(), -1, dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        return kept, place
+
+    cdef tuple count(self, const int64_t[::1] place):
+        """How often each pair of customers and tables occurs: in dishes of a restaurant, and in their cells.
+
+        ``place``: of each slot, negative if it isn't counted. Two int64 arrays with rows of customers, tables and
+        number, ascending: they don't depend on the order of restaurants.
+        """
+        cdef BurstyCounts *b = &self.b
+        cdef vector[OwnCell] cells, totals
+        cdef Tally of_cells, of_totals
+        cdef int64_t r
+        of_cells.few.assign(FEW * FEW, 0)
+        of_totals.few.assign(FEW * FEW, 0)
+        with nogil:
+            for r in range(b.n_restaurants):
+                cells.clear()
+                totals.clear()
+                collect_one(b, <int32_t>r, True, &cells, &totals)
+                tally(&of_cells, &cells, place)
+                tally(&of_totals, &totals, place)
+            cells.clear()
+            totals.clear()
+            collect_proposed(b, True, &cells, &totals)
+            tally(&of_cells, &cells, place)
+            tally(&of_totals, &totals, place)
+        return pairs_of(&of_totals), pairs_of(&of_cells)
+
+    def counted(self):
+        """Numbers of the customers of this bank, whose sums over the parts of a corpus are those of all its customers.
+
+        Returns
+        -------
+        customers : int64 array, shape (n_slots,)
+            Customers of each slot, up to the last that has some.
+        totals, cells : int64 arrays, shape (n, 3)
+            Customers, tables, and how many dishes of a restaurant, or terms of a dish in a restaurant, have both.
+        """
+        cdef int64_t i
+        self.ready()
+        found = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
+        cdef int64_t[::1] customers = found
+        for i in range(self.b.n_customers):
+            if self.b.slot_of[i] >= 0:
+                customers[self.b.slot_of[i]] += 1
+        totals, cells = self.count(np.zeros(len(found), dtype=np.int64))
+        return np.trim_zeros(found, "b"), totals, cells
+
+    def take_whole(self, const int64_t[::1] customers not None, const int64_t[:, ::1] totals not None,
+                   const int64_t[:, ::1] cells not None):
+        """Use these numbers in place of those of this bank's customers, a part of a corpus: sums of `counted`."""
+        self.ready()
+        check_pairs("totals", totals)
+        check_pairs("cells", cells)
+        padded = np.zeros(max(customers.shape[0], <int64_t>self.b.is_proposal.size()), dtype=np.int64)
+        padded[: customers.shape[0]] = customers
+        self.whole = padded, np.array(totals), np.array(cells)
+        self.b.version += 1
+
+    def sizes(self, slots):
+        """Customers of these slots: int64, shape (n,)."""
+        kept = self.slot_numbers(slots)
+        customers = self.counted()[0] if self.whole is None else self.whole[0]
+        return np.append(customers, np.zeros(max(kept, default=0) + 1, dtype=np.int64))[kept]
+
+    cdef double log_seating(self, const int64_t[:, ::1] totals, const int64_t[:, ::1] cells) except? 1.0:
+        """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t), in nats, from numbers of pairs."""
+        cdef vector[int64_t] customers, tables
+        cdef const double[::1] logs
+        cdef int64_t i
+        cdef double a = self.b.discount, theta = self.b.concentration, total = 0.0
+        for i in range(totals.shape[0]):
+            while <int64_t>customers.size() <= totals[i, 0]:
+                customers.push_back(0)
+                tables.push_back(0)
+            customers[totals[i, 0]] += totals[i, 2]
+            tables[totals[i, 1]] += totals[i, 2]
+        for i in range(<int64_t>customers.size()):
+            if customers[i] > 0:
+                total -= customers[i] * log_rising(theta, i)
+            if tables[i] > 0:
+                total += tables[i] * log_rising_steps(theta, a, i)
+        columns = np.asarray(cells)
+        logs = logs_of(columns[:, 0].copy(), columns[:, 1].copy(), a)
+        for i in range(cells.shape[0]):
+            total += cells[i, 2] * logs[i]
+        return total
+
+    cdef int add_log_seatings(self, const int64_t[::1] place, double[::1] out) except -1:
+        """Add the same of each slot with a place there."""
+        cdef BurstyCounts *b = &self.b
+        cdef vector[OwnCell] cells, totals
+        cdef vector[int64_t] n, t
+        cdef int64_t i, k
+        cdef double a = b.discount, theta
+        with nogil:
+            collect(b, False, &cells, &totals)
+            for i in range(<int64_t>totals.size()):
+                k = place[totals[i].slot]
+                if k >= 0:
+                    theta = concentration_of(b, totals[i].slot)
+                    out[k] += (log_rising_steps(theta, a, totals[i].tables)
+                               - log_rising(theta, totals[i].customers))
+            for k in range(out.shape[0]):
+                n.clear()
+                t.clear()
+                for i in range(<int64_t>cells.size()):
+                    if place[cells[i].slot] == k:
+                        n.push_back(cells[i].customers)
+                        t.push_back(cells[i].tables)
+                out[k] += log_discounted_sum(&n, &t, a)
+        return 0
+
+    def log_marginals(self, slots, dishes=None):
+        """log p(terms, numbers of tables) of these slots: shape (n,), nats."""
+        kept, place = self._check_slots(slots)
+        if self.whole is not None:
+            raise StateError("bank", "of some documents of a corpus", "one of all documents, for numbers by dish",
+                             "Ask for the sum over all dishes.")
+        out = np.ascontiguousarray(self.inner.log_marginals(kept))
+        self.add_log_seatings(place, out)
+        return out
+
+    def log_marginal_total(self, slots):
+        """Sum of the log marginals of these slots, in nats; of all slots, if the bank has a part of a corpus.
+
+        The part of the seating is kept until it changes, so another eta costs what it costs the inner bank.
+        """
+        kept, place = self._check_slots(slots)
+        inner = self.inner.log_marginal_total(kept)
+        if inner is None:
+            inner = float(np.sum(self.inner.log_marginals(kept)))
+        key = self.b.version, self.b.concentration, self.b.discount, kept.tobytes()
+        if self.kept_seating is None or self.kept_seating[0] != key:
+            totals, cells = self.count(place) if self.whole is None else self.whole[1:]
+            self.kept_seating = key, self.log_seating(totals, cells)
+        return inner + self.kept_seating[1]
+
+    def totals(self):
+        """Customers and tables of every restaurant in a dish: two int64 arrays, shape (n,)."""
+        return self._pairs(0)
+
+    def cells(self):
+        """Customers and tables of every term of a restaurant in a dish: two int64 arrays, shape (n,)."""
+        return self._pairs(1)
+
+    def _pairs(self, which):
+        """Customers and tables, ascending."""
+        self.ready()
+        everywhere = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
+        customers, tables, n = (self.count(everywhere) if self.whole is None else self.whole[1:])[which].T
+        return np.repeat(customers, n), np.repeat(tables, n)
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
+        cdef vector[OwnCell] cells, totals
+        kept, place = self._check_slots(slots)
+        found = [self.measure.make() for _ in kept]
+        for one, row in zip(found, self.inner.counts(kept)):
+            one.tables.terms, one.tables.total = row, int(row.sum())
+        collect(&self.b, True, &cells, &totals)
+        for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
+            if place[slot] >= 0:
+                found[place[slot]].cells[restaurant, term] = [customers, n]
+        for restaurant, slot, _, customers, n in rows_of(&totals).tolist():
+            if place[slot] >= 0:
+                found[place[slot]].totals[restaurant] = [customers, n]
+        return found
+
+    def counts(self, slots):
+        """Tables of every term in these slots: int64, shape (n, n_terms)."""
+        return self.inner.counts(self.slot_numbers(slots))
+
+    def adopt(self, measure):
+        """Replace the parameter values; the numbers of tables are kept."""
+        kept = self.inner.adopt(measure.measure)
+        self._take(measure)
+        return kept
+
+    def in_floats(self, ends, longest):
+        """Whether the sweep in single precision is accurate; see `DirichletMultinomialBank.in_floats`."""
+        return self._serves_floats() and self.inner.in_floats(ends, longest)
+
+    def in_floats_given_weights(self, ends):
+        """The same if the root's dishes have weights."""
+        return self._serves_floats() and self.inner.in_floats_given_weights(ends)
+
+    @property
+    def serves_blocks(self):
+        """Whether the fused verb of blocks serves these topics."""
+        return self._serves_floats() and self.inner.serves_blocks
+
+    def _serves_floats(self):
+        return type(self.inner) is DirichletMultinomialBank and self.b.concentration >= LEAST_CONCENTRATION
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def opens(self):
+        """Which customers represent tables: the first t of a restaurant's customers with a term of a dish."""
+        self.ready()
+        cdef BurstyCounts *b = &self.b
+        cdef int64_t r, p, q, i
+        cdef int32_t who, slot
+        cdef bint large
+        out = np.zeros(b.n_customers, dtype=np.int8)
+        cdef int8_t[::1] o = out
+        with nogil:
+            for r in range(b.n_restaurants):
+                large = is_large(b, <int32_t>r)
+                p = b.begin[r]
+                while p < b.begin[r + 1]:
+                    q = pair_of(b, at(b, p)).last
+                    for i in range(p, q):
+                        who = at(b, i)
+                        slot = b.slot_of[who]
+                        if slot >= 0:
+                            b.cell_tables[slot] += b.opens[who]
+                    for i in range(p, q):
+                        who = at(b, i)
+                        slot = b.slot_of[who]
+                        if slot < 0:
+                            continue
+                        if large and b.cell[slot] == 0:
+                            b.cell_tables[slot] = <int32_t>numbers_at(&b.large, cell_key(p, slot)).tables
+                        b.cell[slot] += 1
+                        o[who] = b.cell[slot] <= b.cell_tables[slot]
+                    for i in range(p, q):
+                        slot = b.slot_of[at(b, i)]
+                        if slot >= 0:
+                            b.cell[slot] = b.cell_tables[slot] = 0
+                    p = q
+        return out
+
+    def freeze(self):
+        """The numbers of tables, as customers who represent them: the first ones of each."""
+        return {"opens": self.opens()}
+
+    def thaw(self, frozen):
+        """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
+        cdef int64_t i
+        cdef const int8_t[::1] given
+        self.ready()
+        made = np.zeros(self.b.n_customers, dtype=np.int8)
+        if frozen is not None:
+            try:
+                kept = np.asarray(frozen["opens"])
+            except (TypeError, KeyError, IndexError):
+                kept = np.empty((0, 0))
+            fits = kept.ndim == 1 and len(kept) <= len(made) and kept.dtype.kind in "biu"
+            if not fits or not np.all((kept == 0) | (kept == 1)):
+                raise DataError("opens, in the frozen state", kept, f"0 or 1 for each of {len(made)} customers",
+                                "Use what freeze() returned.")
+            made[: len(kept)] = kept      # there may be new customers
+        given = made
+        self._reset()
+        for i in range(self.b.n_customers):
+            self.b.opens[i] = given[i]
+        self.thawed = True
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
+        cdef BurstyCounts *b = &self.b
+        cdef int64_t r, p, q, i
+        cdef int32_t who, slot, top
+        cdef bint large
+        cdef const int8_t[::1] opens
+        cdef int32_t[::1] heads
+        self.ready()
+        kept = numbers32("slots", slots, 0, 1 << 30)
+        top = max(kept, default=-1)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
+        check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, self.room()) - 1)
+        if self.thawed and b.n_customers:
+            opens = np.array(<const int8_t[:b.n_customers]>b.opens.data())
+        else:
+            opens = self.opens()
+        self.widen(max(<int64_t>top + 1, self.inner.room()))
+        representing = np.full(self.n_customers, -1, dtype=np.int32)
+        heads = representing
+        self._reset()
+        self.thawed = False
+        for i in range(dishes.shape[0]):
+            if i < b.n_customers:
+                b.slot_of[i] = dishes[i]
+            else:
+                heads[i] = dishes[i]
+        with nogil:
+            for r in range(b.n_restaurants):
+                large = is_large(b, <int32_t>r)
+                p = b.begin[r]
+                if large:
+                    ready_cells(&b.large, 2 * (b.begin[r + 1] - p))
+                while p < b.begin[r + 1]:
+                    q = pair_of(b, at(b, p)).last
+                    for i in range(p, q):
+                        who = at(b, i)
+                        slot = b.slot_of[who]
+                        if slot < 0:
+                            b.opens[who] = 0
+                            continue
+                        b.opens[who] = opens[who] or b.cell[slot] == 0
+                        b.cell[slot] = 1
+                        b.seated[slot] += 1
+                        if b.opens[who]:
+                            heads[who] = slot
+                        if large:
+                            count_cell(&b.large, cell_key(p, slot), 1, b.opens[who])
+                            count_cell(&b.large, total_key(<int32_t>r, slot), 1, b.opens[who])
+                            b.opens[who] = 0
+                    for i in range(p, q):
+                        if b.slot_of[at(b, i)] >= 0:
+                            b.cell[b.slot_of[at(b, i)]] = 0
+                    p = q
+        self.inner.rebuild(representing, kept)
+
+    def rebuild_counts(self, terms, dishes, counts, slots):
+        """Recount the tables of each term in these slots, in a whole corpus of which the bank has a part."""
+        self.inner.rebuild_counts(terms, dishes, counts, slots)
+
+    def relabelled(self, mapping):
+        """Slots have new numbers."""
+        self.ready()
+        cdef BurstyCounts *b = &self.b
+        cdef const int32_t[::1] to = ascending(mapping, self.room())
+        cdef vector[int64_t] keys, seated
+        cdef vector[int32_t] customers, tables
+        cdef int64_t i
+        self.inner.relabelled(mapping)
+        for i in range(b.n_customers):
+            if b.slot_of[i] >= 0:
+                b.slot_of[i] = to[b.slot_of[i]]
+        for i in range(<int64_t>b.large.keys.size()):
+            if b.large.keys[i] >= 0:
+                keys.push_back(b.large.keys[i])
+                customers.push_back(b.large.customers[i])
+                tables.push_back(b.large.tables[i])
+        clear_cells(&b.large)
+        for i in range(<int64_t>keys.size()):
+            count_cell(&b.large, (keys[i] >> 31 << 31) | to[keys[i] & 0x7FFFFFFF], customers[i], tables[i])
+        seated.assign(b.seated.size(), 0)
+        for i in range(to.shape[0]):
+            if to[i] >= 0:
+                seated[to[i]] = b.seated[i]
+        b.seated.swap(seated)
+        if self.whole is not None:
+            sizes, *others = self.whole
+            moved, new = np.zeros_like(sizes), np.asarray(to)[: len(sizes)]
+            moved[new[new >= 0]] = sizes[: len(new)][new >= 0]
+            self.whole = moved, *others
+        b.loaded = -1
+        b.version += 1
+        forget(b)
+
+    def memory_bytes(self):
+        """Bytes of the arrays and of the inner bank."""
+        cdef BurstyCounts *b = &self.b
+        return (self.inner.memory_bytes()
+                + sizeof(int32_t) * (b.order.capacity() + b.place.capacity() + b.slot_of.capacity()
+                                     + b.here.capacity() + b.here_tables.capacity() + b.cell.capacity()
+                                     + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
+                                     + b.offered_slots.capacity() + b.kept_slot.capacity()
+                                     + b.pair.capacity() + b.n_cells.capacity() + b.cell_dish.capacity()
+                                     + b.cell_customers.capacity() + b.tables_of_cell.capacity())
+                + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
+                + sizeof(double) * (b.ratios.fewer.capacity() + b.own.capacity())
+                + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
+                + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
+                + cell_bytes(&b.large) + cell_bytes(&b.proposed) + cell_bytes(&b.places)
+                + (0 if self.restaurants is None else self.restaurants.nbytes))
+
+
+cdef int check_pairs(str name, const int64_t[:, ::1] rows) except -1:
+    """Raise an error unless these are rows of customers, tables and number."""
+    cdef int64_t i
+    check_length(name, rows.shape[1], 3)
+    for i in range(rows.shape[0]):
+        if not (1 <= rows[i, 1] <= rows[i, 0] <= LARGEST and rows[i, 2] >= 0):
+            refuse(name, np.asarray(rows[i]).tolist(), "customers, from 1 to as many tables, and their number",
+                   "Pass what counted() returned.")
+    return 0
+
+
+cdef cppclass Tally:
+    vector[int64_t] few             # number of pairs with fewer customers, by FEW x customers + tables
+    vector[int64_t] many            # the others: customers << 32 | tables
+
+
+cdef int tally(Tally *counted, vector[OwnCell] *cells, const int64_t[::1] place) except -1 nogil:
+    """Count pairs of customers and tables."""
+    cdef int64_t i, customers, tables
+    for i in range(<int64_t>cells.size()):
+        if place[cells.data()[i].slot] < 0:
+            continue
+        customers = cells.data()[i].customers
+        tables = cells.data()[i].tables
+        if customers < FEW:
+            counted.few[FEW * customers + tables] += 1
+        else:
+            counted.many.push_back(customers << 32 | tables)
+    return 0
+
+
+cdef object pairs_of(Tally *counted):
+    """Rows of customers, tables and number, ascending."""
+    cdef int64_t i
+    few = np.array(<int64_t[:FEW * FEW]>counted.few.data())
+    many = np.empty(counted.many.size(), dtype=np.int64)
+    cdef int64_t[::1] view = many
+    for i in range(view.shape[0]):
+        view[i] = counted.many[i]
+    keys, n = np.unique(many, return_counts=True)
+    places = np.flatnonzero(few)
+    small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
+    return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
+
+
+cdef object rows_of(vector[OwnCell] *cells):
+    cdef int64_t i
+    made = np.empty((cells.size(), 5), dtype=np.int32)
+    cdef int32_t[:, ::1] view = made
+    for i in range(<int64_t>cells.size()):
+        view[i, 0] = cells.at(i).restaurant
+        view[i, 1] = cells.at(i).slot
+        view[i, 2] = cells.at(i).term
+        view[i, 3] = cells.at(i).customers
+        view[i, 4] = cells.at(i).tables
+    return made

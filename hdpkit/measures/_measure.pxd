@@ -1,0 +1,42 @@
+"""Statistics of all dishes, accessed by a C struct (`include/hdpkit/measure.h`)."""
+
+from cpython.ref cimport PyObject
+from libc.math cimport isfinite
+from libc.stdint cimport int32_t, int64_t
+
+from hdpkit._measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
+from hdpkit._guarded cimport Guarded
+from hdpkit.measures._slots cimport DishSlots
+from hdpkit.numerics cimport det_exp
+
+cdef class CompiledBank(Guarded):
+    cdef measure_t c
+    cdef int64_t n_customers       # number of data customers
+    cdef DishSlots slots           # slots of the franchise; None: not attached
+    cdef int complete(self, int64_t n_customers) except -1
+    cdef int64_t room(self) except -1
+    cdef int ready(self) except -1
+    cdef int32_t slot_number(self, object slot) except -1
+    cdef object slot_numbers(self, object slots)
+    cdef object customer_numbers(self, object customers)
+    cdef int check(self, int status) except -1
+
+
+cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
+    """Convert the logs out[0..n] to weights with maximum 1, so that not all of them underflow."""
+    cdef int64_t i
+    cdef double top = out[n]
+    for i in range(n):
+        if out[i] > top:
+            top = out[i]
+    if not isfinite(top):
+        return -1
+    for i in range(n + 1):
+        out[i] = det_exp(out[i] - top)
+    return 0
+
+
+cdef object ascending(object mapping, int64_t room)
+cdef object pending_exception()
+cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                       int64_t n, double *out) noexcept nogil

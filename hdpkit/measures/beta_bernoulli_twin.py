@@ -1,0 +1,143 @@
+"""The beta-Bernoulli in Python, as a readable reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.arrays import Floats
+from hdpkit.measures.protocol import by_entry
+from hdpkit.measures.vectors import VectorMeasure, diagonal, positive
+from hdpkit.random import ChoiceSource
+
+
+@attrs.define
+class BitCounts:
+    """Statistics of a dish: the number of vectors, and the number with each bit set, shape (D,)."""
+
+    n: int
+    ones: npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class BetaBernoulliReference(VectorMeasure):
+    """Vectors of independent bits, in Python, as a readable reference.
+
+    x_d ~ Bernoulli(p_d), p_d ~ Beta(a, b). The predictive probability of a set bit is
+    (a + ones) / (a + b + n) (Gelman et al., "Bayesian Data Analysis", section 2.4).
+
+    Parameters
+    ----------
+    a, b : float or array of shape (D,)
+        Parameters of the Beta prior of a bit's probability.
+    """
+
+    a: Any = positive("a", default=1.0)
+    b: Any = positive("b", default=1.0)
+
+    exact_statistics = True  # integers: independent of the order of additions and removals
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name."""
+        return {"a": self.a, "b": self.b}
+
+    @staticmethod
+    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which numbers are bits."""
+        return (values == 0) | (values == 1)
+
+    @property
+    def legal_values(self) -> str:
+        """Bits."""
+        return "0 or 1 (or False, True)"
+
+    def make(self) -> BitCounts:
+        """Statistics of a dish without values."""
+        return BitCounts(0, np.zeros(self.n_dims or 1, dtype=np.int64))
+
+    def copy(self, statistics: BitCounts) -> BitCounts:
+        """Return independent counts."""
+        return BitCounts(statistics.n, statistics.ones.copy())
+
+    def add(self, statistics: BitCounts, value: Any) -> None:
+        """Count a vector."""
+        statistics.n += 1
+        statistics.ones += self._row(value).astype(np.int64)
+
+    def remove(self, statistics: BitCounts, value: Any) -> None:
+        """Subtract a vector."""
+        statistics.n -= 1
+        statistics.ones -= self._row(value).astype(np.int64)
+
+    def _posterior(self, many: Sequence[BitCounts]) -> tuple[Floats, Floats]:
+        """Parameters a and b given the vectors of each dish, each of shape (n, D)."""
+        a, b = self.vectors
+        ones = np.array([statistics.ones for statistics in many])
+        n = np.array([[statistics.n] for statistics in many])
+        return a + ones, b + (n - ones)
+
+    def log_predictive(self, value: Any, many: Sequence[BitCounts]) -> Floats:
+        """log of prod a / (a + b) over set bits and b / (a + b) over the others: shape (n,)."""
+        a, b = self._posterior(many)
+        bits = self._row(value) > 0
+        return (np.log(np.where(bits, a, b)) - np.log(a + b)).sum(axis=1)
+
+    def log_marginal(self, statistics: BitCounts) -> float:
+        """Log of prod B(a + ones, b + n - ones) / B(a, b)."""
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return float((scipy.special.betaln(a, b) - scipy.special.betaln(*self.vectors)).sum())
+
+    def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
+        """Draw a vector from the predictive distribution of a dish."""
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
+
+    def draw_parameters(self, statistics: BitCounts, source: ChoiceSource) -> Any:
+        """Draw each bit's probability, Beta(a + ones, b + n - ones): a float, or shape (D,) for vectors."""
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward(source.beta(a, b))
+
+    def log_likelihood(self, value: Any, parameters: Any) -> float:
+        """Log probability of a vector given each bit's probability."""
+        p = self._row(parameters)
+        bits = self._row(value) > 0
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.where(bits, p, 1.0 - p)).sum())
+
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
+        """Log probabilities of vectors given each bit's probability: shape (n, K)."""
+        bits = np.asarray(values).reshape(len(values), -1) > 0
+        p = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), -1)
+        with np.errstate(divide="ignore"):
+            return np.stack([np.log(np.where(bits, one, 1.0 - one)).sum(axis=1) for one in p], axis=1)
+
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw bits given their probabilities: shape (n,) for single bits, (n, D) for vectors."""
+        return generator.random((n, *np.shape(parameters))) < parameters
+
+    def posterior_mean(self, statistics: BitCounts) -> Any:
+        """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward(a / (a + b))
+
+    def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
+        """Probability of a one by dimension."""
+        return by_entry("probability", np.asarray(means, dtype=np.float64), columns)
+
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Probability of a one, and its variance."""
+        p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
+        return p, diagonal(p * (1.0 - p))
+
+    def example_values(self) -> Any:
+        """Five vectors."""
+        values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
+        D = self.n_dims or 1
+        tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]
+        return tiled if self.n_dims else tiled[:, 0]

@@ -1,0 +1,245 @@
+"""Dishes that differ by restaurant: a predictive that depends on the restaurant of the customer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import attrs
+import numpy as np
+
+from hdpkit.arrays import Floats, Int32s, IntsOrList
+from hdpkit.checks import ByClass
+from hdpkit.data import GroupedData
+from hdpkit.errors import StateError
+from hdpkit.measures.bank import PythonBank, StatisticsBank
+from hdpkit.measures.protocol import BaseMeasure, missing_method
+
+
+class Placed(NamedTuple):
+    """An observation with the restaurant in which it is made.
+
+    Methods of a `ByRestaurant` measure are given these instead of observations.
+
+    Attributes
+    ----------
+    value : object
+        The observation.
+    restaurant : int
+        Number of the restaurant in the tree of the franchise. Equal numbers mean the same restaurant; they
+        have no other meaning.
+    """
+
+    value: Any
+    restaurant: int
+
+
+class Repeats(NamedTuple):
+    """The distribution of a dish in each restaurant, PY(discount, concentration, dish).
+
+    Attributes
+    ----------
+    concentration, discount : float
+        With an infinite concentration the dish is the same in all restaurants.
+    """
+
+    concentration: float
+    discount: float
+
+    @property
+    def differ(self) -> bool:
+        """Whether dishes differ by restaurant."""
+        return self.concentration < math.inf
+
+
+SAME = Repeats(math.inf, 0.0)
+
+
+@attrs.frozen(eq=False)
+class NewRestaurants:
+    """Dishes in restaurants without customers: PY(discount, concentration, phi_k).
+
+    Attributes
+    ----------
+    measure : BaseMeasure
+        Base measure of phi_k.
+    bank : StatisticsBank
+        Its bank over the data.
+    dishes : int32 array, shape (n_customers,)
+        Dish of each customer whose value is an observation of phi_k; -1 for the others.
+    repeats : Repeats
+    """
+
+    measure: BaseMeasure
+    bank: Any
+    dishes: Int32s
+    repeats: Repeats
+
+
+class ByRestaurant(BaseMeasure):
+    """A base measure whose dishes differ by restaurant.
+
+    The distribution of an observation depends on its dish and on a restaurant: phi_jk for dish k in
+    restaurant j, for instance with phi_jk ~ PY(a, b, phi_k) (Doyle & Elkan 2009; Buntine & Mishra 2014). The
+    statistics of a dish include what is needed of all restaurants that have customers with this dish.
+
+    A subclass defines the methods of `BaseMeasure`. Each ``value`` that they are given is a `Placed`: an
+    observation with its restaurant, which is the restaurant of the declaration named `differ_by` at or above
+    which the customer sits. If a customer sits above that declaration, or if no restaurant of that
+    declaration is on its path to the root because its label is missing, it is the deepest restaurant of an
+    outer declaration on the path. Observations of one dish must be exchangeable, also between restaurants.
+
+    Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
+    observations that are independent given the parameters of their dish is refused, unless a class supports
+    it as `Bursty` does: moves that draw these parameters (`moves.SliceGibbs`, `moves.CountGibbs`,
+    `moves.DrawTopics`), and known components, whose earlier observations are tables of a class with
+    ``seats_values``. New groups need `in_new_restaurants`.
+
+    Attributes
+    ----------
+    differ_by : str
+        Name of the declaration, for instance "document". A class attribute, or set by the constructor.
+    """
+
+    differ_by: str = "document"
+
+    def simulate_in(self, statistics: Any, restaurant: int, generator: np.random.Generator) -> Any:
+        """Draw one observation from the predictive distribution of a dish in a restaurant.
+
+        It takes the place of `simulate`, and is optional as that method is.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        restaurant : int
+            Its number, as in `Placed`.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        object
+            An observation, not a `Placed`.
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "simulate_in")
+
+    def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
+        """Return the distribution of the dishes of a state in restaurants that have no customers.
+
+        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`).
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            Bank of this measure, with the statistics of the state.
+        dishes : int32 array, shape (n_customers,)
+            Dish of each customer.
+
+        Returns
+        -------
+        NewRestaurants
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "in_new_restaurants")
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method. Parameters of dishes are never drawn for sweeps."""
+        if method == "in_new_restaurants":
+            return type(self).in_new_restaurants is not ByRestaurant.in_new_restaurants
+        if method in ("draw_parameters", "log_likelihood"):
+            return False
+        if method in ("simulate", "simulate_in"):
+            return type(self).simulate_in is not ByRestaurant.simulate_in
+        return super().supports(method)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank in Python, which calls the methods of this measure."""
+        return RestaurantBank(self, data.values)
+
+
+@runtime_checkable
+class ReadsRestaurants(Protocol, metaclass=ByClass):
+    """The additional verb of a bank whose probabilities depend on the restaurant of the customer."""
+
+    def read_restaurants(self, restaurants: Int32s) -> None:
+        """Use these restaurants from now on, one for each data customer; called before any other verb."""
+
+
+@runtime_checkable
+class ReadsCells(Protocol, metaclass=ByClass):
+    """The additional verb of a bank over cells whose statistics depend on the document of a customer."""
+
+    def read_cells(self, store: Any) -> None:
+        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
+
+
+@runtime_checkable
+class GivenParameters(Protocol, metaclass=ByClass):
+    """The additional verbs of a bank whose observations depend on each other given the parameters of a dish.
+
+    With them `moves.SliceGibbs` runs over a `ByRestaurant` measure that supports ``draw_parameters``.
+    """
+
+    def give(self, parameters: Mapping[int, Any] | None) -> None:
+        """Use these parameters of dishes, by slot, instead of integrating them out; None: no longer.
+
+        Some of the slots may have no dish yet. Statistics are counted as before.
+        """
+
+    def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log probability of an observation under each slot given its parameters and the observations there:
+        shape (n,)."""
+
+
+class PlacedValues:
+    """Values with the restaurants of their customers, which are known after the bank is made.
+
+    The last ``n_earlier`` values, earlier observations of known components, have one that nobody enters.
+    """
+
+    def __init__(self, values: Any, n_earlier: int = 0) -> None:
+        self.values = values
+        self.n_customers = len(values) - n_earlier
+        self.restaurants: Int32s | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, customer: int) -> Placed:
+        if self.restaurants is None:
+            raise StateError(
+                "bank", "without restaurants", "one that a franchise has made",
+                "Call read_restaurants() with the restaurant of each customer.",
+            )  # fmt: skip
+        return Placed(self.values[customer], int(self.restaurants[customer]))
+
+    def read(self, restaurants: Int32s) -> None:
+        """Use these restaurants from now on, one for each data customer."""
+        if len(restaurants) != self.n_customers:
+            raise StateError(
+                "restaurants", len(restaurants), f"{self.n_customers}, one for each customer",
+                "Build the bank for the data of the franchise.",
+            )  # fmt: skip
+        n_earlier, nobodys = len(self.values) - self.n_customers, restaurants.max(initial=-1) + 1
+        self.restaurants = np.append(restaurants, np.full(n_earlier, nobodys, dtype=np.int32))
+
+
+class RestaurantBank(PythonBank):
+    """The bank of a `ByRestaurant` measure written in Python."""
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, PlacedValues(values))
+
+    def read_restaurants(self, restaurants: Int32s) -> None:
+        """Use these restaurants from now on, one for each data customer."""
+        self.values.read(restaurants)

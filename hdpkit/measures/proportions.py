@@ -1,0 +1,223 @@
+"""Selection proportions as a part of the state: pi of every dish of a sparse Dirichlet-multinomial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int32s
+from hdpkit.checks import number_array
+from hdpkit.errors import AuditError, DataError, StateError
+from hdpkit.measures._proportions import ProportionTable
+from hdpkit.measures.bank import PythonBank
+from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
+from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.random import ChoiceSource
+
+NAME = "selection proportions"
+
+
+class SelectionProportions(Attached, IntegrablePart):
+    """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
+
+    pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
+    selected terms (Wang & Blei 2009, footnote 4): R with pi integrated out, then pi ~ Beta(r + R, s + V - R).
+    A new dish draws pi given its first data, not from Beta(r, s), because its weight was computed with pi
+    integrated out.
+    """
+
+    def __init__(self, state: Any) -> None:
+        super().__init__(state)
+        self.table = ProportionTable()
+
+    @property
+    def integrated(self) -> ChoiceSource | None:
+        """The source of the block in which the proportions are integrated out; None outside of one."""
+        return self._source
+
+    @integrated.setter
+    def integrated(self, source: ChoiceSource | None) -> None:
+        self._source = source
+        self.table.integrated = source is not None
+
+    _source: ChoiceSource | None = None
+
+    # ------------------------------------------------------------------ draws
+
+    def _law(self, slot: int, given: Any = None) -> Any:
+        """The distribution of a dish's selections, with its own smoothing if dishes have separate ones."""
+        state = self.state
+        return state.measure.law(given, None if state.measure.conjugate else state.bank.parameter(slot))
+
+    def _drawn(self, slot: int, a: int, n: int, source: ChoiceSource) -> tuple[float, float]:
+        """Draw log pi, log(1 - pi) of a dish given n values with a distinct terms."""
+        return self._given_selected(a + self._law(slot).draw(a, n, source), source)
+
+    def _given_selected(self, selected: int, source: ChoiceSource) -> tuple[float, float]:
+        """Draw log pi, log(1 - pi) given the number of selected terms."""
+        measure = self.state.measure
+        r, s = measure.selection.r, measure.selection.s
+        logs = source.log_beta(float(r) + selected, float(s) + (measure.n_terms - selected))
+        return float(logs[0]), float(logs[1])
+
+    def draw(self, source: ChoiceSource) -> None:
+        """Draw all proportions given the data of the dishes, selectors integrated out."""
+        slots, sizes = self._sizes()
+        drawn = [self._drawn(k, a, n, source) for k, (a, n) in zip(slots.tolist(), sizes, strict=True)]
+        self.table.put(slots, drawn)
+
+    def draw_through_selectors(self, source: ChoiceSource) -> None:
+        """Draw the selectors given the proportions, then the proportions given the selectors.
+
+        Only the number of selected terms matters; it is not kept.
+        """
+        slots, sizes = self._sizes()
+        present = self.table.many(slots).tolist()
+        drawn = []
+        for slot, (a, n), given in zip(slots.tolist(), sizes, present, strict=True):
+            selected = a + self._law(slot, given).draw(a, n, source)
+            drawn.append(self._given_selected(selected, source))
+        self.table.put(slots, drawn)
+
+    def _sizes(self) -> tuple[Int32s, list[list[int]]]:
+        """Occupied slots, and their numbers of distinct terms and of values."""
+        slots = self.state.slots.occupied_slots()
+        return slots, np.transpose(self.state.bank.sizes(slots)).tolist()
+
+    def proportions(self) -> Floats:
+        """Return pi of each dish, in the order of the dishes."""
+        logs = self.table.many(self.state.slots.occupied_slots())[:, 0]
+        return np.array(exp_each(logs), dtype=float)
+
+    # ------------------------------------------------------------------ births and deaths of dishes
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
+        """Draw pi of a new dish given its first values."""
+        if self.integrated is not None:
+            return
+        if source is None:
+            raise StateError(
+                "source", None, "a choice source, because the selection proportion of a new dish is drawn",
+                "Pass one: open_dish(source).",
+            )  # fmt: skip
+        n_different = len(np.unique(np.asarray(self.state.data.values)[customers]))
+        self.table.set(slot, *self._drawn(slot, n_different, len(customers), source))
+
+    def died(self, slot: int) -> None:
+        """Remove its proportion."""
+        self.table.drop(slot)
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Move proportions to the new slots of their dishes."""
+        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
+        self.table.put(np.asarray(mapping)[old], self.table.many(old))
+
+    def reset(self, slots: Int32s) -> None:
+        """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
+
+        When the complete state is replaced, this follows immediately; after a failure, the next move that
+        draws proportions does it.
+        """
+        selection = self.state.measure.selection
+        total = selection.r + selection.s
+        logs = [log(selection.r / total), log(selection.s / total)]
+        self.table.put(slots, np.tile(logs, (len(slots), 1)))
+
+    def started(self, state: Any, source: ChoiceSource) -> None:
+        """Draw the proportions given the new seating."""
+        self.draw(source)
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def audit(self, slots: Int32s) -> None:
+        """Check that each dish has a proportion."""
+        logs = self.table.many(slots)
+        if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
+            raise AuditError(
+                NAME, logs, "log pi and log(1 - pi) of every dish",
+                "The state is inconsistent: report the move that ran last.",
+            )  # fmt: skip
+
+    def freeze(self) -> dict[str, Any]:
+        """Logarithms of pi and of 1 - pi of the occupied slots, ascending."""
+        return {"logs": self.table.many(self.state.slots.occupied_slots())}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Restore frozen proportions."""
+        slots = self.state.slots.occupied_slots()
+        logs = number_array(frozen.get("logs") if isinstance(frozen, Mapping) else None)
+        if logs is not None and logs.size == 0:
+            logs = np.empty((0, 2))
+        if (
+            logs is None
+            or logs.shape != (len(slots), 2)
+            or not np.all(logs <= 0.0)
+            or not np.all(np.abs(np.exp(logs).sum(axis=1) - 1.0) < 1e-6)
+        ):
+            raise DataError(
+                f"{NAME}, in the frozen state", frozen, f"log pi and log(1 - pi) of {len(slots)} dishes",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
+        self.table.put(slots, logs)
+
+    def clone(self, state: Any) -> Self:
+        """Not used: a copy of the franchise creates its own."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """Bytes of the proportions."""
+        return int(self.table.memory_bytes())
+
+    def log_density(self, state: Any) -> float:
+        """Log density of the proportions, Beta(r, s) each, in nats. The likelihood is conditional on them."""
+        r, s = (float(shape) for shape in (state.measure.selection.r, state.measure.selection.s))
+        logs = self.table.many(state.slots.occupied_slots())
+        norm = gamma_ratio(r, s) - lgamma(s)
+        return math.fsum(norm + (r - 1.0) * logs[:, 0] + (s - 1.0) * logs[:, 1])
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """The mean over the dishes."""
+        return {"mean": float(np.mean(self.proportions()))}
+
+
+class SelectionBank(PythonBank):
+    """Statistics in Python of a measure with selected terms, and the stored proportions, if there are any."""
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, values)
+        self.table: ProportionTable | None = None
+
+    def read(self, parts: Mapping[str, Part]) -> None:
+        """Find the part that has the proportions."""
+        part = parts.get(NAME)
+        self.table = part.table if isinstance(part, SelectionProportions) else None
+
+    def begin(self, slot: int) -> Any:
+        """Statistics without values, with the proportion of a slot."""
+        made = self.measure.make()
+        made.given = None if self.table is None else self.table.get(slot)
+        return made
+
+    def _many(self, slots: Sequence[int] | npt.NDArray[Any]) -> list[Any]:
+        many = super()._many(slots)
+        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
+            statistics.given = None if self.table is None else self.table.get(slot)
+        return many
+
+    def log_marginals(self, slots: Any, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot, given its proportion: shape (n,)."""
+        self._many(slots)
+        return super().log_marginals(slots, dishes)
+
+    def statistics(self, slots: Any, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Statistics of these slots."""
+        return self._many(slots)[:-1]
+
+    def sizes(self, slots: Any) -> tuple[list[int], list[int]]:
+        """Numbers of distinct terms and of values of these slots."""
+        many = [self._of[int(slot)] for slot in slots]
+        return [one.distinct for one in many], [one.total for one in many]

@@ -1,0 +1,763 @@
+"""The base measure: a prior over dishes with its likelihood, as functions of the statistics of a dish.
+
+Four methods are required, and sufficient for every move. The others are optional: they save time, or certain
+functions of the package need them (`BaseMeasure.supports` says whether a measure has one).
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import (
+    MISUSE,
+    log_densities,
+    number_array,
+    of_user_code,
+    real_number,
+    refuse,
+    wrap_methods,
+    wrap_own,
+)
+from hdpkit.data import GroupedData
+from hdpkit.errors import DeclarationError, HdpkitError, MissingMethodError, ParameterError
+from hdpkit.measures._measure import CapsuleBank
+from hdpkit.measures.bank import PythonBank, StatisticsBank
+from hdpkit.parts import Part
+from hdpkit.priors import Prior, mean_of
+from hdpkit.random import ChoiceSource
+from hdpkit.registry import Registry
+
+
+class Resampled(float):
+    """The current value of a parameter, and the prior from which it is resampled.
+
+    It is a float, so it can be used in formulas.
+    """
+
+    prior: Prior
+
+    def __new__(cls, value: float, prior: Prior) -> Self:
+        """Return the value with its prior."""
+        made = super().__new__(cls, real_number("value", value))
+        made.prior = prior
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} (prior {self.prior!r})"
+
+    def __reduce__(self) -> Any:
+        return type(self), (float(self), self.prior)
+
+
+def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
+    """Declare a parameter in an attrs class: a number, an array, or a prior.
+
+    Parameters
+    ----------
+    validator : callable
+        Called with (instance, attribute, value); raises a ParameterError outside the parameter's domain. The
+        value is a float, a read-only float64 array or, for a prior, a `Resampled`.
+    default : object, optional
+    """
+    converter = attrs.Converter(as_parameter, takes_field=True)
+    return attrs.field(default=default, converter=converter, validator=validator)
+
+
+def as_parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
+    """A number, a read-only array or, for a prior, a `Resampled`."""
+    if isinstance(value, Resampled):
+        return value
+    # Numbers first, because an isinstance check of a protocol takes ten microseconds.
+    if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
+        return Resampled(mean_of(value), value)
+    array = number_array(value)
+    if array is not None and array.size and not np.isnan(array).any():
+        array.setflags(write=False)
+        return float(array) if array.ndim == 0 else array
+    raise ParameterError(
+        field.name, value, "a number, an array of numbers, or a prior",
+        "A number is fixed; a prior (for instance hk.Gamma(1, 1)) is resampled.",
+    )  # fmt: skip
+
+
+def _checked(_: str, function: Any) -> Any:
+    """Return a method of a measure of the package that raises typed errors about its arguments.
+
+    They are looked at only if it fails: readable kernels call these methods for every customer. Errors that
+    functions of a user raise are passed on.
+    """
+    names = list(inspect.signature(function).parameters)[1:]
+    if not names:
+        return function
+    if names == ["data"]:  # once for each franchise; what isn't data may fail only when the bank is used
+
+        @functools.wraps(function)
+        def with_data(self: Any, data: Any) -> Any:
+            # The values of a corpus made from counts are an array of all customers, which isn't made here.
+            known = isinstance(data, GroupedData)
+            if isinstance(data, type) or not (known or hasattr(getattr(data, "values", None), "__len__")):
+                remedy = "Build Groups or a Corpus by their class methods."
+                raise ParameterError("data", data, "data, with values of customers", remedy)
+            return function(self, data)
+
+        return with_data
+
+    @functools.wraps(function)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return function(self, *arguments, **named)
+        except MISUSE as error:
+            # Without a further frame the call doesn't fit the signature, or the method is one in C.
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if isinstance(error, HdpkitError) or not inside or of_user_code(error):
+                raise
+            given = {**dict(zip(names, arguments, strict=False)), **named}
+            raise _misuse(self, given) from error
+
+    return method
+
+
+def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError:
+    """The error for the first of these arguments of a method that doesn't fit, or for all of them."""
+    remedy = "See the docstring of the method for what it takes."
+    kind: Any = type(measure.make())
+    others: list[str] = []
+    kinds = {
+        "statistics": kind,
+        "source": ChoiceSource,
+        "generator": np.random.Generator,
+        "data": GroupedData,
+    }
+    counted = kind is not type(None)  # otherwise statistics are parameters of a user
+    last = ("value", "values")  # these may call functions of the measure
+    for name, value in sorted(given.items(), key=lambda one: one[0] in last):
+        if name == "statistics" and not counted:
+            fits = True
+        elif name in kinds:
+            fits = isinstance(value, kinds[name]) and not isinstance(value, type)
+        elif name == "many":
+            fits = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+            fits = fits and all(not counted or isinstance(one, kind) for one in value)
+        elif name == "bank":
+            fits = callable(getattr(value, "statistics", None))
+        elif name in last and counted:
+            fits = _counts(measure, [value] if name == "value" else value)
+        else:
+            others.append(name)
+            fits = True
+        if not fits:
+            allowed = f"{name} of {type(measure).__name__}"
+            return ParameterError(name, value, allowed, remedy)
+    others = others or list(given)
+    value = given[others[0]] if len(others) == 1 else tuple(given[name] for name in others)
+    return ParameterError(", ".join(others), value, f"what {type(measure).__name__} can use", remedy)
+
+
+def _counts(measure: Any, values: Any) -> bool:
+    """Whether a dish can have these values."""
+    statistics = measure.make()
+    add, log_predictive = (inspect.unwrap(getattr(type(measure), name)) for name in ("add", "log_predictive"))
+    try:
+        for value in values:
+            add(measure, statistics, value)
+            log_predictive(measure, value, [statistics])
+    except Exception:  # whatever it is, they don't fit
+        return False
+    return True
+
+
+def missing_method(measure: Any, method: str) -> MissingMethodError:
+    """Return the error for an optional method that a measure doesn't have."""
+    kind = type(measure).__name__
+    return MissingMethodError(
+        "measure", kind, f"one with {method}()", "Use another measure, or define the method in a subclass."
+    )
+
+
+def check_arguments(kind: type, package: str = str(__package__)) -> None:
+    """Let methods of this class and of a package's measures that derive from it raise typed errors: see
+    `_checked`.
+    """
+    wrap_own(kind, None, _checked)
+    wrap_methods(kind, package, None, _checked)
+
+
+base_measures: Registry[type] = Registry("base measure")
+"""Their examples are for data that are terms 0, 1, 2, or numbers."""
+
+
+def by_entry(
+    name: str, values: npt.NDArray[Any], columns: Sequence[str] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """The entries of parameters of shape (n, ...) by name: "mean[0]", "mean[1]", or "mean" for numbers.
+
+    Dimensions as long as ``columns`` are named by these, unless two entries would have the same name.
+    """
+    shape = values.shape[1:]
+    words = [columns if columns is not None and len(columns) == n else range(n) for n in shape]
+    found = {}
+    for place in np.ndindex(shape):
+        inside = ",".join(str(own[i]) for own, i in zip(words, place, strict=True))
+        found[f"{name}[{inside}]" if shape else name] = values[(slice(None), *place)]
+    return found if len(found) == math.prod(shape) else by_entry(name, values)
+
+
+def log_likelihoods(measure: Any, values: Any, parameters: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """Log densities of observations under each of several dishes, checked: float64, shape (n, K).
+
+    A class that overrides `log_likelihood` alone doesn't have the faster method of its base.
+    """
+    defined = [next(i for i, kind in enumerate(type(measure).__mro__) if name in vars(kind))
+               for name in ("log_likelihood", "log_likelihoods")]  # fmt: skip
+    method = measure.log_likelihoods
+    if defined[0] < defined[1]:
+        method = functools.partial(BaseMeasure.log_likelihoods, measure)
+    found = np.asarray(method(values, parameters), dtype=np.float64)
+    if found.shape != (len(values), len(parameters)) or np.isnan(found).any() or (found == np.inf).any():
+        raise refuse(
+            measure, "log_likelihoods", found, f"log densities, shape ({len(values)}, {len(parameters)})"
+        )
+    return found
+
+
+class BaseMeasure(abc.ABC):
+    """A conjugate base measure H together with the likelihood of one observation.
+
+    The statistics of a dish are any object that `make` returns; `add` and `remove` change it in place. They
+    depend only on the observations: parameters may change without the statistics being recomputed.
+
+    Attributes
+    ----------
+    exact_statistics : bool
+        True if statistics are integers, independent of the order of additions and removals. Otherwise they
+        are recomputed after every sweep, so that rounding errors don't accumulate and a saved state continues
+        bit for bit.
+    conjugate : bool
+        False if the parameters of dishes are part of the state. Moves that need a marginal then raise an
+        error.
+    predicts : bool
+        Whether the density of one observation under a new dish has a closed form, so that new groups can be
+        folded in. By default `conjugate`.
+    atomic : bool
+        True if dishes are observed: the dish of a customer is its value (see `AtomicMeasure`).
+    support : str or method, optional
+        The set of possible values, for the test harness: "real numbers", "positive numbers", "numbers from
+        0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). If the
+        predictive is conditional on a part of the value, a method ``support(value)`` that returns the set of
+        the other part, that part, and a function that makes a value from another such part. None: the harness
+        tries all sets that could contain the examples.
+    seats_values : bool
+        True if values sit at tables of their own, which are part of the state; the bank is a `SeatsValues`.
+    takes_terms : bool
+        False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
+        raise an error.
+    """
+
+    exact_statistics: bool = False
+    conjugate: bool = True
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the density of one observation under a new dish has a closed form."""
+        return self.conjugate
+
+    atomic: bool = False
+    seats_values: bool = False
+    takes_terms: bool = True
+    support: Any = None
+
+    @abc.abstractmethod
+    def make(self) -> Any:
+        """Statistics of a dish without observations."""
+
+    @abc.abstractmethod
+    def add(self, statistics: Any, value: Any) -> None:
+        """Add one observation to the statistics, in place.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        value : object
+            The observation.
+        """
+
+    @abc.abstractmethod
+    def remove(self, statistics: Any, value: Any) -> None:
+        """Remove one observation, which was added before, from the statistics, in place.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        value : object
+            The observation.
+        """
+
+    @abc.abstractmethod
+    def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
+        """Log predictive density of one observation under each of many dishes, in nats.
+
+        Parameters
+        ----------
+        value : object
+            The observation.
+        many : sequence of n statistics
+            They can include those of a dish without observations.
+
+        Returns
+        -------
+        array-like, shape (n,)
+            log p(value | observations of the dish), all with the same normalisation.
+        """
+
+    # ------------------------------------------------------------------ optional
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure defines an optional method."""
+        own = getattr(BaseMeasure, method, None) if isinstance(method, str) else None
+        if own is None:
+            raise ParameterError(
+                "method", method, "the name of an optional method of a measure", "For instance 'simulate'."
+            )
+        return getattr(type(self), method) is not own
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Present values of the parameters by name; the trace records them. None by default."""
+        return {}
+
+    @property
+    def priors(self) -> dict[str, Prior]:
+        """Priors of the parameters that have one."""
+        return {name: value.prior for name, value in self.parameters.items() if isinstance(value, Resampled)}
+
+    @property
+    def starting_parameters(self) -> Mapping[str, float]:
+        """Values with which a chain begins, of parameters that don't begin at the mean of their prior."""
+        return {}
+
+    def with_parameters(self, **values: float) -> Self:
+        """Return this measure with other values for parameters that have a prior; the priors don't change.
+
+        Raises a ParameterError for a value that the measure doesn't allow. The default is for attrs classes
+        whose parameters are fields.
+        """
+        if not attrs.has(type(self)):
+            raise DeclarationError(
+                "base", type(self).__name__, "an attrs class, or one with with_parameters()",
+                "Decorate the measure with attrs.frozen, or override with_parameters.",
+            )  # fmt: skip
+        kept = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
+        changed: Self = attrs.evolve(self, **kept)  # type: ignore[misc]
+        return changed
+
+    def for_data(self, data: GroupedData) -> BaseMeasure:
+        """Return this measure prepared for these data (with their vocabulary size, say); check the data.
+
+        Raises a DataError if a value is impossible under the measure. By default all data are accepted.
+        """
+        return self
+
+    def example_values(self) -> Sequence[Any] | None:
+        """A few values that are possible under the measure, for the test harness; None: the terms 0, 1, 2."""
+        return None
+
+    def copy(self, statistics: Any) -> Any:
+        """Return statistics that change independently."""
+        return copy.deepcopy(statistics)
+
+    def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
+        """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
+
+        By default by the chain rule: each observation is added before the next one is scored.
+
+        Parameters
+        ----------
+        values : sequence
+            The observations.
+        many : sequence of n statistics
+            They include those of a dish without observations.
+
+        Returns
+        -------
+        array, shape (n,)
+            In nats.
+        """
+        growing = [self.copy(statistics) for statistics in many]
+        total = np.zeros(len(growing))
+        for value in values:
+            total += log_densities(self, "log_predictive", self.log_predictive(value, growing), len(growing))
+            for statistics in growing:
+                self.add(statistics, value)
+        return total
+
+    def log_marginal(self, statistics: Any) -> float:
+        """Log marginal probability of all observations of a dish, in nats."""
+        raise missing_method(self, "log_marginal")
+
+    def log_marginals(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Log marginal probability of the dishes in these slots of a bank.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made, or another measure with the same statistics (see `tempered`).
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+            In nats.
+        """
+        return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
+
+    def log_observable(self, statistics: Any) -> float:
+        """Log probability that the next value of a dish is one that data can have, in nats; 0 by default.
+
+        It is below 0 if the model has an outcome that is never observed; the predictive distribution of a
+        dish without values sums to its exponential. For a dish with values it is 0. `simulate` draws
+        conditional on the value being one that data can have, and `Franchise.simulate` on all values being
+        such.
+        """
+        return 0.0
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        """Parts of the state that belong to this measure, by name: none by default.
+
+        They are created once per franchise, before its bank, and registered when the franchise is built;
+        copies of the franchise create their own. A bank that defines ``read(parts)`` and ``begin(slot)``
+        can read them.
+
+        Parameters
+        ----------
+        state : Franchise
+            It is being built: keep a weak reference to it, and don't use it before the first birth.
+        """
+        return {}
+
+    def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
+        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        object
+            An observation.
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "simulate")
+
+    def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
+        """Draw a dish's parameters given its data; `moves.SliceGibbs` needs it.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them; without data the parameters come from their prior.
+        source : ChoiceSource
+            For the draws.
+
+        Returns ------- object Parameters, as `log_likelihood` accepts them.
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "draw_parameters")
+
+    def draw_many(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        source: ChoiceSource,
+    ) -> Sequence[Any]:
+        """Draw the parameters of the dishes in these slots of a bank that this measure made, one each.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        sequence of n parameters
+            As `draw_parameters` returns them.
+        """
+        if not callable(getattr(bank, "statistics", None)):
+            raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
+        return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
+
+    def draw_term_weights(
+        self, bank: Any, slots: npt.NDArray[np.int32], occupied: npt.NDArray[np.bool_], source: ChoiceSource
+    ) -> npt.NDArray[np.float64] | None:
+        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+        occupied : bool array, shape (n,)
+            Whether each is the slot of a dish; the others have no data.
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        float64 array, shape (n, V), or None
+            None, the default: the sweep draws parameters as `draw_parameters` does.
+        """
+        return None
+
+    def tempered(self, power: float) -> BaseMeasure:
+        """Return this measure with a power of the likelihood; `moves.ReplicaExchange` needs it.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1. The likelihood of an observation given the parameters of its dish is raised to
+            it before parameters are integrated out.
+
+        Returns
+        -------
+        BaseMeasure
+            With the same statistics. For power 1 a measure with the distribution of this one.
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "tempered")
+
+    def log_likelihood(self, value: Any, parameters: Any) -> float:
+        """Log density of one observation given a dish's parameters, in nats.
+
+        Parameters
+        ----------
+        value : object
+            The observation.
+        parameters : object
+            As `draw_parameters` returns them.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "log_likelihood")
+
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.ArrayLike:
+        """Log densities of many observations given the parameters of each of several dishes, in nats.
+
+        By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
+
+        Parameters
+        ----------
+        values : sequence of n observations
+        parameters : sequence of K parameters
+            As `draw_parameters` returns them.
+
+        Returns
+        -------
+        array-like, shape (n, K)
+        """
+        return [[self.log_likelihood(value, one) for one in parameters] for value in values]
+
+    def draw_arrays(self, statistics: Any, n: int, source: ChoiceSource) -> npt.NDArray[Any]:
+        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals.
+
+        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method the
+        draws are those of `draw_parameters`, if they have the shape of `posterior_mean`.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        n : int
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        array, shape (n, ...)
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "draw_arrays")
+
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.
+
+        Parameters
+        ----------
+        parameters : object
+            As `draw_parameters` returns them.
+        n : int
+        generator : numpy.random.Generator
+            All random numbers come from it.
+
+        Returns
+        -------
+        array of n observations
+        """
+        raise missing_method(self, "draw_values")
+
+    def selected_terms(self, statistics: Any) -> float:
+        """Expected number of terms that a dish selects, given its data."""
+        raise missing_method(self, "selected_terms")
+
+    def posterior_mean(self, statistics: Any) -> Any:
+        """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
+        raise missing_method(self, "posterior_mean")
+
+    def posterior_means(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[Any]:
+        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...).
+
+        ``dishes`` is the slot of each customer.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+
+        Returns
+        -------
+        array, shape (n, ...)
+
+        Raises
+        ------
+        ReturnValueError
+            If the means of two dishes differ in shape.
+        """
+        means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
+        try:
+            return np.array(means)
+        except ValueError:  # ragged
+            shapes = sorted({str(np.shape(mean)) for mean in means})
+            raise refuse(self, "posterior_mean", shapes, "of the same shape for every dish") from None
+
+    def named_parameters(
+        self, means: npt.NDArray[Any], columns: Sequence[str] | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Parameters of dishes by name, as tables and pages show them; by default "parameter[i]".
+
+        Parameters
+        ----------
+        means : array, shape (n, ...)
+            As `posterior_means` returns them.
+        columns : sequence of str, optional
+            Names of the dimensions of the data, instead of their numbers.
+
+        Returns
+        -------
+        dict
+            Name -> array of shape (n,).
+        """
+        return by_entry("parameter", np.asarray(means), columns)
+
+    def moments(
+        self, means: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and covariance of an observation under each dish (pictures of components need them).
+
+        Parameters
+        ----------
+        means : array, shape (n, ...)
+            As `posterior_means` returns them.
+
+        Returns
+        -------
+        mean, covariance : float64 arrays, shape (n, D) and (n, D, D)
+            D is 1 if observations are numbers.
+        """
+        raise missing_method(self, "moments")
+
+    def term_means(
+        self,
+        bank: Any,
+        slots: npt.NDArray[np.int32],
+        dishes: npt.NDArray[np.int32],
+        totals: npt.NDArray[np.int64],
+    ) -> tuple[npt.ArrayLike, ...] | None:
+        """Posterior means of dishes over terms as functions of their counts, if there is a compact form.
+
+        A `Sample` stores this instead of K times V numbers.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+        totals : int64 array, shape (n,)
+            Customers of each dish.
+
+        Returns
+        -------
+        smoothing, inside, outside, or None
+            Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k
+            otherwise. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
+            form, or the data are not terms. A fourth array is `TermMeans.selection`, if topics select terms.
+        """
+        return None
+
+    def compiled(self, data: GroupedData) -> Any:
+        """Return a PyCapsule with this measure in C over these data (see docs/extending.md)."""
+        raise missing_method(self, "compiled")
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank of the statistics of all dishes: compiled if there is a capsule."""
+        return CapsuleBank(self, data) if self.supports("compiled") else self.readable_bank(data)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank in Python, which calls the methods of this measure."""
+        return PythonBank(self, data.values)

@@ -1,0 +1,172 @@
+"""Common parts of the measures of numbers, counts and bits: parameters by dimension, and checks of values."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats
+from hdpkit.checks import number_array, whole_number
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.measures.protocol import BaseMeasure, Resampled
+from hdpkit.priors import Above, Gamma, Prior, mean_of
+
+SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
+MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchical` priors
+LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
+
+
+def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
+    """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
+    error = ParameterError(name, value, allowed, "Give a float, one float per dimension, or a prior.")
+    # Numbers first, because an isinstance check of a protocol is slow.
+    number = isinstance(value, float | int | np.ndarray)
+    if not number and isinstance(value, Prior) and not isinstance(value, type):
+        value = Resampled(mean_of(value), value)
+    if isinstance(value, Resampled):
+        if not legal(np.asarray(float(value))):
+            raise error
+        return value
+    array = number_array(value)
+    if array is None or array.ndim > 1 or array.size == 0 or not np.all(legal(array)):
+        raise error
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array
+
+
+def real(name: str, default: Any = attrs.NOTHING) -> Any:
+    """Field of a parameter that is any finite number, or a vector of them."""
+    return attrs.field(default=default, converter=lambda value: finite_numbers(name, value))
+
+
+def positive(name: str, default: Any = attrs.NOTHING) -> Any:
+    """Field of a parameter that is a positive number, or a vector of them."""
+    return attrs.field(default=default, converter=lambda value: positive_numbers(name, value))
+
+
+def finite_numbers(name: str, value: Any) -> Any:
+    """Return a finite float or a read-only vector of them, or raise a ParameterError."""
+    allowed = f"a number, or one per dimension, each from {-LARGEST_VALUE} to {LARGEST_VALUE}"
+    return _numbers(name, value, allowed, lambda x: np.abs(x) <= LARGEST_VALUE)
+
+
+def positive_numbers(name: str, value: Any) -> Any:
+    """Return a positive float or a read-only vector of them, or raise a ParameterError."""
+    allowed = f"a positive number, or one per dimension, each from {SMALLEST} to {LARGEST}"
+    return _numbers(name, value, allowed, lambda x: (x >= SMALLEST) & (x <= LARGEST))
+
+
+def is_one(multiplier: Any) -> bool:
+    """Whether a multiplier is the number 1, as if there were none."""
+    return not isinstance(multiplier, Resampled) and np.ndim(multiplier) == 0 and multiplier == 1.0
+
+
+def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        whole_number("n_dims", value, 0, 2**31 - 1, remedy="Leave it out: it is read from the data.")
+
+
+@attrs.frozen(eq=False)
+class VectorMeasure(BaseMeasure):
+    """A measure of numbers, or of vectors of shape (D,), with a prior for each dimension.
+
+    A subclass names its parameters in the order of its constructor and defines which values are possible.
+
+    Parameters
+    ----------
+    n_dims : int, optional
+        D; 0 for single numbers. By default taken from the parameters or the data.
+    """
+
+    takes_terms = False
+
+    n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
+
+    def __attrs_post_init__(self) -> None:
+        lengths = {name: len(value) for name, value in self.parameters.items() if np.ndim(value) > 0}
+        if self.n_dims is not None and lengths:
+            lengths = {"n_dims": self.n_dims, **lengths}
+        if len(set(lengths.values())) > 1:
+            raise ParameterError(
+                " and ".join(lengths),
+                tuple(lengths.values()),
+                "of one length",
+                "Give one number per dimension.",
+            )
+        if self.n_dims is None and lengths:
+            object.__setattr__(self, "n_dims", next(iter(lengths.values())))
+
+    @property
+    @abc.abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, in the order of the constructor."""
+
+    @property
+    def vectors(self) -> tuple[Floats, ...]:
+        """Values of the parameters by dimension, each of shape (D,); (1,) for single numbers."""
+        shape = (self.n_dims or 1,)
+        return tuple(np.full(shape, value, dtype=float) for value in self.parameters.values())
+
+    # ------------------------------------------------------------------ values
+
+    @staticmethod
+    @abc.abstractmethod
+    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Which of many numbers are possible under the measure."""
+
+    @property
+    @abc.abstractmethod
+    def legal_values(self) -> str:
+        """Description of the values that `_legal` accepts."""
+
+    def for_data(self, data: GroupedData) -> Self:
+        """Take D from the data and check every value.
+
+        Raises a DataError that names the first value that is impossible under the measure.
+        """
+        values = np.asarray(data.values)
+        kind = "a number, or a vector of numbers"
+        if values.dtype.kind not in "biuf" or values.ndim not in (1, 2) or values.size == 0:
+            found = f"{values.dtype} of shape {values.shape[1:]}"
+            raise DataError("values", found, kind, "Give numbers of shape (n,) or (n, D).")
+        n_dims = 0 if values.ndim == 1 else values.shape[1]
+        if self.n_dims not in (None, n_dims):
+            raise DataError(
+                "values", _of(n_dims), f"{_of(self.n_dims)}, as the parameters",
+                "Give parameters of the data's dimension.",
+            )  # fmt: skip
+        bad = np.argwhere(~self._legal(values))
+        if len(bad):
+            i = int(bad[0][0])
+            raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
+        return attrs.evolve(self, n_dims=n_dims)
+
+    def _row(self, value: Any) -> Floats:
+        """One value as a vector of shape (D,)."""
+        return np.atleast_1d(np.asarray(value, dtype=float))
+
+    def _outward(self, vector: npt.NDArray[Any]) -> Any:
+        """Return a vector of shape (D,) in the shape of the values: a number if these are numbers."""
+        return vector if self.n_dims else vector[0]
+
+    def _matrix(self, data: GroupedData) -> npt.NDArray[Any]:
+        """All values, shape (n, D)."""
+        return np.asarray(data.values).reshape(len(data), -1)
+
+
+def diagonal(variances: Floats) -> Floats:
+    """Diagonal covariance matrices, shape (n, D, D), from variances, shape (n, D)."""
+    covariances: Floats = variances[:, :, None] * np.eye(variances.shape[1])
+    return covariances
+
+
+def _of(n_dims: int | None) -> str:
+    return f"vectors of {n_dims} numbers" if n_dims else "single numbers"
