@@ -64,9 +64,9 @@ if sanitize:
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
     compile_args += [*sanitizers, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
-folders = ["hdpkit/include", "hdpkit/stores", "hdpkit/_compiled/fused_sweeps"]
+folders = ["hdpkit/include", "hdpkit/stores", "hdpkit/steps/fused"]
 shared = ["hdpkit/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
-headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled/fused_sweeps").glob("*.h")))]
+headers = [*shared, *map(str, sorted(Path("hdpkit/steps/fused").glob("*.h")))]
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
 
 extensions = [
@@ -124,8 +124,8 @@ if (
     instruction_sets |= {name: flags for name, flags in wide.items() if wheel or name == widest}
 fused = [
     Extension(
-        f"hdpkit._compiled.fused_sweeps.isa_{name}",
-        [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
+        f"hdpkit.steps.fused.isa_{name}",
+        [f"hdpkit/steps/fused/isa_{name}.cpp"],
         include_dirs=folders,
         extra_compile_args=[*compile_args, *fastest, *no_traps, *flags],
         extra_link_args=link_args,

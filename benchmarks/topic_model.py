@@ -43,7 +43,7 @@ from machine import block, version
 from reference_second import ReferenceClock
 
 import hdpkit as hk
-from hdpkit._compiled.fused_sweeps.instruction_set import available
+from hdpkit.steps.fused.instruction_set import available
 
 HERE = Path(__file__).resolve().parent
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdpkit import errors, init, moves, plots, summaries
-from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
 from hdpkit.comparison import (
     Candidate,
     CheckedChains,
@@ -36,19 +35,13 @@ from hdpkit.evaluation import (
     evaluate,
     forecast,
 )
-from hdpkit.franchise import (
-    FixedWeights,
-    FoldIn,
-    Franchise,
-    IntegrablePart,
-    Known,
-    KnownValues,
-    Part,
-    PreviousDish,
-    Restaurant,
-    Sample,
-    StateProbabilities,
-)
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.fixed_dishes import FoldIn
+from hdpkit.franchise.fixed_states import StateProbabilities
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.state_homes import PreviousDish
 from hdpkit.measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.measures.beta_bernoulli import BetaBernoulli
 from hdpkit.measures.bursty import Bursty
@@ -61,6 +54,7 @@ from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
+from hdpkit.parts import IntegrablePart, Part
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record.chain_trace import ChainTrace
@@ -68,6 +62,7 @@ from hdpkit.record.samples import Samples
 from hdpkit.record.trace import Draw, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.schedule.progress import ProgressBar
+from hdpkit.steps.fused.instruction_set import instruction_set
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:

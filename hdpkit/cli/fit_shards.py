@@ -18,7 +18,7 @@ from hdpkit.cli.runs import carry_out
 from hdpkit.data import ShardedCorpus
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights
+from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.record.run_folder import READING, RUN, holding

@@ -33,7 +33,8 @@ from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Sequences
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import FixedWeights, Franchise
+from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.hidden_markov_parts import (
     EMISSIONS,
     measure_of,

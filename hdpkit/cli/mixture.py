@@ -31,7 +31,7 @@ from hdpkit.data import Groups
 from hdpkit.data.files.tables import Columns
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.models.mixture_parts import (
     MEASURES,

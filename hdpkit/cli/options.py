@@ -23,7 +23,7 @@ from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
-from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.models.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants

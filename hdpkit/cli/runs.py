@@ -56,7 +56,7 @@ from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run,
 from hdpkit.data.files.shards import is_sharded_folder
 from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.saved_estimator import load as load_estimator
 from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command

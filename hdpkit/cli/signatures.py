@@ -31,7 +31,7 @@ from hdpkit.data import Corpus, downsample
 from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Known
+from hdpkit.franchise.known import Known
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.schedule import Scheduler, open_run
 from hdpkit.signatures import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdpkit.checks import instance, text
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import INTEGRATED_OUT
 from hdpkit.franchise.starts import check_start
 from hdpkit.schedule import Scheduler

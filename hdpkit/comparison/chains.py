@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.comparison.candidates import Candidate
 from hdpkit.comparison.report import shown
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams

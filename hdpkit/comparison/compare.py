@@ -32,7 +32,7 @@ from hdpkit.comparison.convergence import (
 )
 from hdpkit.comparison.result import Comparison, ScheduleResult
 from hdpkit.errors import InterruptedRunWarning, ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.random import Seed, Streams
 from hdpkit.schedule.interrupt import check_on_interrupt
 

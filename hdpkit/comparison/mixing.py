@@ -25,7 +25,7 @@ from hdpkit.comparison.mixing_report import NAMES, chains_table, checks_table, r
 from hdpkit.comparison.predictive import BEYOND, StatisticCheck, check_statistics, predictive_checks
 from hdpkit.comparison.report import shown
 from hdpkit.errors import DeclarationError, HdpkitError, ParameterError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,

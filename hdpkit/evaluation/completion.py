@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit._compiled.fixed_dishes.new_groups import Learning
 from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, flag, number_array, positive_number
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.fixed_dishes import FixedDishes, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
+from hdpkit.steps._new_groups import Learning
 
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps
@@ -108,7 +108,7 @@ def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[F
     """Scores of the held-out values, group by group, under proportions that EM fits.
 
     If values are terms, both halves have the same rows of densities. Where dishes differ by group, those of a
-    group are expected ones given its observed half (see `hdpkit._compiled.fixed_dishes.new_groups`).
+    group are expected ones given its observed half (see `hdpkit.steps._new_groups`).
 
     Returns the log density of each held-out value, in nats, and the probability of the observed values of
     each group, all together.

@@ -17,9 +17,10 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.evaluation.forward import Forward
 from hdpkit.evaluation.result import Evaluation, averaged, states_of
-from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.new_labels import Layout, layout_of
+from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 

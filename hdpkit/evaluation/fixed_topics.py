@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 import scipy
 
-from hdpkit._compiled.fixed_dishes.new_groups import Fitting, Learning, NewGroups
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, PASSES
 from hdpkit.measures.by_restaurant import SAME, Repeats
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.steps._new_groups import Fitting, Learning, NewGroups
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
@@ -144,7 +144,7 @@ class FixedTopics:
         Each document is treated separately. Topics with a ``mass`` learn its observed words: they are added
         to the topic's counts, as if the document were the next one of the fit. Where topics differ by
         document, those of the document are given its observed words. See
-        `hdpkit._compiled.fixed_dishes.new_groups`.
+        `hdpkit.steps._new_groups`.
 
         Returns the log probability of a token of each held-out cell, in nats, and the probability of the
         observed terms of each document, all together.

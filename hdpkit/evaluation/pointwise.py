@@ -13,13 +13,13 @@ from hdpkit.checks import instance, whole_number
 from hdpkit.errors import DeclarationError
 from hdpkit.evaluation.evaluate import log_probabilities_by_group
 from hdpkit.evaluation.result import log_mean_exp
-from hdpkit.franchise import Franchise
 from hdpkit.franchise.fixed_dishes import (
     FixedDishes,
     check_foldable,
     fixed_dishes,
     without_restaurants,
 )
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.new_labels import Parents
 from hdpkit.random import ChoiceSource, Purpose, Streams
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ParameterError, StateError, printable
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Look
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Draw

@@ -15,12 +15,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit._count_changes import write_sparse
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
 from hdpkit.franchise.state import State
 from hdpkit.random import RandomStream
+from hdpkit.steps._table_counts import tables_drawn
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 

@@ -16,13 +16,13 @@ from hdpkit.arrays import AnyInts
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.franchise.kernels import COUNTING_BANKS, VERBS
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ReadsCells
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.kernels import COUNTING_BANKS, VERBS
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
 from hdpkit.stores._cells import CellsStore
 from hdpkit.stores._counts import CountsStore

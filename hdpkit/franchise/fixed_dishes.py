@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-import hdpkit._compiled.fixed_dishes.new_groups as compiled
+import hdpkit.steps._new_groups as compiled
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
@@ -26,7 +26,6 @@ from hdpkit.data.corpus import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
-from hdpkit.franchise.reference import new_groups as reference
 from hdpkit.franchise.sample import Sample, parameter_key
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.measures._measure import CompiledBank
@@ -34,6 +33,7 @@ from hdpkit.measures.by_restaurant import SAME, ByRestaurant, NewRestaurants, Re
 from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.steps import new_groups as reference
 
 _NAMED = 5  # most unknown terms listed in an error
 

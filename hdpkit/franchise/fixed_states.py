@@ -23,12 +23,12 @@ from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.reference.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.steps.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 
 FORMS = ("mean", "drawn")
 LEAST = 1e-9  # of the root's weights may be left when states are broken off
@@ -139,7 +139,7 @@ class FixedStates:
         return path
 
     def _passes(self, threads: int) -> Any:
-        from hdpkit._compiled.fused_sweeps.state_sequences import StatePasses  # few runs need it
+        from hdpkit.steps.fused._state_sequences import StatePasses  # few runs need it
 
         return StatePasses(np.ascontiguousarray(np.vstack([self.transitions, self.start])), threads)
 

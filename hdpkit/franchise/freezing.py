@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.walk import Walk
 from hdpkit._franchise_lock import Transaction
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import (
@@ -31,7 +30,6 @@ from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
-from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.seats import unserved
@@ -40,6 +38,8 @@ from hdpkit.measures.bank import KeepsParameters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
+from hdpkit.steps._walk import Walk
+from hdpkit.steps.kernels import COMPILED_STORES
 from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
 

@@ -10,14 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 import hdpkit.stores._labelled_seating as compiled
-from hdpkit._compiled.walk.counts_walk import CountsWalk
-from hdpkit._compiled.walk.walk import Walk
 from hdpkit._franchise_lock import Block
 from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
-from hdpkit.franchise.kernels import (
+from hdpkit.franchise.state import State, measure_of
+from hdpkit.measures._slots import DishSlots
+from hdpkit.measures.bank import KeepsParameters
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.parts import Part
+from hdpkit.random import ChoiceSource
+from hdpkit.steps._counts_walk import CountsWalk
+from hdpkit.steps._walk import Walk
+from hdpkit.steps.counts_walk import CountsReferenceWalk
+from hdpkit.steps.kernels import (
     BY_STATE,
     COMPILED_BANKS,
     COMPILED_STORES,
@@ -29,14 +36,7 @@ from hdpkit.franchise.kernels import (
     register_verb,
     serving_rows,
 )
-from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
-from hdpkit.franchise.reference.walk import ReferenceWalk
-from hdpkit.franchise.state import State, measure_of
-from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import KeepsParameters
-from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.parts import Part
-from hdpkit.random import ChoiceSource
+from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import (
     Compacts,
     Detail,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
@@ -17,6 +16,7 @@ from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.random import ChoiceSource
+from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.stores import FrozenCells
 
 Franchise = Any  # the module of that class imports this one

@@ -9,20 +9,20 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.fused_sweeps.fused_cells import FEW
-from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
-from hdpkit.franchise.reference.state_sequences import SequencePlan
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.fused._fused_cells import FEW
+from hdpkit.steps.fused._slice_workspace import SliceWorkspace
+from hdpkit.steps.state_sequences import SequencePlan
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 BELOW = (
@@ -212,7 +212,7 @@ class Slices(Blocks):
                 "measure", type(self.measure).__name__, "conjugate, where a state's marginal is needed",
                 "Use TableGibbs and DishParameters.",
             )  # fmt: skip
-        import hdpkit.franchise.reference.state_splits  # noqa: F401 - few runs need it
+        import hdpkit.steps.state_splits  # noqa: F401 - few runs need it
 
         found: tuple[bool, bool] = self._run_sequences("split_states", source, scans, length)
         return found

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
-from hdpkit._compiled.starts.term_clusters import cluster_terms, copied_labels
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.data import Corpus
@@ -23,6 +21,8 @@ from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps._term_clusters import cluster_terms, copied_labels
+from hdpkit.steps.fused.instruction_set import instruction_set
 
 PLACED = 1 << 14  # terms that are compared with each other, those of most documents
 ROUNDS = 5  # of k-means; more have no benefit

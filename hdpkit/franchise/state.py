@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._franchise_lock import FranchiseLock, Inside
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
@@ -26,7 +25,6 @@ from hdpkit.franchise.declarations import (
 from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
 from hdpkit.franchise.guard import Locked
 from hdpkit.franchise.hyperparameters import Hyperparameters
-from hdpkit.franchise.kernels import KERNELS
 from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_homes import StickyRows
@@ -40,6 +38,8 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
+from hdpkit.steps._root import WeightTable
+from hdpkit.steps.kernels import KERNELS
 from hdpkit.stores import missing_verbs, stores
 from hdpkit.stores._seating import Seating
 

@@ -15,7 +15,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.walk import ContextTree
 from hdpkit.arrays import Int32s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams
@@ -34,6 +33,7 @@ from hdpkit.franchise.state_homes import (
     read_sticky,
 )
 from hdpkit.parts import Part, PlainRows
+from hdpkit.steps._walk import ContextTree
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 

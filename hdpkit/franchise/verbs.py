@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.generic_sweeps.sweeps import Units
+import hdpkit.steps.counts_walk
+import hdpkit.steps.groups
+import hdpkit.steps.slices
+import hdpkit.steps.state_homes
+import hdpkit.steps.table_counts  # noqa: F401 - it registers kernels
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Int32s
 from hdpkit.checks import (
@@ -28,10 +32,11 @@ from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
-from hdpkit.franchise.kernels import VERBS
-from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
+from hdpkit.steps import sweeps as reference
+from hdpkit.steps._sweeps import Units
+from hdpkit.steps.kernels import VERBS
 from hdpkit.stores import Detail, detail_of
 
 _OF_GROUPS = "Pass what franchise.groups() returned."
@@ -181,7 +186,7 @@ class Verbs(Held):
         KernelError
             If no kernel serves it over this store, measure, tree and root.
         """
-        choice("verb", verb, VERBS, remedy="Register it: hdpkit.franchise.kernels.register_verb(name).")
+        choice("verb", verb, VERBS, remedy="Register it: hdpkit.steps.kernels.register_verb(name).")
         check_source(source)
         return self._run(verb, self.bank, *arguments, source=source, prepare=True)
 

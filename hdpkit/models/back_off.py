@@ -14,7 +14,7 @@ from hdpkit.data import NGrams
 from hdpkit.data.encode import UNKNOWN_SYMBOL
 from hdpkit.data.files.arpa import Row
 from hdpkit.errors import DataError
-from hdpkit.franchise import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.models.predict import Posterior
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format

@@ -11,7 +11,9 @@ from hdpkit.checks import LARGEST, MOST_SAMPLES, whole_number
 from hdpkit.data import NGrams
 from hdpkit.errors import CorruptRunError, LockedRunError, RunError, StateError
 from hdpkit.files import reading
-from hdpkit.franchise import Franchise, SeatingSample, Snapshot
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import Snapshot
+from hdpkit.franchise.sample import SeatingSample
 from hdpkit.models.saved import keeping
 from hdpkit.models.settings import ModelSettings
 from hdpkit.moves import Move

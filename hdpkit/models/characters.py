@@ -15,7 +15,8 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of
-from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.measures.atomic import AtomicMeasure

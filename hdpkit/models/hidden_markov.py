@@ -18,8 +18,9 @@ from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation import Forecast, evaluate, forecast
-from hdpkit.franchise import FixedWeights, Franchise, StateProbabilities
-from hdpkit.franchise.fixed_states import fixed_states, probabilities_under
+from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.franchise.fixed_states import StateProbabilities, fixed_states, probabilities_under
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.protocol import BaseMeasure

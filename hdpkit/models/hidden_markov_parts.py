@@ -8,8 +8,8 @@ import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
-from hdpkit.franchise import PreviousDish, Restaurant
-from hdpkit.franchise.state_homes import read_start
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.state_homes import PreviousDish, read_start
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.near_pairs import central

@@ -11,8 +11,8 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.evaluation.fixed_topics import FixedTopics, repeats_in
-from hdpkit.franchise import Franchise
 from hdpkit.franchise.fixed_dishes import without_restaurants
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.samples import Samples
 

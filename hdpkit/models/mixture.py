@@ -15,7 +15,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import check_unmasked, choice, whole_number
 from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.models.mixture_parts import (

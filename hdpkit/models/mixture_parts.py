@@ -10,7 +10,7 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice
 from hdpkit.errors import DataError, ParameterError, SlowModelWarning
-from hdpkit.franchise import Restaurant
+from hdpkit.franchise.declarations import Restaurant
 from hdpkit.measures.normal_gamma import NormalGamma
 from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.protocol import BaseMeasure

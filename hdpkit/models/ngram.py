@@ -17,7 +17,9 @@ from hdpkit.data.files.arpa import write_arpa
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
 from hdpkit.files import reading
-from hdpkit.franchise import Franchise, RestaurantView, Snapshot
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import Snapshot
+from hdpkit.franchise.view import RestaurantView
 from hdpkit.models.back_off import arpa_rows
 from hdpkit.models.chain import ModelChain, opened, spread
 from hdpkit.models.predict import Posterior, Scores, generate

@@ -15,7 +15,8 @@ from hdpkit.data import NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
 from hdpkit.data.held_out import HeldOut
 from hdpkit.errors import BusyError, DataError
-from hdpkit.franchise import Franchise, Snapshot
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.random import ChoiceSource, Purpose, Streams
 

@@ -17,7 +17,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import DAMAGED, fitting, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.models import saved_estimator
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.record.chain_trace import ChainTrace

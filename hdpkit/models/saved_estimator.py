@@ -18,7 +18,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.files import pack, reading, unpack
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move

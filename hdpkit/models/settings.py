@@ -10,12 +10,12 @@ import numpy as np
 from hdpkit.checks import choice, instance, whole_number
 from hdpkit.data.encode import check_hashable, check_markers, check_vocabulary
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Restaurant
-from hdpkit.franchise.kernels import KERNELS
+from hdpkit.franchise.declarations import Restaurant
 from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 from hdpkit.priors import Beta, Gamma
+from hdpkit.steps.kernels import KERNELS
 from hdpkit.stores import stores
 
 ORDER_LIMIT = 100

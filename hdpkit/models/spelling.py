@@ -12,7 +12,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.franchise import Restaurant
+from hdpkit.franchise.declarations import Restaurant
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.protocol import base_measures, check_arguments
 from hdpkit.models.characters import Characters, StringModel

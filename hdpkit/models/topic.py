@@ -24,8 +24,9 @@ from hdpkit.evaluation.fixed_topics import (
     mean_log_probability,
     repeats_in,
 )
-from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import without_restaurants
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.models.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
 from hdpkit.models.topic_parts import (

@@ -9,7 +9,7 @@ import attrs
 
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ParameterError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale

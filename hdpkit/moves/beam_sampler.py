@@ -6,7 +6,7 @@ import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.slices import MOST_THREADS, sequences_refused
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves

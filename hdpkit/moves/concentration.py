@@ -10,8 +10,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.declarations import Hyperparameter, Restaurant
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.hyperparameters import (

@@ -9,8 +9,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise
 from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, exceeding, log_rising
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale

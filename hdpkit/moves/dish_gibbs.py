@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource

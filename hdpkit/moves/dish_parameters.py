@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import log_density, real_values
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.slice import slice_sample

@@ -8,7 +8,7 @@ import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import KernelError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import draw_shards, sweep_shards
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.franchise.whole_corpus import Changes

@@ -20,8 +20,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, validator
-from hdpkit.franchise import Franchise
 from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.numerics import rising_sum

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse
 from hdpkit.errors import KernelError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import assign_shards, assignment, begin_assigned, end_shards
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info

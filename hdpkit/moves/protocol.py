@@ -24,10 +24,11 @@ from hdpkit.checks import (
     wrap_methods,
 )
 from hdpkit.errors import HdpkitError, KernelError, ParameterError, ScheduleError, StateError
-from hdpkit.franchise import FixedWeights, Franchise, Restaurant
-from hdpkit.franchise.kernels import BY_STATE
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.kernels import BY_STATE
 
 
 def accepts(log_ratio: float, rng: ChoiceSource) -> bool:

@@ -17,8 +17,9 @@ import numpy as np
 
 from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
-from hdpkit.franchise import Franchise, Part
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
+from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
 

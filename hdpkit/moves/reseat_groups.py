@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from hdpkit.errors import ParameterError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.base_measure_parameters import update_parameter, updated_on_line
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo

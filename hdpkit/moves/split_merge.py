@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.slices import MOST_SPLIT
 from hdpkit.moves.beam_sampler import needs_chain
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_marginals, needs_no_scans

@@ -12,7 +12,7 @@ import numpy as np
 from hdpkit.arrays import Int64s
 from hdpkit.checks import positive_number, validator
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.hyperparameters import counted, log_rising
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves

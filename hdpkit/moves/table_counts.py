@@ -8,7 +8,7 @@ import attrs
 
 from hdpkit.checks import choice, validator
 from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource

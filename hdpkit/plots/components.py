@@ -12,7 +12,7 @@ from hdpkit.arrays import Floats
 from hdpkit.canvas import colours, evenly, given_axes, plain
 from hdpkit.checks import instance, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.protocol import BaseMeasure
 
 _MOST_POINTS = 20_000

@@ -12,7 +12,7 @@ import scipy
 from hdpkit.checks import check_unmasked, instance, items
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace
 

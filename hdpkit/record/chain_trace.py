@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from hdpkit.checks import instance, items, whole_number
 from hdpkit.errors import ChainError, ParameterError
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.tables import trace_frame, trace_table
 from hdpkit.record.trace import Trace, is_standard

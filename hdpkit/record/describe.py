@@ -15,12 +15,16 @@ import numpy as np
 
 from hdpkit.errors import CorruptRunError, HdpkitError, ParameterError, RunError
 from hdpkit.files import pack, to_json
-from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Part, Restaurant, StateHomes
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.measures.non_conjugate import Finite
 from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
+from hdpkit.parts import Part
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_verbs, stores

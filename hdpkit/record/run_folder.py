@@ -43,7 +43,8 @@ from hdpkit.files import (
     unpack,
     write_whole,
 )
-from hdpkit.franchise import Franchise, Sample, SeatingSample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample, SeatingSample
 from hdpkit.record.blocks import (
     HEADER_BYTES,
     BlockReader,

@@ -15,7 +15,7 @@ import scipy
 from hdpkit.checks import LARGEST, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
 from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
-from hdpkit.franchise import Level, Sample, SeatingSample, TermMeans
+from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans
 
 _MAGIC = b"hdpDRAWN"
 _PREFIX = "sample-"

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, function, instance, seed_number, text
 from hdpkit.errors import ParameterError, RegistryError, StateError
-from hdpkit.franchise import Franchise, Sample, SeatingSample
-from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample, SeatingSample, hyperparameter_values
 from hdpkit.franchise.scores import data_sizes, totals
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.samples import SampleFile

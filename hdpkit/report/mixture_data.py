@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import DataError, printable
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.plots.components import Plane
 from hdpkit.report.report_data import ReportData
 from hdpkit.summaries import AlignedTopics

@@ -16,7 +16,8 @@ import scipy
 from hdpkit.checks import whole_number
 from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run

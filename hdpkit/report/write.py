@@ -14,7 +14,7 @@ import numpy as np
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.run_folder import load_command
 from hdpkit.record.trace import Trace

@@ -24,7 +24,7 @@ import attrs
 import cloudpickle
 
 from hdpkit.errors import ChainError, HdpkitError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record.chain_trace import ChainTrace

@@ -11,8 +11,8 @@ import numpy as np
 
 from hdpkit.checks import function, items, positive_number, real_number, whole_number
 from hdpkit.errors import RunError
-from hdpkit.franchise import Franchise, Sample, SeatingSample
-from hdpkit.franchise.sample import kept_of
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record.run_folder import ChainWriter

@@ -7,7 +7,7 @@ from typing import Any
 
 from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
 from hdpkit.moves.protocol import EVERYWHERE, applied, check_arguments, check_move
 from hdpkit.random import ChoiceSource

@@ -10,7 +10,7 @@ import numpy as np
 from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.checks import choice
 from hdpkit.errors import InterruptedRunWarning, ManyTopicsWarning
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import serves_term_clusters
 
 FEWEST_TOKENS = 2_000  # with fewer, the square root is a handful of topics, and a few more mean nothing

@@ -16,7 +16,7 @@ import scipy
 from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up

@@ -14,7 +14,7 @@ import filelock
 
 from hdpkit.checks import LARGEST, absolute_path, function, instance, made_by, whole_number
 from hdpkit.errors import ParameterError, RunError, printable
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move

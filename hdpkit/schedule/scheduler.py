@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move

@@ -12,7 +12,8 @@ import scipy
 
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.data_file import RunData
 
 _CHUNK = 1 << 22

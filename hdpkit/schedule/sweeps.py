@@ -11,7 +11,7 @@ import attrs
 from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move

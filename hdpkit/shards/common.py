@@ -10,7 +10,7 @@ import scipy
 from hdpkit._count_changes import write_sparse
 from hdpkit.data import Corpus
 from hdpkit.errors import KernelError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import COLUMNS, OPENS, begin_shards, seat_bursts
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import STARTS, Streams

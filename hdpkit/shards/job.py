@@ -10,7 +10,7 @@ import numpy as np
 
 from hdpkit.checks import instance, seed_number, whole_number
 from hdpkit.errors import ParameterError, ScheduleError
-from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.random import Streams
 from hdpkit.shards.source import Source

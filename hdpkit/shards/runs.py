@@ -18,7 +18,8 @@ from hdpkit.checks import function, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.files import to_json
-from hdpkit.franchise import FixedWeights, Franchise, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.moves.protocol import check_move
 from hdpkit.record.describe import describe, described_franchise

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.franchise import FixedWeights, Franchise
+from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.root import log_dishes
 from hdpkit.franchise.scores import columns_of, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log

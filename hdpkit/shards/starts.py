@@ -13,10 +13,10 @@ from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
-from hdpkit.franchise import Franchise, Random
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
-from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
+from hdpkit.franchise.starts import COPIED, Random, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 

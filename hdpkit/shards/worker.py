@@ -13,7 +13,7 @@ import scipy
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.shard_state import (
     COLUMNS,

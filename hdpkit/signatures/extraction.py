@@ -12,7 +12,7 @@ from hdpkit.checks import instance, items, made_by, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Known
+from hdpkit.franchise.known import Known
 from hdpkit.schedule import Run
 from hdpkit.signatures.channels import Channels, channels_of
 from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, check_channels

@@ -17,7 +17,9 @@ from hdpkit.checks import function, instance, made_by, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, Known, Restaurant
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known
 from hdpkit.init import Factors
 from hdpkit.random import Purpose, Streams
 from hdpkit.summaries.vectors import unit_rows

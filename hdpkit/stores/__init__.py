@@ -1,9 +1,9 @@
 """Seating stores: data structures for the seating of a franchise.
 
-A store has the seating of all restaurants by number. The compiled ones (`hdpkit.stores`) derive
-from `Seating`: a block of entries (dish, customers, tables) for each restaurant, sorted by dish.
-`ExplicitStore` adds a list of tables and the table of each data customer; `HistogramStore` adds numbers of
-tables by size, and the dish of each data customer; `CountsStore` adds only the dish of each data customer,
+A store has the seating of all restaurants by number. The compiled ones (`_NAME.pyx`, readable twins in
+`NAME.py`) derive from `Seating`: a block of entries (dish, customers, tables) for each restaurant, sorted by
+dish. `ExplicitStore` adds a list of tables and the table of each data customer; `HistogramStore` adds numbers
+of tables by size, and the dish of each data customer; `CountsStore` adds only the dish of each data customer,
 and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a store of counts can be used.
 """
 

@@ -4,9 +4,9 @@
 It keeps no sizes of tables and draws nothing itself. If the root has weights, no draw of a verb depends on
 the numbers of tables (Teh et al. 2006, section 5.3): when a customer leaves, a table is removed only if there
 would otherwise be more tables than customers, and at the end of a verb the tables of its restaurants are
-drawn again, given the customers (`hdpkit._compiled.walk.table_counts`). If the root is a restaurant, numbers
+drawn again, given the customers (`hdpkit.steps._table_counts`). If the root is a restaurant, numbers
 of tables are part of the state, and the walk draws whether a table closes when a customer leaves
-(`hdpkit._compiled.walk.counts_walk`).
+(`hdpkit.steps._counts_walk`).
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, items, made_by, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame

@@ -12,7 +12,7 @@ import scipy
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, positive_number, real_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run

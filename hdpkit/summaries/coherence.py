@@ -12,7 +12,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, flag, items, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.vectors import first_terms
 

@@ -11,7 +11,8 @@ import scipy
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.salso import canonical_by

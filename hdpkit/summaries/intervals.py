@@ -10,7 +10,7 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import real_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Sample, TopicLaw
+from hdpkit.franchise.sample import Sample, TopicLaw
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.vectors import Rows
 

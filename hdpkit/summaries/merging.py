@@ -11,7 +11,7 @@ import scipy
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import LARGEST, instance, whole_number, whole_numbers
-from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import Distance, align_topics, distance_of, samples_of, vectors_of
 from hdpkit.summaries.consensus import Consensus, consensus

@@ -11,7 +11,7 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace

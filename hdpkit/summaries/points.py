@@ -12,8 +12,9 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
 from hdpkit.evaluation.result import log_mean_exp
-from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_components import fixed_components
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics, aligned_to_partition
 from hdpkit.summaries.consensus import consensus

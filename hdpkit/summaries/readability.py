@@ -14,7 +14,7 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves, repeats_in
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.trace import Trace
 from hdpkit.schedule import Run

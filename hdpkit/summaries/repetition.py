@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.simulate import seated_in_turn
 from hdpkit.franchise.simulate_cells import terms_of
 from hdpkit.random import Purpose, as_source

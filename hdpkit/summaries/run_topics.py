@@ -15,8 +15,7 @@ import scipy
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.data.files.dates import date_keys, periods_of
 from hdpkit.errors import DataError
-from hdpkit.franchise import Sample
-from hdpkit.franchise.sample import rows_at_once
+from hdpkit.franchise.sample import Sample, rows_at_once
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hdpkit.comparison.convergence import FEWEST_DRAWS
-from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import Sample
 from hdpkit.record.chain_trace import ChainTrace
 from hdpkit.record.samples import StoredSamples
 from hdpkit.record.trace import Trace, last_of_burn_in

@@ -12,8 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, ReturnValueError
-from hdpkit.franchise import Sample
-from hdpkit.franchise.sample import rows_at_once
+from hdpkit.franchise.sample import Sample, rows_at_once
 
 MIN_COSINE = 0.8
 """The smallest cosine of two components that are the same: of two runs, or of the chains of one."""

@@ -12,7 +12,7 @@ import numpy as np
 from hdpkit.arrays import Int64s
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.testing.enumeration import LogMarginal
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of

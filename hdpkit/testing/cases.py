@@ -11,8 +11,11 @@ import numpy as np
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups, Sequences
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, PreviousDish, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.starts import start
+from hdpkit.franchise.state_homes import PreviousDish
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import STARTS, Streams
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import DataError, DeclarationError, ScheduleError
-from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues
-from hdpkit.franchise.kernels import available_kernels
+from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
+from hdpkit.steps.kernels import available_kernels
 from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
 

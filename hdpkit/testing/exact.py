@@ -18,7 +18,8 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, Known, KnownValues
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.by_restaurant import Placed
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactModel, Seen, with_known

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.non_conjugate import Finite
 from hdpkit.priors import Each
 from hdpkit.stores import FrozenSeating

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.franchise.simulate import simulate_in_place
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial

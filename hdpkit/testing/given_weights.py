@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.testing.enumeration import (
     Shape,

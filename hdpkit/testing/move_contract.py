@@ -8,7 +8,7 @@ import numpy as np
 
 from hdpkit.checks import flag, instance, whole_number
 from hdpkit.errors import HdpkitError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs

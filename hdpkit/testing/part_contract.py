@@ -9,10 +9,11 @@ from typing import Any
 
 from hdpkit.checks import instance, one_of_kind, text, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, Part
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
+from hdpkit.parts import Part
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise
 from hdpkit.testing.combinations import every_cell

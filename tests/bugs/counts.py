@@ -6,11 +6,11 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_TABLES = "hdpkit.franchise.reference.table_counts"
+_TABLES = "hdpkit.steps.table_counts"
 _STORE = "hdpkit.stores.tallies"
 _PARTITIONS = "hdpkit.stores.partitions"
 _STIRLING = "hdpkit.stirling"
-_INDICATORS = "hdpkit.franchise.reference.counts_walk"
+_INDICATORS = "hdpkit.steps.counts_walk"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(

@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_GROUPS = "hdpkit.franchise.reference.new_groups"
+_GROUPS = "hdpkit.steps.new_groups"
 _FIXED = "hdpkit.franchise.fixed_dishes"
 _LABELS = "hdpkit.franchise.new_labels"
 _BURSTY = "hdpkit.measures.bursty"

@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_TABLE, _ROOT = "hdpkit.franchise.root", "hdpkit.franchise.reference.root"
+_TABLE, _ROOT = "hdpkit.franchise.root", "hdpkit.steps.root"
 _REMAINDER = "        return max(self.n_dishes - n, 0) / self.n_dishes\n"
 _DIED = "        self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))\n"
 _ROW = "        return np.append(np.ones(len(live)), max(self.n_dishes - len(live), 0)) / self.n_dishes\n"

@@ -34,7 +34,7 @@ BUGS = (
     PlantedBug(
         "tables of held documents kept",
         "A sweep over documents leaves out all of a held one.",
-        "hdpkit.franchise.reference.slices",
+        "hdpkit.steps.slices",
         "    draw_tables_given(walk, set(nodes.tolist()), psi, source)\n",
         "    draw_tables_given(walk, set(nodes[plan.held[nodes] == 0].tolist()), psi, source)\n",
         "check_tables_of_held_documents",
@@ -42,16 +42,16 @@ BUGS = (
     PlantedBug(
         "tables of a new dish without its weight",
         "Tables are drawn before the weights of new dishes are in the state.",
-        "hdpkit.franchise.reference.slices",
+        "hdpkit.steps.slices",
         "    draw_tables_given(walk, set(nodes.tolist()), psi, source)\n",
-        "    from hdpkit.franchise.reference.table_counts import draw_tables_of\n"
+        "    from hdpkit.steps.table_counts import draw_tables_of\n"
         "    draw_tables_of(walk, set(nodes.tolist()), source)\n",
         "check_tables_of_held_documents",
     ),
     PlantedBug(
         "a frozen dish dies",
         "A dish is closed when its last data customer leaves, though it is known.",
-        "hdpkit.franchise.reference.sweeps",
+        "hdpkit.steps.sweeps",
         "        if walk.unseat(i, node, dish, source):\n            walk.slots.close(dish)\n"
         "        dish = _choose_dish(walk, node, [i], ",
         "        if walk.unseat(i, node, dish, source) or walk.store.customers(0, dish) == 1:\n"

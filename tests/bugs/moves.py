@@ -6,9 +6,9 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_SWEEPS = "hdpkit.steps.sweeps"
 _SPLIT_MERGE = "hdpkit.moves.split_merge"
-_GROUPS = "hdpkit.franchise.reference.groups"
+_GROUPS = "hdpkit.steps.groups"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ split-merge

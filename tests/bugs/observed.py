@@ -6,15 +6,15 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WALK = "hdpkit.franchise.reference.walk"
-_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_WALK = "hdpkit.steps.walk"
+_SWEEPS = "hdpkit.steps.sweeps"
 _HISTOGRAM = "hdpkit.stores.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.seats"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.measures.atomic"
 
-_ROOT = "hdpkit.franchise.reference.root"
+_ROOT = "hdpkit.steps.root"
 _ABOVE = "self.root.above(dish) if parent < 0 else self.probability(parent, dish)"
 _EMPTY = "            if total == 0 and kappa == 0.0:\n                continue\n"
 _TOLD = "            opened.append(node)\n            node = int(self.topology.parent[node])\n"

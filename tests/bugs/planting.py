@@ -33,8 +33,8 @@ from filelock import FileLock
 from bugs.fused import ALL_FAULTS, FAULTS_IN, PlantedFault
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "hdpkit" / "_compiled" / "fused_sweeps"
-PRODUCTION, PACKAGE = "hdpkit._compiled.fused_sweeps", "planted_sweeps"
+SOURCES = ROOT / "hdpkit" / "steps" / "fused"
+PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
 MODULES = (
     "slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells",
     "state_sequences",
@@ -61,7 +61,7 @@ HDPKIT_EXPORT int hdpkit_fault = 0;
 DECLARED = '\ncdef extern from "switch.h":\n    int hdpkit_fault\n'
 OF_SLICES = """
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from hdpkit._compiled.fused_sweeps.slices cimport HDPKIT_SLICE_CAPSULE, hdpkit_slice_functions
+from hdpkit.steps.fused._slices cimport HDPKIT_SLICE_CAPSULE, hdpkit_slice_functions
 from planted_sweeps.instruction_set import chosen
 
 cdef const hdpkit_slice_functions *functions = (

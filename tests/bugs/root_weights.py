@@ -78,7 +78,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "the root twice above its children",
         "The restaurants that change the weights include the root.",
-        "hdpkit.franchise.reference.root",
+        "hdpkit.steps.root",
         _WEIGHTED_PATH,
         _WEIGHTED_PATH.replace("path[:-1]", "path"),
         _STEPS,

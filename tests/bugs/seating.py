@@ -6,8 +6,8 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WALK = "hdpkit.franchise.reference.walk"
-_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_WALK = "hdpkit.steps.walk"
+_SWEEPS = "hdpkit.steps.sweeps"
 _EXPLICIT = "hdpkit.stores.explicit"
 _HISTOGRAM = "hdpkit.stores.histogram"
 _MULTINOMIAL = "hdpkit.measures.dirichlet_multinomial_twin"

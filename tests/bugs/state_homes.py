@@ -6,10 +6,10 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_KERNEL = "hdpkit.franchise.reference.state_homes"
+_KERNEL = "hdpkit.steps.state_homes"
 _STATE = "hdpkit.franchise.state_homes"
-_SEQUENCES = "hdpkit.franchise.reference.state_sequences"
-_SPLITS = "hdpkit.franchise.reference.state_splits"
+_SEQUENCES = "hdpkit.steps.state_sequences"
+_SPLITS = "hdpkit.steps.state_splits"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -152,7 +152,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "every table of the own dish an override",
         "Tables of a dish in its row are never customers of the root.",
-        "hdpkit.franchise.reference.table_counts",
+        "hdpkit.steps.table_counts",
         "overrides = sum(source.bernoulli(kappa / a) for _ in range(1 + sum(opened)))",
         "overrides = 1 + sum(opened)",
         "check_sticky",

@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SWEEPS = "hdpkit.franchise.reference.sweeps"
+_SWEEPS = "hdpkit.steps.sweeps"
 _FREEZING = "hdpkit.franchise.freezing"
 _EXPLICIT = "hdpkit.stores.explicit"
 _TIME_TABLE = "hdpkit.moves.protocol"

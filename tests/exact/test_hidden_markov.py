@@ -7,7 +7,7 @@ import attrs
 import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
-from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
+from hdpkit.steps.fused._state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import swept
 from scipy import special, stats
@@ -28,11 +28,11 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.comparison.mixing import usual_moves
-from hdpkit.franchise.reference.state_sequences import StateSequences as ReadableSequences
-from hdpkit.franchise.reference.state_sequences import scaled_rows
 from hdpkit.franchise.sample import sample_of
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps.state_sequences import StateSequences as ReadableSequences
+from hdpkit.steps.state_sequences import scaled_rows
 from hdpkit.testing.exact import check_exact, check_irreducible, step_matrices
 from hdpkit.testing.pvalues import one_sample_p
 
@@ -515,8 +515,8 @@ def test_sticky_states_that_are_apart_are_found(init):
 
 def test_batches_of_numbers_on_several_threads_give_the_chain_of_one(monkeypatch):
     """Short sequences in batches, and long ones in pieces; an error of the measure ends the sweep."""
-    monkeypatch.setattr("hdpkit.franchise.reference.state_sequences.BATCH", 8)
-    monkeypatch.setattr("hdpkit.franchise.reference.state_sequences.LONG", 40)
+    monkeypatch.setattr("hdpkit.steps.state_sequences.BATCH", 8)
+    monkeypatch.setattr("hdpkit.steps.state_sequences.LONG", 40)
     generator = np.random.default_rng(1)
     arrays = [generator.normal(size=n) for n in (3, 5, 20, 0, 60, 1, 50, 7, 7)]
     data, found = hk.Sequences.from_arrays(arrays), []

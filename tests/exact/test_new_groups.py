@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from evaluation_checks import DENSITY, SHARES, branches, law, three_levels, two_levels
-from hdpkit._compiled.fixed_dishes.new_groups import NewGroups
+from hdpkit.steps._new_groups import NewGroups
 from new_groups import NewGroupLaw
 
 import hdpkit as hk

@@ -13,9 +13,9 @@ from test_hidden_markov import labelled, log_sequences
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.fixed_states import LEAST, Densities, FixedStates, fixed_states
-from hdpkit.franchise.reference.state_sequences import scaled_rows
 from hdpkit.random import RandomStream
 from hdpkit.record.samples import SampleFile
+from hdpkit.steps.state_sequences import scaled_rows
 from hdpkit.summaries import align_topics
 
 # ---------------------------------------------------------------------- given parameters: all paths

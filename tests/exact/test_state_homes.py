@@ -22,7 +22,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError
-from hdpkit.franchise import StateHomes
+from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import RandomStream
 from hdpkit.testing.exact import check_irreducible
 

@@ -11,7 +11,7 @@ from planted import planted
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
 from hdpkit.errors import AuditError, HdpkitError
-from hdpkit.franchise import Part
+from hdpkit.parts import Part
 from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
 from hdpkit.testing.cases import tiny_franchise

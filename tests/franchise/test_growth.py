@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.starts import start
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.franchise.verbs import Verbs

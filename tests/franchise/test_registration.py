@@ -8,10 +8,9 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise import kernels
-from hdpkit.franchise.kernels import Row, Verb, register_kernel, register_verb, remove_kernel, remove_verb
-from hdpkit.franchise.reference import sweeps
 from hdpkit.random import RandomStream
+from hdpkit.steps import kernels, sweeps
+from hdpkit.steps.kernels import Row, Verb, register_kernel, register_verb, remove_kernel, remove_verb
 from hdpkit.stores import HistogramReference, HistogramStore, stores
 from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels

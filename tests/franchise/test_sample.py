@@ -10,8 +10,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import StateError
-from hdpkit.franchise import SeatingSample
-from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.sample import SeatingSample, hyperparameter_values
 from hdpkit.random import as_source
 from hdpkit.summaries.merging import merged_sample
 

@@ -25,9 +25,9 @@ from choice_sources import AskedSource
 from fused_cases import many_dishes, p_of
 
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
+from hdpkit.steps.fused import _fused_blocks as fused_blocks
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 

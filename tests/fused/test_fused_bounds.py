@@ -6,8 +6,8 @@ from fused_cases import corpus, franchise_over, many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.random import RandomStream
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.testing.machines import same
 
 UNKNOWN = np.uint64(2**64 - 1)

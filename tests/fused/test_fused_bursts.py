@@ -19,13 +19,13 @@ from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
-from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.base_measures import Placed
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
 from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.steps import _sweeps as generic
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stirling import one_alone
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import check_exact

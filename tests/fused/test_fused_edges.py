@@ -5,12 +5,12 @@ import pytest
 from fused_cases import corpus, franchise_over, lockstep, many_dishes
 
 import hdpkit as hk
-from hdpkit._compiled.fused_sweeps import fused_topics
-from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.data import Groups
 from hdpkit.errors import StateError
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps import _sweeps as sweeps
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.testing.machines import same
 
 both_stores = pytest.mark.parametrize("store", ["explicit", "histogram"])

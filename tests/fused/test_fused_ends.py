@@ -13,11 +13,11 @@ from production import exact_law, production_law
 from sites import NEW
 
 import hdpkit as hk
-from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import kernels
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps import kernels
+from hdpkit.steps.fused import _fused_topics as fused_topics
 
 # Probabilities are off by what docs/correctness.md allows: 24 bits within the tables that are shared, floats
 # in running sums, 2**-16 of the smooth part. A new table's dish has its law however rare new tables are.

@@ -15,8 +15,8 @@ from fused_cases import p_of
 from long_cases import some_long
 from test_fused_observed import STORES, franchise_of
 
-from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.steps import _sweeps as generic
 from hdpkit.testing.exact import TOLERANCE
 from hdpkit.testing.pvalues import SampledTests
 

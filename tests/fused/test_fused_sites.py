@@ -15,9 +15,9 @@ from bugs.planting import planted_fault
 from fused_cases import corpus, franchise_over, lockstep, many_weights, p_of, total_variation
 from sites import NEW, record_sites
 
-from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import StateError
 from hdpkit.random import RandomStream
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.pvalues import SampledTests
 

@@ -15,12 +15,12 @@ from test_fused_sites import VARIATION, drawn, law_at, standing
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
-from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.errors import KernelError, ParameterError
 from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import SelectionProportions
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps import _sweeps as sweeps
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 

@@ -10,8 +10,8 @@ from fused_cases import many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
-from hdpkit.franchise import kernels
+from hdpkit.steps import kernels
+from hdpkit.steps.fused import _fused_topics as fused_topics
 
 ROOT = planting.ROOT / "hdpkit"
 
@@ -37,7 +37,7 @@ def test_names_differ_within_a_file_of_faults():
 
 def test_production_has_no_switch_for_tests():
     for kind in ("pyx", "pxd", "h", "cpp"):
-        for path in (ROOT / "_compiled").rglob(f"*.{kind}"):
+        for path in ROOT.rglob(f"*.{kind}"):
             if kind != "cpp" or path.name.startswith("isa_"):
                 words = path.read_text(encoding="utf-8").lower().replace("default", "")
                 assert "fault" not in words, path

@@ -13,14 +13,14 @@ import pytest
 from chain_digest import digests
 from fused_cases import corpus, franchise_over, many_dishes
 
-from hdpkit._compiled.fused_sweeps import instruction_set
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
+from hdpkit.steps.fused import instruction_set
 from hdpkit.testing.machines import same
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = TESTS.parent / "hdpkit"
-FUSED = SOURCES / "_compiled" / "fused_sweeps"
+FUSED = SOURCES / "steps" / "fused"
 
 STATES = {
     "many dishes": many_dishes,
@@ -159,7 +159,7 @@ setup(
 
 def test_plain_loops_have_the_same_chain(here, tmp_path):
     """What a compiler without vector types gets: the same text over arrays, here optimised otherwise too."""
-    headers = [str(folder) for folder in (FUSED, SOURCES / "_compiled" / "stores", SOURCES / "include")]
+    headers = [str(folder) for folder in (FUSED, SOURCES / "stores", SOURCES / "include")]
     (tmp_path / "isa_baseline.cpp").write_text((FUSED / "isa_baseline.cpp").read_text(encoding="utf-8"))
     script = PLAIN.format(headers=headers)
     (tmp_path / "setup.py").write_text(script, encoding="utf-8")

@@ -7,8 +7,8 @@ import functools
 
 import numpy as np
 import pytest
-from hdpkit._compiled.fused_sweeps.fused_cells import binomial, multinomial
-from hdpkit._compiled.walk.table_counts import tables_drawn
+from hdpkit.steps._table_counts import tables_drawn
+from hdpkit.steps.fused._fused_cells import binomial, multinomial
 from montecarlo import swept
 from scipy import stats
 

@@ -16,7 +16,7 @@ from observed_checks import PREDICTIVES, STORES, atoms_of, observed
 from planted import PlantedBug, planted
 
 import hdpkit as hk
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount, DishGibbs, Move, TableGibbs
 from hdpkit.random import ScriptedSource

@@ -23,9 +23,8 @@ from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.reading import Reading
-from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,
@@ -50,6 +49,7 @@ from hdpkit.moves import (
 )
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
+from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves

@@ -31,7 +31,7 @@ from test_sampled_laws import (
 from test_sampled_laws import franchise_of as ordinary_franchise
 
 import hdpkit as hk
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import TableGibbs
 from hdpkit.moves.registry import moves
 from hdpkit.testing.cases import TinyShape, tiny_franchise

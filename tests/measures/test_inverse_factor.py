@@ -12,7 +12,7 @@ from bugs.planting import compiler
 
 import hdpkit as hk
 
-HEADER = Path(hk.__file__).parent / "_compiled" / "measures" / "inverse_factor.h"
+HEADER = Path(hk.__file__).parent / "measures" / "inverse_factor.h"
 EXPORTS = """
 #include "inverse_factor.h"
 extern "C" {

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit._compiled.fused_sweeps.slice_workspace import philox32
+from hdpkit.steps.fused._slice_workspace import philox32
 
 import hdpkit as hk
 from hdpkit.errors import HdpkitError, ParameterError, StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
 from hdpkit.random import STARTS, Purpose, RandomStream, ScriptedSource, Streams, as_source
 from hdpkit.testing.combinations import stores_and_kernels

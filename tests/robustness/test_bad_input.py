@@ -17,7 +17,7 @@ import pytest
 import hdpkit as hk
 import hdpkit.testing
 from hdpkit import errors
-from hdpkit.franchise import RestaurantView
+from hdpkit.franchise.view import RestaurantView
 from hdpkit.registry import Registry
 from hdpkit.testing.machines import same
 

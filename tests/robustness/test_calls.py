@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import shards, signatures, summaries
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StorageError
-from hdpkit.franchise import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.random import RandomStream
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trials"))

@@ -16,10 +16,11 @@ from hdpkit.stores._seating import Seating
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_cells, fused_slices
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
 from hdpkit.franchise.shard_state import draw_shards
 from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.steps.fused import _fused_cells as fused_cells
+from hdpkit.steps.fused import _fused_slices as fused_slices
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
 STORES = (ExplicitStore, HistogramStore, CountsStore)

@@ -14,8 +14,8 @@ from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from test_threads import in_thread
 
 import hdpkit as hk
-from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.errors import BusyError, ClosedError, ParameterError
+from hdpkit.steps import _sweeps as sweeps
 
 KINDS = [kind for kind in compiled_trials.classes() if issubclass(kind, Guarded)]
 # Methods with names of Python's own that read or change nothing of the franchise.

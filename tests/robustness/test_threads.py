@@ -15,8 +15,8 @@ from thread_trials import SCHEDULE, franchise
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import BusyError
-from hdpkit.franchise import RestaurantView
 from hdpkit.franchise.root import Root
+from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import Purpose, RandomStream, as_source
 
 # Attributes of an instance that are never replaced and never change.

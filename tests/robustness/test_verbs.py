@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import verb_trials
-from hdpkit._compiled.walk.root import LatentRoot
-from hdpkit._compiled.walk.walk import Walk
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._slots import DishSlots
+from hdpkit.steps._root import LatentRoot
+from hdpkit.steps._walk import Walk
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
-from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.moves.registry import moves as registered
 from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.steps.fused import _fused_topics as fused_topics
+from hdpkit.steps.kernels import COMPILED_STORES
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
@@ -395,7 +395,7 @@ class Proud(DirichletMultinomialBank):
         return super().log_predictive(customer, slots)
 
 
-@pytest.mark.parametrize("module", ["hdpkit._compiled_mine", "hdpkit._compiled.third", "mine"])
+@pytest.mark.parametrize("module", ["hdpkit._compiled_mine", "hdpkit.stores.third", "mine"])
 @pytest.mark.parametrize("kind", [HistogramStore, ExplicitStore])
 def test_a_store_beside_ours_is_asked(kind, module):
     third = named(kind, module)
@@ -428,9 +428,9 @@ def test_a_store_that_declares_itself_is_compiled():
 def test_a_third_store_is_not_taken_for_explicit():
     state = started(topics, "explicit")
     for kind in (
-        named(ExplicitStore, "hdpkit._compiled.third"),
-        named(HistogramStore, "hdpkit._compiled.third"),
-        named(CountsStore, "hdpkit._compiled.third"),
+        named(ExplicitStore, "hdpkit.stores.third"),
+        named(HistogramStore, "hdpkit.stores.third"),
+        named(CountsStore, "hdpkit.stores.third"),
     ):
         store = kind(40, state.topology.n_nodes)
 

@@ -10,11 +10,11 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit._compiled.walk import table_counts as compiled
 from hdpkit.franchise.declarations import check_counts_store, check_no_discount
-from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
+from hdpkit.steps import _table_counts as compiled
+from hdpkit.steps import table_counts as readable
 from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
 from hdpkit.stores import _stirling as stirling

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
-from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.summaries import align_topics, consensus, exposures, merge_topics
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12

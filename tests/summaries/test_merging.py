@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
-from hdpkit.franchise import Sample, TermMeans
+from hdpkit.franchise.sample import Sample, TermMeans
 from hdpkit.summaries import (
     exposures,
     extract_components,

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.comparison.convergence import joint_rhat, nested_rhat
-from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.summaries import align_topics, consensus, diagnose
 from hdpkit.summaries.readability import agreed_on, agreement
 

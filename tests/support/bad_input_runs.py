@@ -29,7 +29,7 @@ from bad_values import (
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.registry import Registry
 from hdpkit.testing import ExactModel, check_base_measure, check_exact, check_move, check_part, check_store
 

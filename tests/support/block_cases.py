@@ -10,11 +10,11 @@ from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_blocks
-from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.data import Groups
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.steps import _sweeps as generic
+from hdpkit.steps.fused import _fused_blocks as fused_blocks
 from hdpkit.testing.machines import same
 
 STORES = ["explicit", "histogram"]

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move, Scheduled
 from hdpkit.random import RandomStream, Streams
 from hdpkit.schedule import Mixture

@@ -11,7 +11,7 @@ import sys
 
 def take_the_place_of_the_baseline(path):
     """Load another compilation of the baseline, before the package looks for it."""
-    name = "hdpkit._compiled.fused_sweeps.isa_baseline"
+    name = "hdpkit.steps.fused.isa_baseline"
     spec = importlib.util.spec_from_file_location(name, path)
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
@@ -149,7 +149,7 @@ def digests():
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         take_the_place_of_the_baseline(sys.argv[1])
-    from hdpkit._compiled.fused_sweeps import instruction_set
+    from hdpkit.steps.fused import instruction_set
 
     print(
         json.dumps(

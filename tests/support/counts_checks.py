@@ -12,7 +12,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import Restaurant
+from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsReference, Detail, FrozenSeating

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit._compiled.fixed_dishes.new_groups import NewGroups as CompiledGroups
+from hdpkit.steps._new_groups import NewGroups as CompiledGroups
 from new_groups import NewGroupLaw, state_of
 
 import hdpkit as hk
-from hdpkit.franchise.reference.new_groups import NewGroups as ReadableGroups
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.steps.new_groups import NewGroups as ReadableGroups
 
 __all__ = [
     "check_average_over_states",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel

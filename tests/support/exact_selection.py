@@ -16,7 +16,7 @@ from marginals import selected_numbers, sparse_dirichlet_multinomial_log_margina
 from scipy import special
 
 from hdpkit.arrays import Floats
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.proportions import NAME
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_parameters import ExactParameterModel

@@ -15,7 +15,7 @@ from exact_points import Numbers, PointModel
 from scipy import special
 
 from hdpkit.arrays import Floats
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 
 __all__ = ["WEIGHT_P_VALUES", "ExactWeightModel"]

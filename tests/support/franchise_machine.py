@@ -16,9 +16,10 @@ from hypothesis.stateful import (
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import AuditError
-from hdpkit.franchise import Franchise, Part, Random
-from hdpkit.franchise.starts import start
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.starts import Random, start
 from hdpkit.moves import SplitMerge
+from hdpkit.parts import Part
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import stores
 from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise

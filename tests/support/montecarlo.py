@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lumping import lump_matrix
 
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, ScriptedSource, Streams

@@ -17,7 +17,7 @@ from choice_sources import GivenWords
 from sites import NEW
 
 from hdpkit.errors import StateError
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
 
 __all__ = ["exact_law", "production_law"]
 

@@ -15,10 +15,10 @@ import attrs
 import numpy as np
 from choice_sources import AskedSource
 
-from hdpkit._compiled.fused_sweeps import fused_topics
-from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.arrays import Floats
-from hdpkit.franchise import Franchise
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.steps import _sweeps as generic
+from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.exact import ExactFailure
 

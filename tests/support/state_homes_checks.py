@@ -13,8 +13,8 @@ from scipy import special, stats
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.data import Groups
-from hdpkit.franchise import StateHomes
 from hdpkit.franchise.starts import start
+from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes

@@ -193,9 +193,9 @@ def made(names, rng, n_runs):
 
 def extra():
     """Objects of classes that runs don't keep."""
-    from hdpkit._compiled.walk.walk import ContextTree
     from hdpkit._franchise_lock import FranchiseLock, HeldInterrupt
     from hdpkit.measures._selection import Selection
+    from hdpkit.steps._walk import ContextTree
 
     return {
         Selection: lambda: [Selection(9, 1.0, r=1.0, s=1.0)],

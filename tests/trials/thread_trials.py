@@ -16,7 +16,7 @@ import numpy as np
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import BusyError, StateError
-from hdpkit.franchise import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.random import RandomStream
 
 WEIGHTS = ", weights"

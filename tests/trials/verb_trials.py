@@ -19,11 +19,19 @@ import numpy as np
 from states import same_state
 
 import hdpkit as hk
-from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
-from hdpkit._compiled.generic_sweeps import sweeps
-from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
+from hdpkit.steps import _sweeps as sweeps
+from hdpkit.steps import _table_counts as table_counts
+from hdpkit.steps.fused import (
+    _fused_blocks as fused_blocks,
+)
+from hdpkit.steps.fused import (
+    _fused_observed as fused_observed,
+)
+from hdpkit.steps.fused import (
+    _fused_topics as fused_topics,
+)
 from hdpkit.stores import Detail, detail_of
 from hdpkit.stores import _labelled_seating as labelled_seating
 

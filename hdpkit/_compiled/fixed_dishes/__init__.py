@@ -1,1 +1,0 @@
-"""New groups under dishes with fixed statistics: fold-in, left-to-right evaluation, fitted proportions."""

@@ -1,1 +1,0 @@
-"""Initial states that are computed in compiled code."""

@@ -1,0 +1,457 @@
+# distutils: language = c++
+"""The walk through the tree: predictive rows from the root down, seating from a restaurant up.
+
+Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). The root's
+children draw from a `Root`. Each table of the root is a separate dish, unless dishes are atoms: then the root
+may have several tables of a dish.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from hdpkit.stores._seating cimport Entry, Node, Seating
+from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole32
+from hdpkit.steps._root cimport Root
+from hdpkit.measures._slots cimport DishSlots
+from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.vectors cimport vector
+
+
+cdef class Walk(Guarded):
+    """Seats customers of a franchise over any compiled store.
+
+    Parameters
+    ----------
+    store : Seating
+    slots : DishSlots
+    parent : int32 array, shape (n_nodes,)
+        Parent of each restaurant, -1 for the root, which is number 0.
+    home : int32 array, shape (n_customers,)
+        Restaurant of each data customer.
+    concentration, discount : float64 arrays, shape (n_nodes,)
+        Shared with the owner, which may change them between calls.
+    root : Root
+        The distribution from which the root's children draw. It must not be used by another walk.
+    """
+
+    def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, *declaration):
+        if type(slots) is not DishSlots:
+            refuse("slots", slots, "DishSlots itself", "Compiled code ignores methods that a subclass overrides.")
+        self.lock = store.lock
+        self.store = store
+        self.tables_at_end = store.tables_at_end
+        self.slots = slots
+        self.topology = (parent, home, concentration, discount)
+        root.bind(store, slots, concentration, discount)
+        self.root = root
+        self.base = root.base
+        self.value = root.value
+        self.parent = parent
+        self.home = home
+        self.concentration = concentration
+        self.discount = discount
+        self.check_tree()
+
+    cdef int check_tree(self) except -1:
+        """Raise an error unless the arrays describe a tree of the store's restaurants, parents first."""
+        cdef int64_t r, n = <int64_t>self.store.nodes.size()
+        if n == 0:
+            refuse("store", self.store, "a store with restaurants", "Restaurant 0 is the root.")
+        check_length("parent", self.parent.shape[0], n)
+        check_length("concentration", self.concentration.shape[0], n)
+        check_length("discount", self.discount.shape[0], n)
+        check_numbers32("home", self.home, 0, n - 1)
+        for r in range(n):
+            if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
+                refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
+                       "Parents come first.")
+        return self.root.check_customers(self.home.shape[0])
+
+    # ------------------------------------------------------------------ checks of arguments
+
+    cdef int face(self) except -1:
+        """Begin a call from Python; raises an error while compiled code is changing the seating."""
+        self.standing()
+        if self.store.busy:
+            raise BusyError("walk", "inside a verb", "used by one verb at a time",
+                            "A method that a verb calls can't read the franchise.")
+        return 0
+
+    cdef int standing(self) except -1:
+        """Raise an error unless the walk fits the current restaurants."""
+        if self.store is None:
+            raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
+        if self.parent.shape[0] != <int64_t>self.store.nodes.size():
+            raise StateError("walk", "out of date", "one over the current restaurants", "Call franchise.walk() again.")
+        return 0
+
+    cdef int check_dishes(self) except -1:
+        """Raise an error unless rows can be filled."""
+        self.standing()
+        return self.root.check_dishes()
+
+    cdef int fit(self, object node, object customer, object dish) except -1:
+        """Raise an error unless the restaurant may have this customer (~t for table t) and the dish exists."""
+        cdef int32_t r = self.store.node_number(node), who = self.store.customer_number(customer)
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
+        if who >= 0 and (who >= self.home.shape[0] or self.home[who] != r):
+            refuse("customer", customer, f"a data customer of restaurant {r}", "See topology.home.")
+        if not self.slots.occupied(k):
+            raise StateError("dish", dish, "an occupied slot", "See open_dish().")
+        return 0
+
+    cdef int fill_row(self, int32_t node) except -1 nogil:
+        """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
+        cdef Node *record
+        cdef Entry *entries
+        cdef int64_t n_live = self.slots.live.size(), i
+        cdef int32_t r = node, step
+        cdef double inverse, share, d
+        cdef const int32_t *position = self.slots.position.data()
+        self.path.clear()
+        while r > 0:
+            if self.store.nodes[r].customers > 0:   # the row of an empty restaurant is its parent's
+                self.path.push_back(r)
+            r = self.parent[r]
+        self.row.resize(n_live + 1)
+        self.root.fill(self.row.data(), n_live)
+        for step in range(<int32_t>self.path.size() - 1, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            d = self.discount[r]
+            inverse = 1.0 / (self.concentration[r] + record.customers)
+            share = (self.concentration[r] + d * record.tables) * inverse
+            for i in range(n_live + 1):
+                self.row[i] *= share
+            entries = self.store.entries(r)
+            for i in range(record.n_entries):
+                self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
+        return 0
+
+    cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil:
+        """P_r(dish) at every restaurant r from node (first) to root, into `path`, `level` and `place`.
+
+        The last entry of `level` is ``above``, the probability at the root's parent. A latent ``dish`` may be
+        occupied or new; a new one has the probability of all new dishes.
+        """
+        cdef int32_t r = node, step, place, last
+        cdef Node *record
+        cdef Entry *entry
+        cdef double p, theta, d
+        self.path.clear()
+        while r >= 0:
+            self.path.push_back(r)
+            r = self.parent[r]
+        last = <int32_t>self.path.size() - 1
+        self.level.resize(last + 2)
+        self.place.resize(last + 1)
+        self.level[last + 1] = above
+        place = self.store.find(0, dish)
+        p = self.root.probability(dish, place, above)
+        self.place[last] = place
+        self.level[last] = p
+        for step in range(last - 1, -1, -1):
+            r = self.path[step]
+            record = &self.store.nodes[r]
+            place = -1
+            if record.customers > 0:
+                theta = self.concentration[r]
+                d = self.discount[r]
+                place = self.store.find(r, dish)
+                p *= theta + d * record.tables
+                if place >= 0:
+                    entry = self.store.entries(r) + place
+                    p += entry.customers - d * entry.tables
+                p /= theta + record.customers
+            self.place[step] = place
+            self.level[step] = p
+        return 0
+
+    cdef int seat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                           choice_source *source) except -1 nogil:
+        """Seat a customer who eats this dish, and every table that opens on the way to the root."""
+        cdef int32_t step, r, place, as_customer = customer
+        cdef int32_t last
+        cdef int64_t opens
+        cdef Node *record
+        cdef Entry *entry
+        cdef double share, fresh
+        self.trace_dish(node, dish, self.root.above(dish))
+        last = <int32_t>self.path.size() - 1
+        for step in range(last + 1):
+            r = self.path[step]
+            place = self.place[step]
+            opens = place < 0
+            # Over a store of counts, tables may be drawn at the end of the verb (`draw_tables`).
+            if place >= 0 and (step < last or self.root.opens_again()) and not self.tables_at_end:
+                record = &self.store.nodes[r]
+                entry = self.store.entries(r) + place
+                share = entry.customers - self.discount[r] * entry.tables
+                fresh = (self.concentration[r] + self.discount[r] * record.tables) * self.level[step + 1]
+                opens = source.bernoulli(source.state, fresh / (fresh + share))
+                if opens < 0:
+                    with gil:
+                        raise FloatingPointError(f"dish {dish} can't be seated in restaurant {r}")
+            if not opens:
+                self.store.join_table(r, dish, as_customer, self.discount[r], source)
+                return 0
+            self.store.open_table(r, dish, as_customer, &as_customer)
+        return 0
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        """Remove a customer, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
+
+        The slot of a dish that is gone remains occupied; the caller closes it.
+        """
+        cdef int32_t r = node, as_customer = customer
+        while r >= 0:
+            if self.store.remove_customer(r, dish, as_customer, source, &as_customer) == 0:
+                return 0
+            r = self.parent[r]
+        return self.root.loses_dishes()
+
+    # ------------------------------------------------------------------ for Python
+
+    def prior_row(self, node):
+        """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
+        cdef size_t i
+        self.face()
+        self.check_dishes()
+        self.fill_row(self.store.node_number(node))
+        out = np.empty(self.row.size())
+        cdef double[::1] o = out
+        for i in range(self.row.size()):
+            o[i] = self.row[i]
+        return out
+
+    def probability(self, node, dish):
+        """P_node of one dish, or of a new dish if the slot is not occupied."""
+        self.face()
+        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
+        self.trace_dish(self.store.node_number(node), k, self.root.above(k))
+        return self.level[0]
+
+    def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,
+                      const double[::1] above not None):
+        """P_node of one dish for each node: float64, shape (n,).
+
+        ``above`` is the probability at the root's parent: H of each dish, including atoms without customers
+        (their number may be any that is not a slot); 1 if dishes are latent.
+        """
+        cdef int64_t i
+        self.face()
+        check_length("dishes", dishes.shape[0], nodes.shape[0])
+        check_length("above", above.shape[0], nodes.shape[0])
+        check_numbers32("nodes", nodes, 0, <int64_t>self.store.nodes.size() - 1)
+        out = np.empty(nodes.shape[0])
+        cdef double[::1] o = out
+        with nogil:
+            for i in range(nodes.shape[0]):
+                self.trace_dish(nodes[i], dishes[i], above[i])
+                o[i] = self.level[0]
+        return out
+
+    def seat(self, customer, node, dish, ChoiceSource source not None):
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        self.face()
+        self.fit(node, customer, dish)
+        self.store.may_sit(node, dish, customer)
+        self.ready(node)
+        self.seat_customer(customer, node, dish, &source.c)
+
+    def unseat(self, customer, node, dish, ChoiceSource source not None):
+        """Remove a customer; True if the dish has lost its last one."""
+        self.face()
+        self.fit(node, customer, dish)
+        if self.store.find(node, dish) < 0:
+            raise StateError("dish", dish, f"one that restaurant {node} serves", "See store.dish_of(customer).")
+        self.store.may_leave(node, dish, customer)
+        self.ready(node)
+        return bool(self.unseat_customer(customer, node, dish, &source.c))
+
+
+# --------------------------------------------------------------------------------------------- contexts
+# A restaurant for every context that occurs, looked up by parent and next symbol.
+
+cdef int32_t ABSENT = -1
+
+
+cdef inline uint64_t mixed(int32_t parent, int32_t symbol) noexcept nogil:
+    """A hash of two numbers, the same in every process (the finalizer of splitmix64)."""
+    cdef uint64_t x = (<uint64_t>parent << 32) ^ (<uint64_t>symbol & <uint64_t>0xFFFFFFFF)
+    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+cdef class ContextTree:
+    """Restaurants by number, 0 the root; a child extends its parent's context by the next symbol back.
+
+    Contexts are numbered in the order of their first appearance, parents before children, so the numbers
+    depend only on the data.
+
+    Attributes
+    ----------
+    n_nodes : int
+    """
+
+    cdef readonly int64_t n_nodes
+    cdef object _parent, _symbol, _level, _slots
+    cdef int32_t[::1] parents, symbols, levels, slots      # views of the arrays above, with spare capacity
+    cdef uint64_t mask
+
+    def __cinit__(self):
+        self.n_nodes = 1
+        self._take(np.full(16, -1, np.int32), np.zeros(16, np.int32), np.zeros(16, np.int32))
+        self._rehash(64)
+
+    cdef int _take(self, parent, symbol, level) except -1:
+        cdef int32_t[::1] parents = parent
+        cdef int32_t[::1] symbols = symbol
+        cdef int32_t[::1] levels = level     # nothing below can fail
+        self._parent, self._symbol, self._level = parent, symbol, level
+        self.parents = parents
+        self.symbols = symbols
+        self.levels = levels
+        return 0
+
+    cdef int _rehash(self, int64_t size) except -1:
+        cdef int32_t node
+        fresh = np.full(size, ABSENT, np.int32)
+        cdef int32_t[::1] slots = fresh      # nothing below can fail
+        self._slots = fresh
+        self.slots = slots
+        self.mask = <uint64_t>(size - 1)
+        for node in range(1, <int32_t>self.n_nodes):
+            self.take_slot(node)
+        return 0
+
+    def copy(self):
+        """A copy of the tree."""
+        cdef ContextTree other = ContextTree()
+        other.n_nodes = self.n_nodes
+        other._take(self._parent.copy(), self._symbol.copy(), self._level.copy())
+        other._slots = self._slots.copy()
+        other.slots = other._slots
+        other.mask = self.mask
+        return other
+
+    cdef void take_slot(self, int32_t node) noexcept nogil:
+        """Put a node that isn't in the hash table into its first free slot."""
+        cdef uint64_t place = mixed(self.parents[node], self.symbols[node]) & self.mask
+        while self.slots[place] != ABSENT:
+            place = (place + 1) & self.mask
+        self.slots[place] = node
+
+    cdef int _reserve(self) except -1 with gil:
+        """Make room for one more node."""
+        cdef int64_t room = self.parents.shape[0]
+        if self.n_nodes == 2**31 - 1:
+            raise DataError("contexts", self.n_nodes, "fewer than 2**31 - 1", "Use a smaller order.")
+        if self.n_nodes == room:
+            # New arrays: references to the old ones remain valid and unchanged.
+            room += room // 2
+            self._take(np.resize(self._parent, room), np.resize(self._symbol, room), np.resize(self._level, room))
+        if 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
+            self._rehash(2 * self.slots.shape[0])
+        return 0
+
+    cdef int32_t look_up(self, int32_t parent, int32_t symbol) noexcept nogil:
+        cdef uint64_t place = mixed(parent, symbol) & self.mask
+        cdef int32_t node = self.slots[place]
+        while node != ABSENT and (self.parents[node] != parent or self.symbols[node] != symbol):
+            place = (place + 1) & self.mask
+            node = self.slots[place]
+        return node
+
+    cdef int32_t make(self, int32_t parent, int32_t symbol) except -1 nogil:
+        cdef int32_t node
+        if self.n_nodes == self.parents.shape[0] or 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
+            self._reserve()
+        node = <int32_t>self.n_nodes
+        self.parents[node] = parent
+        self.symbols[node] = symbol
+        self.levels[node] = self.levels[parent] + 1
+        self.take_slot(node)
+        self.n_nodes += 1
+        return node
+
+    def child(self, int32_t parent, int32_t symbol):
+        """Number of the restaurant whose context is the parent's plus this symbol; -1 if there is none."""
+        return self.look_up(parent, symbol)
+
+    def insert(self, const int32_t[:, ::1] contexts not None, int32_t none):
+        """Restaurants of these contexts, created if they don't exist: int32, shape (n,).
+
+        Parameters
+        ----------
+        contexts : int32 array, shape (n, depth)
+            Nearest symbol first; a context ends at the first ``none``.
+        none : int
+        """
+        cdef int64_t i, k
+        cdef int32_t node, down
+        homes = np.empty(contexts.shape[0], dtype=np.int32)
+        cdef int32_t[::1] h = homes
+        with nogil:
+            for i in range(contexts.shape[0]):
+                node = 0
+                for k in range(contexts.shape[1]):
+                    if contexts[i, k] == none:
+                        break
+                    down = self.look_up(node, contexts[i, k])
+                    node = down if down != ABSENT else self.make(node, contexts[i, k])
+                h[i] = node
+        return homes
+
+    def find(self, const int32_t[:, ::1] contexts not None, int32_t none):
+        """The deepest existing restaurant for each of these contexts: int32, shape (n,). See `insert`."""
+        cdef int64_t i, k
+        cdef int32_t node, down
+        found = np.empty(contexts.shape[0], dtype=np.int32)
+        cdef int32_t[::1] f = found
+        with nogil:
+            for i in range(contexts.shape[0]):
+                node = 0
+                for k in range(contexts.shape[1]):
+                    down = ABSENT if contexts[i, k] == none else self.look_up(node, contexts[i, k])
+                    if down == ABSENT:
+                        break
+                    node = down
+                f[i] = node
+        return found
+
+    def numbers_in(self, ContextTree other not None):
+        """Number of each restaurant in another tree, -1 if it doesn't exist there: int32, shape (n_nodes,)."""
+        cdef int64_t node
+        cdef int32_t above
+        numbers = np.zeros(self.n_nodes, dtype=np.int32)
+        cdef int32_t[::1] to = numbers
+        with nogil:
+            for node in range(1, self.n_nodes):
+                above = to[self.parents[node]]      # parents come first
+                to[node] = ABSENT if above == ABSENT else other.look_up(above, self.symbols[node])
+        return numbers
+
+    @property
+    def parent(self):
+        """Parent of each restaurant, -1 for the root: int32, shape (n_nodes,)."""
+        return self._parent[: self.n_nodes]
+
+    @property
+    def symbol(self):
+        """Symbol by which each restaurant extends its parent's context: int32, shape (n_nodes,)."""
+        return self._symbol[: self.n_nodes]
+
+    @property
+    def level(self):
+        """Length of each restaurant's context: int32, shape (n_nodes,)."""
+        return self._level[: self.n_nodes]
+
+    def memory_bytes(self):
+        """Bytes of the tree's arrays."""
+        return self._parent.nbytes + self._symbol.nbytes + self._level.nbytes + self._slots.nbytes

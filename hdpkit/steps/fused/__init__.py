@@ -1,0 +1,26 @@
+"""Faster sweeps for two kinds of models: topic models, and observed dishes.
+
+A header ``*_text.h`` contains the code of a sweep, and ``isa_*.cpp`` compile all of them for one instruction
+set each; the ``.pyx`` module that calls it is its driver. Sixteen lanes and a fixed order of summation make
+the chain the same on all instruction sets. Each text is compiled for production (single precision, the
+generator inlined) and, in the baseline only, for scripted sources (double precision, or single precision to
+reproduce the numbers of production).
+
+- `_fused_topics`: table Gibbs over two-level topic models (``topic_sweep_text.h``). It visits only the blocks
+  of sixteen slots in which the document has dishes. Whatever needs the store (a table opens or closes, or is
+  one of several) is returned to the driver as an event. Over counts a sweep begins with one table for each
+  dish of a document and ends with draws of their numbers; in between the workspace has the counts of the
+  current document, which are written to the store before the next document and before any event.
+- `_fused_blocks`: dish Gibbs and the scans of split-merge, in double precision.
+- `_fused_slices`: documents in parallel, given topics and weights of the root, over a store of counts;
+  `_slice_ends` has the beginning and the end of the sweep, `hdpkit.franchise.slices` its labels. Threads
+  share only integer counters, and the stream of a document is keyed by its number, so the result doesn't
+  depend on which thread handles which document.
+- `_fused_cells`: the same by cell, where the customers of a document with the same term are interchangeable.
+  It has no readable twin, nor have levels above the documents: ``tests/exact/test_cells.py`` and
+  ``test_levels.py`` have their laws.
+- `_fused_observed`: table Gibbs over observed dishes.
+
+Single precision is accurate only in a range of hyperparameters (docs/correctness.md). Outside it, table Gibbs
+uses the generic code, even if "fused" is forced: the conditions ``in_floats`` of banks in the kernel table.
+"""

@@ -1,0 +1,730 @@
+# distutils: language = c++
+"""Fused verbs for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
+
+`topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
+store. The readable twins are in `hdpkit.steps.sweeps`, the generic ones in
+`hdpkit.steps._sweeps`.
+"""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.math cimport ilogb, log2
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from hdpkit.vectors cimport vector
+
+from hdpkit.measures._bursty cimport BurstyBank
+from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, is_large, ready_ratio, rise, sit
+from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.stores._explicit cimport ExplicitStore, Table
+from hdpkit.measures._measure cimport CompiledBank, measure_t
+from hdpkit.stores._arena cimport arena_room
+from hdpkit.stores._seating cimport ENTRY_WORDS, Node
+from hdpkit.steps._sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below
+from hdpkit._arguments cimport refuse
+from hdpkit.steps._root cimport WeightedRoot, WeightTable
+from hdpkit.steps._walk cimport Walk
+from hdpkit.numerics cimport det_log
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.steps import _sweeps as sweeps
+from hdpkit.steps.fused.instruction_set import chosen, scripts
+from hdpkit.steps.fused._topic_workspace cimport hdpkit_words, refresh_words
+from hdpkit._guarded import guarded
+from hdpkit.random import RandomStream
+
+cdef extern from "topic_sweep.h":
+    ctypedef struct hdpkit_philox:
+        pass
+    enum hdpkit_block_event:
+        HDPKIT_BLOCKS_DONE
+        HDPKIT_BLOCK_LAST
+        HDPKIT_BLOCK_MOVED
+        HDPKIT_BLOCK_SEATED
+        HDPKIT_BLOCK_BIRTH
+        HDPKIT_BLOCK_FAILED
+        HDPKIT_BLOCK_RATIOS
+    enum:
+        HDPKIT_FEWEST
+        HDPKIT_MANY
+        HDPKIT_PLACES
+        HDPKIT_LANES
+        HDPKIT_SHORT
+    ctypedef struct hdpkit_factor:
+        int32_t customer
+    ctypedef struct hdpkit_distinct:
+        pass
+    ctypedef struct hdpkit_meeting:
+        pass
+    ctypedef struct hdpkit_block_words:
+        hdpkit_words *words
+        const int32_t *home
+        double scale
+        double step
+        int32_t *here
+        int32_t *here_tables
+        int32_t *present
+        double *uniform
+        int8_t *kept
+        int8_t *opens
+        hdpkit_factor *sorted
+        double *edges
+        int32_t *own
+        int32_t *own_tables
+        int32_t *less
+        int32_t *cell
+        int32_t *cell_tables
+        int32_t *added
+        uint8_t *asks
+        hdpkit_meeting *met
+        int8_t *meets
+    ctypedef struct hdpkit_blocks:
+        const int32_t *terms
+        const int32_t *customer
+        const int32_t *code
+        const int64_t *offset
+        int32_t *counts
+        int64_t *totals
+        double *inverse
+        const double *eta
+        double eta_sum
+        int64_t stride
+        int64_t n_terms
+        const Node *root
+        const int32_t *words
+        const Table *pool
+        double concentration
+        double discount
+        const double *weight
+        double rest
+        hdpkit_philox *stream
+        int64_t (*choose)(void *state, const double *weights, int64_t n) noexcept nogil
+        void *state
+        int64_t unit
+        int64_t last
+        int32_t origin
+        int32_t dish
+        int32_t outside
+        int32_t every
+        hdpkit_factor *now
+        hdpkit_factor *next
+        int64_t n_now
+        int32_t *seen
+        int32_t *tables
+        double *share
+        double *base
+        double *top
+        double *bottom
+        double *running
+        double *weights
+        int64_t *exponent
+        int64_t *depth
+        double *absent
+        int64_t n_all
+        int32_t *looked
+        uint8_t *excess
+        float steps
+        float *log_share
+        float *near_base
+        float *log_base
+        int16_t *starts
+        int64_t starts_stride
+        int32_t by_line
+        uint8_t *tops
+        int16_t *top_starts
+        int32_t *line_sums
+        int32_t *places
+        hdpkit_distinct *distinct
+        int64_t passes
+        const int64_t *order
+        const int8_t *target
+        int8_t *sides
+        int64_t *sizes
+        int32_t *slot
+        double *odds
+        double *down
+        hdpkit_block_words *bursts
+    ctypedef struct hdpkit_topic_functions:
+        int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_fill)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_recount)(hdpkit_blocks *s, int32_t slot) noexcept nogil
+        int (*blocks_bounds)(hdpkit_blocks *s, float *kept) noexcept nogil
+        int (*resample_dish)(hdpkit_blocks *s) noexcept nogil
+        int (*scan_units)(hdpkit_blocks *s) noexcept nogil
+        int32_t lines_pay
+        int (*bursty_blocks_start)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_blocks_next)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_resample_dish)(hdpkit_blocks *s) noexcept nogil
+    const char *HDPKIT_TOPIC_CAPSULE
+
+cdef const hdpkit_topic_functions *functions = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+cdef const hdpkit_topic_functions *of_scripts = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(scripts.topics, HDPKIT_TOPIC_CAPSULE))
+
+cdef enum:
+    LINE_BYTES = 64
+    MOST = 16              # most factors between two extractions of exponents
+    ROOM = 1000            # most bits of the exponent of their product
+
+    STEPS = 8              # most units of the bounds a bit
+    WORTH = 64             # most bounds for each customer: more cost more than they spare
+
+cdef double MOST_ETA = 1e30
+cdef double LOG_2 = 0.69314718055994530942
+
+
+cdef class Bounds:
+    """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the verb changes them."""
+
+    cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines if `by_line`
+    cdef int64_t stride
+    cdef int64_t version, eta_version    # of the counts and of eta for which they are valid
+    cdef bint by_line                # whether those of lines are kept, too
+    cdef int64_t passes              # units for which all dishes were computed
+
+
+cdef class Blocks:
+    """Data of a fused verb for the duration of a call."""
+
+    cdef hdpkit_blocks s
+    cdef Walk walk
+    cdef ExplicitStore store
+    cdef DirichletMultinomialBank bank
+    cdef WeightTable table           # None if the root is a restaurant
+    cdef Units units
+    cdef vector[int8_t] arrays       # by slot
+    cdef vector[hdpkit_factor] factors
+    cdef vector[hdpkit_distinct] distinct
+    cdef Bounds bounds               # None if they aren't used
+    cdef CompiledBank values         # the bank whose values the blocks are: `bank`, or the one over it with tables of words
+    cdef BurstyCounts *words         # the latter's, or NULL
+    cdef hdpkit_words at_tables
+    cdef hdpkit_block_words bursts
+    cdef vector[int8_t] by_customer
+    cdef vector[hdpkit_meeting] met
+    cdef const hdpkit_topic_functions *compiled
+    cdef int (*start)(hdpkit_blocks *s) noexcept nogil
+    cdef int (*next)(hdpkit_blocks *s) noexcept nogil
+    cdef int (*resample)(hdpkit_blocks *s) noexcept nogil
+    cdef int64_t stride
+    cdef int32_t most_tables         # value in the store when memory for any event was last reserved
+
+    def __cinit__(self, Walk walk not None, CompiledBank values not None, Units units not None,
+                 ChoiceSource source not None):
+        cdef hdpkit_blocks *s = &self.s
+        cdef DirichletMultinomialBank bank
+        bank = (<BurstyBank>values).inner if isinstance(values, BurstyBank) else values
+        self.walk = walk
+        self.store = walk.store
+        self.bank = bank
+        self.values = values
+        self.compiled = of_scripts
+        if isinstance(source, RandomStream) and not source.overridden:
+            s.stream = <hdpkit_philox *>source.c.state
+            self.compiled = functions
+        self.start = self.compiled.blocks_start
+        self.next = self.compiled.blocks_next
+        self.resample = self.compiled.resample_dish
+        if isinstance(values, BurstyBank):
+            self.words = &(<BurstyBank>values).b
+            self.words.loaded = -1
+            self.bursts.words = &self.at_tables
+            self.bursts.home = &walk.home[0]
+            self.bursts.scale = 1.0 / self.words.concentration
+            self.bursts.step = self.words.discount / self.words.concentration
+            s.bursts = &self.bursts
+            self.start = self.compiled.bursty_blocks_start
+            self.next = self.compiled.bursty_blocks_next
+            self.resample = self.compiled.bursty_resample_dish
+        self.table = (<WeightedRoot>walk.root).table if isinstance(walk.root, WeightedRoot) else None
+        self.units = units
+        s.terms = bank.b.terms
+        s.seen = bank.b.block.data()
+        s.customer = units.customer.data()
+        s.code = units.code.data()
+        s.offset = units.offset.data()
+        s.eta = bank.b.eta.data()
+        s.eta_sum = bank.b.eta_sum
+        s.n_terms = bank.b.n_terms
+        s.concentration = walk.concentration[0]
+        s.discount = walk.discount[0]
+        # An upper bound of |log2| of a factor; eta is from 1e-100 to 1e100.
+        s.every = min(MOST, ROOM // max(28 if bank.b.plain else 334,
+                                        ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
+        s.choose = source.c.choose
+        s.state = source.c.state
+
+    cdef int make_room(self, int64_t most) except -1 nogil:
+        """Allocate factors for two units of this many customers."""
+        self.factors.resize(2 * most)
+        self.distinct.resize(most)
+        self.s.distinct = self.distinct.data()
+        self.s.now = self.factors.data()
+        self.s.next = self.s.now + most
+        if self.words != NULL:
+            self.make_room_for_words(most)
+        return 0
+
+    cdef int make_room_for_words(self, int64_t most) except -1 nogil:
+        """The same for the tables of their words."""
+        cdef hdpkit_block_words *b = &self.bursts
+        cdef int64_t r, longest = 0
+        cdef int8_t *at
+        for r in range(self.words.n_restaurants):
+            longest = max(longest, self.words.begin[r + 1] - self.words.begin[r])
+        self.met.resize(longest)
+        b.met = self.met.data()
+        self.by_customer.resize(most * (sizeof(hdpkit_factor) + sizeof(double) + 6 * sizeof(int32_t) + 3))
+        at = self.by_customer.data()
+        b.sorted = <hdpkit_factor *>at
+        at += most * sizeof(hdpkit_factor)
+        b.uniform = <double *>at
+        at += most * sizeof(double)
+        b.own = <int32_t *>at
+        b.own_tables = b.own + most
+        b.less = b.own + 2 * most
+        b.cell = b.own + 3 * most
+        b.cell_tables = b.own + 4 * most
+        b.added = b.own + 5 * most
+        at += 6 * most * sizeof(int32_t)
+        b.kept = at
+        b.opens = at + most
+        b.asks = <uint8_t *>(at + 2 * most)
+        return 0
+
+    cdef int refresh(self) except -1 nogil:
+        """Update all addresses: operations of the store or the statistics may move their arrays."""
+        cdef hdpkit_blocks *s = &self.s
+        s.counts = self.bank.b.counts
+        s.totals = self.bank.b.totals.data()
+        s.inverse = self.bank.b.inverse.data()
+        s.stride = self.bank.b.stride
+        s.root = self.store.nodes.data()
+        s.words = self.store.arena.words.data()
+        s.pool = self.store.pool.data()
+        if self.words != NULL:
+            refresh_words(&self.at_tables, self.words)
+        if self.table is not None:
+            if <int64_t>self.table.weight.size() < s.stride:      # rows have grown: no unit is unseated then
+                with gil:
+                    self.table.make_room(s.stride)
+            s.rest = self.table.rest
+            s.weight = self.table.weight.data()
+        return 0
+
+    cdef inline int ready(self, bint moved) except -1 nogil:
+        """Allocate the memory that the next event may need in the store.
+
+        After an event that only ``moved`` a table to another dish, only entries may need memory.
+        """
+        if moved and self.store.most_tables == self.most_tables:
+            arena_room(&self.store.arena, 2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest))
+            self.s.words = self.store.arena.words.data()
+            return 0
+        self.walk.ready_anywhere()
+        self.most_tables = self.store.most_tables
+        return self.refresh()
+
+    cdef int keep_bounds(self, int32_t by_line) except -1:
+        """Use bounds, those of these units if they are valid."""
+        cdef double least = self.bank.smallest_eta, most
+        if self.bank.b.n_terms * self.bank.b.stride > WORTH * <int64_t>self.units.customer.size():
+            return 0
+        if least < 1.0 / MOST_ETA or self.bank.b.eta_sum > MOST_ETA:      # not numbers of single precision
+            return 0
+        if self.units.bounds is None:
+            self.units.bounds = Bounds()
+        self.bounds = self.units.bounds
+        self.s.by_line = by_line
+        if self.bounds.version != self.bank.b.version or self.bounds.eta_version != self.bank.eta_version:
+            self.bounds.stride = 0
+            self.bounds.eta_version = self.bank.eta_version
+        if self.bounds.by_line != (by_line != 0):
+            self.bounds.stride = 0
+            self.bounds.by_line = by_line != 0
+        self.bounds.version = -1
+        most = log2(1.0 + <double>self.store.n_customers / least) + 1.0
+        self.s.steps = min(<double>STEPS, 250.0 / most)
+        return 0
+
+    cdef int follow(self, int32_t slot) except -1 nogil:
+        """Update the bounds of a slot that the current unit has left or joined."""
+        if self.bounds is not None and self.bank.b.stride == self.s.stride:
+            self.s.counts = self.bank.b.counts
+            functions.blocks_recount(&self.s, slot)
+        return 0
+
+    cdef int lay_out(self) except -1 nogil:
+        """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
+        cdef hdpkit_blocks *s = &self.s
+        cdef int64_t wide, narrow, more, lines = 0, starts = 0
+        cdef int8_t *at
+        self.refresh()
+        if s.stride != self.stride:
+            wide = s.stride * sizeof(double)
+            narrow = s.stride * sizeof(float)
+            s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
+            more = wide + 4 * narrow if self.words != NULL else 0
+            if self.bounds is not None:
+                starts = (HDPKIT_MANY - HDPKIT_FEWEST) * s.starts_stride * sizeof(int16_t)
+                lines = (s.starts_stride // HDPKIT_LANES + 4 * HDPKIT_PLACES) * sizeof(int32_t)
+                more += starts + starts // HDPKIT_LANES + 2 * lines + HDPKIT_SHORT * wide
+            self.arrays.assign(9 * wide + 4 * narrow + 4 * LINE_BYTES + more, 0)
+            at = self.arrays.data()
+            at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
+            s.share = <double *>at
+            s.base = <double *>(at + wide)
+            s.top = <double *>(at + 2 * wide)
+            s.bottom = <double *>(at + 3 * wide)
+            s.exponent = <int64_t *>(at + 4 * wide)
+            s.depth = <int64_t *>(at + 5 * wide)
+            s.weights = <double *>(at + 6 * wide)
+            s.tables = <int32_t *>(at + 7 * wide)
+            s.running = <double *>(at + 8 * wide)       # one longer, for scripts
+            at += 9 * wide + LINE_BYTES
+            s.log_share = <float *>at
+            s.log_base = <float *>(at + narrow)
+            s.near_base = <float *>(at + 2 * narrow)
+            s.looked = <int32_t *>(at + 3 * narrow)
+            at += 4 * narrow
+            s.absent = <double *>at
+            if self.bounds is not None:
+                at += HDPKIT_SHORT * wide
+            s.starts = <int16_t *>at
+            s.line_sums = <int32_t *>(at + starts)
+            s.places = <int32_t *>(at + starts + lines)
+            s.top_starts = <int16_t *>(at + starts + 2 * lines)
+            if self.words != NULL:
+                at += starts + 2 * lines + starts // HDPKIT_LANES
+                self.bursts.here = <int32_t *>at
+                self.bursts.here_tables = <int32_t *>(at + narrow)
+                self.bursts.present = <int32_t *>(at + 2 * narrow)
+                self.bursts.meets = at + 3 * narrow
+                self.bursts.edges = <double *>(at + 4 * narrow)       # one longer
+            self.stride = s.stride
+        if self.bounds is not None and self.bounds.stride != s.stride:
+            lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0
+            # Both are read in registers of bytes.
+            self.bounds.excess.resize(s.n_terms * s.stride + HDPKIT_PLACES + lines + 4 * HDPKIT_PLACES)
+            s.excess = self.bounds.excess.data()
+            s.tops = s.excess + s.n_terms * s.stride + HDPKIT_PLACES
+            functions.blocks_fill(s)
+            self.bounds.stride = s.stride
+        if self.bounds is not None:
+            s.excess = self.bounds.excess.data()
+            s.tops = s.excess + s.n_terms * s.stride + HDPKIT_PLACES
+        return self.start(s)
+
+    cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
+        """Remove a unit from its dish, which may then die."""
+        cdef measure_t *measure = &self.bank.c
+        cdef int32_t dish = self.s.origin
+        cdef int64_t i
+        if self.words == NULL:
+            measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
+                           self.s.offset[u + 1] - self.s.offset[u])
+        else:
+            for i in range(self.s.n_now - 1, -1, -1):
+                rise(self.words, self.s.now[i].customer, dish, self.bursts.kept[i])
+        if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
+            self.walk.slots.death(dish)
+        self.s.outside = 1
+        self.follow(dish)
+        return 0
+
+    cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
+        """Seat a removed unit."""
+        cdef measure_t *measure = &self.bank.c
+        cdef int64_t i
+        serve_below(self.store, self.units, u, dish)
+        self.walk.seat_customer(self.s.code[u], 0, dish, source)
+        if self.words == NULL:
+            measure.add(measure.self, dish, self.s.customer + self.s.offset[u],
+                        self.s.offset[u + 1] - self.s.offset[u])
+        else:
+            for i in range(self.s.n_now):
+                sit(self.words, self.s.now[i].customer, dish, self.bursts.opens[i], NULL)
+        return 0
+
+    cdef int resample_dish(self, choice_source *source) except -1 nogil:
+        cdef hdpkit_blocks *s = &self.s
+        cdef int event
+        cdef bint moved = False
+        cdef int64_t u, most = 0
+        cdef int32_t as_customer
+        cdef Counted numbers
+        for u in range(s.unit, s.last):
+            most = max(most, s.offset[u + 1] - s.offset[u])
+        self.make_room(most)
+        self.lay_out()
+        s.n_now = 0
+        while True:
+            if not s.outside:
+                self.ready(moved)
+            event = self.resample(s)
+            moved = event == HDPKIT_BLOCK_MOVED
+            u = s.unit
+            if event == HDPKIT_BLOCKS_DONE:
+                return 0
+            if event == HDPKIT_BLOCK_RATIOS:
+                numbers.customers = self.at_tables.wanted_customers
+                numbers.tables = self.at_tables.wanted_tables
+                if ready_ratio(self.words, numbers) < 0:
+                    fail("the tables of the words", s.customer[s.offset[u]])
+                self.refresh()
+                continue
+            if event == HDPKIT_BLOCK_FAILED:
+                fail("the conditional of the table", s.customer[s.offset[u]])
+            if moved:
+                u -= 1
+                self.bank.b.version += 1
+                if self.words != NULL:
+                    self.words.version += 1
+                self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
+                serve_below(self.store, self.units, u, s.dish)
+                self.store.join_table(0, s.dish, s.code[u], s.discount, source)
+                continue
+            if not s.outside:      # the table has not been removed yet
+                self.take_out(u, source)
+            if event == HDPKIT_BLOCK_SEATED:
+                self.bring_in(u, s.dish, source)
+                self.follow(s.dish)
+                self.next(s)
+            elif event == HDPKIT_BLOCK_BIRTH:
+                if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
+                    fail("the conditional of the table", s.customer[s.offset[u]])
+                self.bring_in(u, s.dish, source)
+                self.follow(s.dish)
+                s.unit += 1
+                s.outside = 0
+                s.n_now = 0        # rows may be longer now
+            self.lay_out()
+
+
+cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
+                    bint with_customers) except -1 nogil:
+    """See `index_units`. Returns whether there are data customers at the root.
+
+    A child's table has only data customers: when the first one is found, the table's size gives the begin of
+    the next unit.
+    """
+    cdef vector[int32_t] places      # place of the next customer of a table, -1 if none was found yet
+    cdef int64_t i, n = store.n_customers, n_found = 0, end = 0
+    cdef const int32_t *seats = store.seats.data()
+    cdef const Table *tables = store.pool.data()
+    cdef int32_t *next_place
+    cdef int32_t *customers
+    cdef int32_t table, place
+    cdef bint at_root = False
+    places.assign(store.pool.size(), -1)
+    next_place = places.data()
+    units.customer.resize(n)
+    customers = units.customer.data()
+    for i in range(n):
+        table = seats[i]
+        if table < 0:
+            continue
+        if home[i] == 0:
+            at_root = True
+            if with_customers:
+                if end >= n:
+                    break
+                units.code.push_back(<int32_t>i)
+                units.table_offset.push_back(units.table.size())
+                units.offset.push_back(end)
+                customers[end] = <int32_t>i
+                end += 1
+                n_found += 1
+            continue
+        place = next_place[table]
+        if <uint32_t>place >= <uint32_t>n:      # not found yet, or beyond the end
+            if place >= 0 or tables[table].size < 1 or end + tables[table].size > n:
+                break
+            place = <int32_t>end
+            units.code.push_back(~table)
+            units.table_offset.push_back(units.table.size())
+            units.table.push_back(table)
+            units.offset.push_back(end)
+            end += tables[table].size
+        customers[place] = <int32_t>i
+        next_place[table] = place + 1
+        n_found += 1
+    else:
+        if n_found == end:
+            units.table_offset.push_back(units.table.size())
+            units.offset.push_back(end)
+            units.node.assign(units.code.size(), 0)
+            units.customer.resize(end)
+            return at_root
+    with gil:
+        refuse("home", "of another tree", "the restaurants where these customers sit, the root and its children",
+               "Use the one of the franchise's topology.")
+
+
+@guarded
+def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
+                const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
+                bint with_customers):
+    """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
+
+    Units don't change when tables get other dishes: the same object is returned until a customer moves.
+    """
+    cdef Units units
+    cdef bint at_root        # whether there are data customers at the root
+    check_tree(store, home, parent, node_level)
+    if store.units_found is not None and with_customers in store.units_found:
+        if store.units_at == store.changes:
+            units = store.units_found[with_customers]
+            units.kept(store)        # tables of the root may have changed, but are not part of these units
+            return units
+    store.units_found = None
+    units = Units()
+    with nogil:
+        at_root = find_units(units, store, home, with_customers)
+    store.units_found = {with_customers: units} if at_root else {False: units, True: units}
+    store.units_at = store.changes
+    units.found_in(store, 1)
+    return units
+
+
+@guarded
+def unit_dishes(Walk walk not None, Units units not None):
+    """Dish of each unit: int32, shape (n,)."""
+    cdef ExplicitStore store = walk.store
+    cdef size_t u
+    cdef int32_t code
+    walk.standing()
+    units.belong(store)
+    out = np.empty(units.code.size(), dtype=np.int32)
+    cdef int32_t[::1] o = out
+    with nogil:
+        for u in range(units.code.size()):
+            code = units.code[u]
+            o[u] = store.pool[~code if code < 0 else store.seats[code]].dish
+    return out
+
+
+cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
+    """Whether a data customer is among these units: the fused code handles only tables."""
+    cdef const int32_t *code = units.code.data()
+    cdef int32_t all_tables = -1         # tables have negative codes
+    cdef int64_t u
+    for u in range(first, last):
+        all_tables &= code[u]
+    return all_tables >= 0
+
+
+cdef bint words_are_below(BurstyCounts *words, Walk walk, Units units, int64_t first, int64_t last) noexcept nogil:
+    """Whether topics differ by the restaurants of these units, and these aren't too large for the fused code."""
+    cdef int64_t i
+    cdef int32_t node, who
+    for i in range(units.offset[first], units.offset[last]):
+        who = units.customer[i]
+        node = walk.home[who]
+        if words.restaurant[who] != node or is_large(words, node):
+            return False
+    return True
+
+
+@guarded
+def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
+                  ChoiceSource source not None, bint bounded=True, by_line=None):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
+
+    With ``bounded``, dishes that can't be drawn aren't computed; for tables of ``by_line`` terms or more (0: never,
+    None: what takes the least time) first by bounds of sixteen dishes together. The chain is the same without.
+    """
+    check_units(walk, bank, units, first, last)
+    if any_customer(units, first, last) or (
+            isinstance(bank, BurstyBank)
+            and not words_are_below(&(<BurstyBank>bank).b, walk, units, first, last)):
+        sweeps.resample_dish(walk, bank, units, first, last, source)
+        return
+    cdef Blocks blocks = Blocks(walk, bank, units, source)
+    blocks.s.unit = first
+    blocks.s.last = last
+    if bounded and blocks.s.stream != NULL:
+        blocks.keep_bounds(functions.lines_pay if by_line is None else by_line)
+    with nogil:
+        blocks.resample_dish(&source.c)
+    if blocks.bounds is not None:
+        blocks.bounds.version = blocks.bank.b.version
+        blocks.bounds.passes += blocks.s.passes
+    units.kept(walk.store)
+
+
+@guarded
+def bounds(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t unit):
+    """Upper bounds of log2 of the weights of all slots for a table, relative to its own dish: float32."""
+    check_units(walk, bank, units, unit, unit + 1)
+    cdef Blocks blocks = Blocks(walk, bank, units, RandomStream())
+    blocks.s.unit = unit
+    blocks.s.last = unit + 1
+    blocks.keep_bounds(functions.lines_pay)
+    blocks.make_room(units.offset[unit + 1] - units.offset[unit])
+    blocks.lay_out()
+    out = np.empty(blocks.s.stride, dtype=np.float32)
+    cdef float[::1] o = out
+    functions.blocks_bounds(&blocks.s, &o[0])
+    blocks.bounds.version = bank.b.version
+    return out[:blocks.s.n_all]
+
+
+def computed_units(Units units not None):
+    """The number of units for which `resample_dish` computed all dishes, with bounds."""
+    return 0 if units.bounds is None else (<Bounds?>units.bounds).passes
+
+
+def bytes_of_bounds(Units units not None, int64_t n_terms):
+    """Bytes of the bounds that were kept ``by_line``: by term and slot, and by term and line of sixteen slots."""
+    cdef Bounds bounds = <Bounds?>units.bounds
+    kept = np.empty(bounds.excess.size(), dtype=np.uint8)
+    cdef uint8_t[::1] to = kept
+    cdef int64_t i, n = n_terms * bounds.stride, lines = n // HDPKIT_LANES
+    for i in range(<int64_t>bounds.excess.size()):
+        to[i] = bounds.excess.at(i)
+    of_lines = kept[n + HDPKIT_PLACES : n + HDPKIT_PLACES + lines]
+    return kept[:n].reshape(n_terms, -1), of_lines.reshape(n_terms, -1)
+
+
+@guarded
+def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+               const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of the result.
+
+    See the generic twin.
+    """
+    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    cdef Blocks blocks = Blocks(walk, bank, units, source)
+    cdef hdpkit_blocks *s = &blocks.s
+    cdef const int8_t[::1] target
+    cdef vector[double] odds, down
+    cdef int64_t i, most = 0
+    if order.shape[0] == 0:
+        return log_q
+    for i in range(order.shape[0]):
+        most = max(most, s.offset[order[i] + 1] - s.offset[order[i]])
+    blocks.make_room(most)
+    odds.resize(order.shape[0])
+    down.resize(order.shape[0])
+    s.odds = odds.data()
+    s.down = down.data()
+    s.order = &order[0]
+    s.sides = &sides[0]
+    s.sizes = &sizes[0]
+    s.slot[0] = slot_a
+    s.slot[1] = slot_b
+    if forced is not None:
+        target = forced
+        s.target = &target[0]
+    s.last = order.shape[0]
+    bank.b.version += 1
+    with nogil:
+        blocks.refresh()
+        if blocks.compiled.scan_units(s) == HDPKIT_BLOCK_FAILED:
+            fail("the restricted conditional", units.customer[units.offset[order[s.unit]]])
+        for i in range(order.shape[0]):
+            log_q += det_log(odds[i]) + down[i] * LOG_2
+    return log_q

@@ -1,0 +1,350 @@
+# distutils: language = c++
+"""The fused sweep of two-level topic models, plain and sparse: `topic_sweep_text.h` over the stores.
+
+The header handles what is common to the stores and applies to nearly every customer. If a table opens, closes
+or is one of several, it returns an event, which is handled here by the store.
+"""
+
+import numpy as np
+
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from hdpkit.vectors cimport no_memory, vector
+
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._explicit cimport ExplicitStore
+from hdpkit.stores._histogram cimport HistogramStore
+from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
+from hdpkit.measures._measure cimport CompiledBank, measure_t
+from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
+from hdpkit.stores._seating cimport ENTRY_WORDS
+from hdpkit.steps._sweeps cimport check_customers, fail, misplaced, reseat_one
+from hdpkit.steps._root cimport LatentRoot, WeightedRoot, WeightTable
+from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
+from hdpkit.steps._walk cimport Walk
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.steps.fused._topic_workspace cimport (
+    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_LIST, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
+    HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
+from hdpkit.steps.fused.instruction_set import chosen, scripts
+from hdpkit.steps import _sweeps as generic
+from hdpkit._guarded import guarded
+from hdpkit.errors import KernelError
+from hdpkit.random import RandomStream
+
+cdef extern from "topic_sweep.h":
+    const char *HDPKIT_TOPIC_CAPSULE
+
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
+STORES_UNDER_WEIGHTS = (CountsStore, *STORES)
+
+cdef const hdpkit_topic_functions *functions = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+cdef const hdpkit_topic_functions *of_scripts = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(scripts.topics, HDPKIT_TOPIC_CAPSULE))
+
+# Slots x (customers + sum eta) up to which sums of shares in units of 2**-62 have a relative error below
+# 2**-16.
+cdef double FINEST = 1 << 46
+
+cdef enum:
+    MOST_DISHES = 8192      # of a sparse measure, at the start of a piece of a sweep; also customers of a piece
+
+
+cdef class Stores:
+    """The store by its type (the others are None), and the root's weights (None for a restaurant)."""
+
+    cdef HistogramStore histogram
+    cdef ExplicitStore explicit
+    cdef CountsStore counts
+    cdef WeightTable table
+
+    def __cinit__(self, Walk walk not None):
+        weighted = isinstance(walk.root, WeightedRoot)
+        serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
+        if type(walk.store) not in serves:
+            raise KernelError("store and root", (type(walk.store).__name__, type(walk.root).__name__),
+                              f"one of {[store.__name__ for store in STORES_UNDER_WEIGHTS]} under weights, of "
+                              f"{[store.__name__ for store in STORES]} under a restaurant", "Use the generic kernel.")
+        self.histogram = walk.store if type(walk.store) is HistogramStore else None
+        self.explicit = walk.store if type(walk.store) is ExplicitStore else None
+        self.counts = walk.store if type(walk.store) is CountsStore else None
+        self.table = (<WeightedRoot>walk.root).table if weighted else None
+
+
+cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
+    """Update all addresses: operations of the store or the statistics may move their arrays."""
+    cdef hdpkit_topics *s = &workspace.s
+    if workspace.words != NULL:
+        refresh_words(&workspace.bursts, workspace.words)
+    s.counts = workspace.counts.counts
+    s.totals = workspace.counts.totals.data()
+    s.stride = workspace.counts.stride
+    if workspace.plain != NULL:
+        s.inverse = workspace.plain.inverse.data()
+    else:
+        s.distinct = workspace.sparse.distinct.data()
+    s.nodes = walk.store.nodes.data()
+    s.words = walk.store.arena.words.data()
+    s.labels = NULL
+    s.seats = NULL
+    if stores.histogram is not None:
+        s.labels = stores.histogram.dish_of_customer.data()
+    elif stores.counts is not None:
+        s.labels = stores.counts.dish_of_customer.data()
+    else:
+        s.seats = stores.explicit.seats.data()
+        s.pool = stores.explicit.pool.data()
+    if stores.table is not None:
+        if <int64_t>stores.table.weight.size() < s.stride:
+            with gil:
+                stores.table.make_room(s.stride)
+        s.weight = stores.table.weight.data()
+        s.rest = stores.table.rest
+    return 0
+
+
+cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
+    """Give each dish of these restaurants one table: tables are drawn again at the end of the sweep."""
+    cdef size_t i
+    cdef int32_t place, node
+    for i in range(nodes.size()):
+        node = nodes.data()[i]
+        if node > 0:
+            for place in range(walk.store.nodes[node].n_entries):
+                walk.store.change_tables(node, place, 1, 0, walk.slots.position[walk.store.entries(node)[place].dish])
+    return 0
+
+
+cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
+    """Write the dishes of the current restaurant to the store."""
+    if s.unwritten:
+        counts.write_dishes(s.loaded, s.here, s.stride, walk.slots.position.data())
+        s.unwritten = 0
+    return 0
+
+
+cdef int make_room(Walk walk, TermCounts *counts, Stores stores) except -1 nogil:
+    """Allocate the memory that an event, or writing the dishes of a restaurant, may need in the store."""
+    walk.ready_anywhere()
+    if stores.counts is not None:
+        stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + counts.stride), 0)
+    return 0
+
+
+cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, choice_source *source,
+             bint scripted, bint floats) except -1 nogil:
+    cdef hdpkit_topics *s = &workspace.s
+    cdef TermCounts *counts = workspace.counts
+    cdef const hdpkit_topic_functions *compiled = of_scripts if scripted else functions
+    cdef const hdpkit_topic_sweep *under = &compiled.restaurant
+    cdef int (*start)(hdpkit_topics *, int) noexcept nogil
+    cdef int (*sweep)(hdpkit_topics *) noexcept nogil
+    cdef int event
+    cdef int32_t customer, node, as_customer
+    cdef Counted numbers
+    cdef vector[double] weights
+    cdef vector[int32_t] nodes       # whose tables are drawn at the end
+    if stores.table is not None:
+        under = &compiled.weights if stores.counts is None else &compiled.counts
+        if workspace.words != NULL:
+            under = &compiled.bursts_weights if stores.counts is None else &compiled.bursts_counts
+        s.rest = stores.table.rest
+    elif workspace.words != NULL:
+        under = &compiled.bursts
+    elif workspace.sparse != NULL:
+        under = &compiled.sparse
+    start = under.start_floats if floats or not scripted else under.start_doubles
+    sweep = under.production if not scripted else under.probe if floats else under.scripted
+    workspace.lay_out(counts.stride)
+    restaurants_of(walk, s.customer, s.last, &nodes)
+    make_room(walk, counts, stores)
+    one_table_each(walk, &nodes)
+    refresh(workspace, walk, stores)
+    start(s, workspace.version != counts.version)
+    workspace.version = -1
+    s.resume = HDPKIT_DONE
+    s.unwritten = 0
+    while True:
+        event = sweep(s)
+        customer = <int32_t>s.customer
+        write(s, walk, stores.counts)
+        if event == HDPKIT_DONE:
+            break
+        if event == HDPKIT_WRITE:
+            make_room(walk, counts, stores)
+            refresh(workspace, walk, stores)
+            continue
+        if event == HDPKIT_RATIOS:
+            numbers.customers = workspace.bursts.wanted_customers
+            numbers.tables = workspace.bursts.wanted_tables
+            if ready_ratio(workspace.words, numbers) < 0:
+                fail("the tables of the word", customer)
+            refresh(workspace, walk, stores)
+            continue
+        node = walk.home[customer]
+        if event == HDPKIT_LIST:
+            if list_cells(workspace.words, node) < 0:
+                fail("the words of its document", customer)
+            make_room(walk, counts, stores)
+            refresh(workspace, walk, stores)
+            continue
+        if event == HDPKIT_LEAVE:
+            if walk.unseat_customer(customer, node, s.dish, source):
+                walk.slots.death(s.dish)
+        elif event == HDPKIT_JOIN:
+            walk.store.join_table(node, s.dish, customer, walk.discount[node], source)
+        elif event == HDPKIT_OPEN:
+            walk.store.open_table(node, s.dish, customer, &as_customer)
+            walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
+        elif event == HDPKIT_BIRTH:
+            if walk.slots.birth(&s.dish, &customer, 1):
+                fail("the conditional", customer)
+            walk.store.open_table(node, s.dish, customer, &as_customer)
+            walk.store.open_table(0, s.dish, as_customer, &as_customer)
+        elif event == HDPKIT_ABROAD:
+            if workspace.words != NULL:
+                unlist_cells(workspace.words)
+                workspace.words.loaded = -1
+            reseat_one(walk, measure, customer, &weights, source)
+        elif event == HDPKIT_UNSEATED:
+            with gil:
+                misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+        else:
+            if s.starved:
+                no_memory()
+            fail("the conditional", customer)
+        if event != HDPKIT_LEAVE:
+            make_room(walk, counts, stores)
+        refresh(workspace, walk, stores)
+        if event == HDPKIT_ABROAD:
+            workspace.lay_out(s.stride)
+            start(s, 1)
+        elif s.stride != workspace.stride:      # a new dish, whose table is counted later
+            workspace.lay_out(s.stride)
+            start(s, 0)
+            s.root_customers -= 1
+            s.tables[s.dish] -= 1
+    draw_tables_of(walk, &nodes, source)
+    if workspace.words != NULL:
+        workspace.words.loaded = -1
+        workspace.words.version += 1
+    counts.version += 1
+    workspace.version = counts.version
+    return 0
+
+
+cdef bint words_are_at_home(BurstyCounts *words, Walk walk, int64_t first, int64_t last) noexcept nogil:
+    """Whether topics differ by the restaurants in which these customers are, or by the root."""
+    cdef int64_t i
+    for i in range(first, last):
+        if walk.home[i] != 0 and words.restaurant[i] != walk.home[i]:
+            return False
+    return True
+
+
+@guarded
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
+           ChoiceSource source not None, bint floats=False):
+    """Reseat data customers first .. last - 1, one after the other.
+
+    With a script, ``floats`` selects single precision as in production.
+    """
+    cdef Workspace workspace = workspace_of(bank)
+    check_customers(walk, bank, first, last)
+    cdef Stores stores = Stores(walk)
+    cdef hdpkit_topics *s = &workspace.s
+    cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
+    if first >= last:
+        return
+    if stores.table is not None:
+        if workspace.plain == NULL:
+            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial under weights",
+                              "Use the generic kernel.")
+        if workspace.counts.stride * (bank.n_customers + workspace.plain.eta_sum) > FINEST:
+            generic.reseat(walk, bank, first, last, source)
+            return
+    if workspace.words != NULL and not words_are_at_home(workspace.words, walk, first, last):
+        generic.reseat(walk, bank, first, last, source)
+        return
+    if stores.explicit is not None:
+        stores.explicit.changes += 1
+    workspace.take_parameters()
+    s.home = &walk.home[0]
+    s.concentration = &walk.concentration[0]
+    s.discount = &walk.discount[0]
+    s.stream = <hdpkit_philox *>source.c.state
+    s.choose = source.c.choose
+    s.script = source.c.state
+    s.asking = 0
+    # The units of sums over the root of a sparse measure allow at most this many dishes.
+    cdef int64_t piece = last - first if workspace.sparse == NULL else MOST_DISHES
+    while first < last:
+        s.customer = first
+        s.last = min(last, first + piece)
+        if workspace.sparse != NULL and <int64_t>walk.slots.live.size() > MOST_DISHES:
+            generic.reseat(walk, bank, first, s.last, source)
+        else:
+            try:
+                with nogil:
+                    run(workspace, walk, &bank.c, stores, &source.c, scripted, floats)
+            finally:
+                if workspace.words != NULL:
+                    unlist_cells(workspace.words)
+        first = s.last
+
+
+# ------------------------------------------------------------------------------------------- for tests
+
+@guarded
+def asked_for(CompiledBank bank not None):
+    """The choice requested from a script while its function runs: the customer and the outcomes.
+
+    Returns
+    -------
+    customer : int
+    outcomes : int64 array
+        One per weight: k to join a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
+        Empty if the request is from a store (for a table), not from the sweep.
+    """
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t i
+    outcomes = np.empty(workspace.s.asking, dtype=np.int64)
+    for i in range(workspace.s.asking):
+        if workspace.words != NULL:
+            outcomes[i] = of_scripts.bursts.outcome(&workspace.s, i)
+        else:
+            outcomes[i] = of_scripts.restaurant.outcome(&workspace.s, i)
+    return workspace.s.customer, outcomes
+
+
+@guarded
+def bounds(TermCountsBank bank not None):
+    """The bounded values and upper bounds of the last sweep in floats; shapes (slots,), (slots,), (V,).
+
+    Returns
+    -------
+    root : float64 array
+        (m_k - d0) / (n_k + sum eta) as computed by the sweep, or the corresponding quantity.
+    ceiling : uint64 array
+        An upper bound of it in units of 2**-31.
+    reach : uint64 array
+        For each term the sum of ceiling x count, 2**64 - 1 if it hasn't been computed.
+    """
+    cdef Workspace workspace = workspace_of(bank)
+    cdef int64_t stride = workspace.stride, n_terms = workspace.counts.n_terms
+    root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
+    ceiling = np.array(<const uint32_t[:stride]>workspace.s.ceiling, dtype=np.uint64)
+    return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
+
+
+@guarded
+def exact_passes(CompiledBank bank not None):
+    """Number of customers in production sweeps for whom the bound was not sufficient."""
+    return workspace_of(bank).s.exact_passes
+
+
+@guarded
+def forget(TermCountsBank bank not None):
+    """Free the workspace; the next sweep creates it again, and the chain doesn't change."""
+    bank.workspace = None

@@ -1,0 +1,477 @@
+"""The readable sweeps in Python. Their compiled twins are in `hdpkit.steps._sweeps`.
+
+Every function has the same signature and distribution as its twin, but may make its choices in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+import hdpkit.steps._sweeps as compiled
+import hdpkit.steps.fused._fused_blocks as fused_blocks
+import hdpkit.steps.fused._fused_observed as fused_observed
+import hdpkit.steps.fused._fused_topics as fused_topics
+from hdpkit.arrays import Int32s
+from hdpkit.errors import StateError
+from hdpkit.measures._atomic import AtomicBank
+from hdpkit.measures._bursty import BurstyBank
+from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.bursty import BurstyReferenceBank
+from hdpkit.random import ChoiceSource
+from hdpkit.steps.kernels import (
+    ALL_TREES,
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    TWO,
+    TWO_OR_MORE,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
+from hdpkit.steps.table_counts import draw_tables_of
+from hdpkit.steps.walk import ReferenceWalk
+
+
+def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
+    """Add a block to a dish, which may be new; if the measure fails, no empty dish is left."""
+    try:
+        bank.add(dish, block)
+    except BaseException:
+        if walk.store.tables(0, dish) == 0:
+            walk.slots.close(dish)
+        raise
+
+
+def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
+    if not np.max(logs) < np.inf or np.max(logs) == -np.inf:  # NaN too
+        raise FloatingPointError(f"log weights {logs} can't be drawn from")
+    return int(source.choose_log(logs))
+
+
+def _choose_dish(
+    walk: ReferenceWalk,
+    node: int,
+    customers: Sequence[int] | Int32s,
+    log_likelihood: Any,
+    source: ChoiceSource,
+) -> int:
+    """Draw a dish with probability P_node(k) exp(log_likelihood_k); the last is new and is opened."""
+    with np.errstate(divide="ignore"):
+        place = _draw(source, np.log(walk.prior_row(node)) + log_likelihood)
+    live = walk.slots.occupied_slots()
+    return int(live[place]) if place < len(live) else int(walk.slots.open(customers))
+
+
+def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
+    for i in range(first, last):
+        node, dish = walk.home(i), walk.store.dish_of(i)
+        if dish < 0:
+            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        walk.ready(node)
+        bank.remove(dish, [i])
+        if walk.unseat(i, node, dish, source):
+            walk.slots.close(dish)
+        dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, [i])
+        walk.seat(i, node, dish, source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
+
+
+def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Seat unseated customers in order, from their predictive given the seated ones."""
+    for i in range(first, last):
+        node = walk.home(i)
+        _unseated(walk, i)
+        walk.ready(node)
+        dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, [i])
+        walk.seat(i, node, dish, source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
+
+
+def enter_given(
+    walk: ReferenceWalk, bank: StatisticsBank, dishes: Int32s, first: int, last: int, source: ChoiceSource
+) -> None:
+    """Seat unseated customers in order, from the prior given their dishes."""
+    for i in range(first, last):
+        _unseated(walk, i)
+        node = walk.home(i)
+        walk.ready(node)
+        _add(walk, bank, int(dishes[i]), [i])
+        walk.seat(i, node, int(dishes[i]), source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
+
+
+def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
+    """Unseat the seated ones of customers first .. last - 1."""
+    for i in range(first, last):
+        dish = walk.store.dish_of(i)
+        if dish < 0:
+            continue
+        home = walk.home(i)
+        walk.ready(home)
+        bank.remove(dish, [i])
+        if walk.unseat(i, home, dish, source):
+            walk.slots.close(dish)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
+
+
+def _unseated(walk: ReferenceWalk, customer: int) -> None:
+    if walk.store.dish_of(customer) >= 0:
+        raise StateError("customer", customer, "unseated", "Unseat the customer first.")
+
+
+@attrs.define
+class Units:
+    """Tables of one level (and data customers of the level above) as blocks, by their first customer."""
+
+    codes: list[int]
+    nodes: list[int]
+    blocks: list[list[int]]
+    below: list[list[int]]
+    level: int = 0
+    seating: Any = None  # the seating in which they were found
+    seen: Any = None  # its number of changes then
+
+    def check(self, store: Any) -> None:
+        """Raise a StateError unless these units are valid for the current seating."""
+        again = "Index the units again: franchise.units(level)."
+        if store is not self.seating:
+            raise StateError(
+                "units", "of another seating", "units of this franchise, as it is seated now", again
+            )
+        if self.seen != getattr(store, "changes_of_seats", None):
+            raise StateError("units", "out of date", "units of the current seating", again)
+
+    def kept(self, store: Any) -> None:
+        """Record that only these units have moved."""
+        self.seating, self.seen = store, getattr(store, "changes_of_seats", None)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def firsts(self) -> Int32s:
+        """Smallest data customer below each unit, ascending."""
+        return np.array([block[0] for block in self.blocks], dtype=np.int32)
+
+    def customers(self, unit: int) -> Int32s:
+        """Data customers below a unit, ascending."""
+        return np.array(self.blocks[unit], dtype=np.int32)
+
+    def gather(self, which: Sequence[int]) -> Int32s:
+        """Data customers below several units, unit by unit."""
+        return np.array([i for u in which for i in self.blocks[u]], dtype=np.int32)
+
+    def tables(self, unit: int) -> Int32s:
+        """Tables from a unit downwards (none for a data customer)."""
+        return np.array(self.below[unit], dtype=np.int32)
+
+
+def index_units(
+    store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
+) -> Units:
+    """Units of a level: the tables of its restaurants, and data customers seated one level above."""
+    units = Units([], [], [], [], level)
+    number: dict[int, int] = {}
+    for i in range(len(home)):
+        climbed: list[int] = []
+        if node_level[home[i]] < level:
+            if not with_customers or node_level[home[i]] != level - 1 or store.table_at(i) < 0:
+                continue
+            code, node = i, int(home[i])
+        else:
+            table = store.table_at(i)
+            if table < 0:
+                continue
+            while True:
+                climbed.append(table)
+                if node_level[store.table_node(table)] == level:
+                    break
+                table = store.table_at(~table)
+            code, node = ~table, int(parent[store.table_node(table)])
+        u = number.setdefault(code, len(units.codes))
+        if u == len(units.codes):
+            units.codes.append(code)
+            units.nodes.append(node)
+            units.blocks.append([])
+            units.below.append([])
+        units.blocks[u].append(i)
+        units.below[u].extend(t for t in climbed if t not in units.below[u])
+    units.kept(store)
+    return units
+
+
+def unit_dishes(walk: ReferenceWalk, units: Units) -> Int32s:
+    """Dish of each unit: shape (n,)."""
+    return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
+
+
+def resample_dish(
+    walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
+) -> None:
+    """Dish Gibbs: remove a table from its parent, draw from P_r(k) DM(n_k + c)/DM(n_k), seat it again."""
+    store: Any = walk.store
+    for u in range(first, last):
+        code, node, block = units.codes[u], units.nodes[u], units.customers(u)
+        dish = store.dish_of(block[0])
+        walk.ready(node, [store.table_node(table) for table in units.below[u]])
+        bank.remove(dish, block)
+        if walk.unseat(code, node, dish, source):
+            walk.slots.close(dish)
+        dish = _choose_dish(walk, node, block, bank.log_block(block, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, block)
+        _serve(store, units, u, dish)
+        walk.seat(code, node, dish, source)
+    units.kept(store)
+
+
+def _serve(store: Any, units: Units, u: int, dish: int) -> None:
+    for table in units.below[u]:
+        store.serve_dish(table, dish)
+
+
+def scan_units(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    units: Units,
+    order: npt.NDArray[np.int64],
+    sides: npt.NDArray[np.int8],
+    sizes: npt.NDArray[np.int64],
+    slot_a: int,
+    slot_b: int,
+    forced: npt.NDArray[np.int8] | None,
+    source: ChoiceSource,
+    log_q: float = 0.0,
+) -> float:
+    """A restricted Gibbs scan of units over two dishes; returns log_q plus the log probability of the result.
+
+    Sequential allocation if ``sides`` is -1 (Dahl 2003), a Gibbs scan if it is 0 or 1 (Jain & Neal 2004).
+    Weights are (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
+    """
+    slots = [slot_a, slot_b]
+    for u in order:
+        block = units.customers(u)
+        if sides[u] >= 0:
+            bank.remove(slots[sides[u]], block)
+            sizes[sides[u]] -= 1
+        logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]
+        if not np.max(logs) > -np.inf:  # NaN too
+            raise FloatingPointError(f"log weights {logs} can't be drawn from")
+        logs -= np.logaddexp(logs[0], logs[1])
+        side = int(forced[u]) if forced is not None else _draw(source, logs)
+        log_q += float(logs[side])
+        bank.add(slots[side], block)
+        sizes[side] += 1
+        sides[u] = side
+    return log_q
+
+
+def add_units(bank: StatisticsBank, units: Units, which: Sequence[int], slot: int) -> None:
+    """Add the values below these units to a slot."""
+    for u in which:
+        bank.add(slot, units.customers(u))
+
+
+def log_units(
+    bank: StatisticsBank, units: Units, which: Sequence[int], slots: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Log predictives of the values below these units, each alone: shape (n, slots + 1); the last is new."""
+    logs = [bank.log_block(units.customers(u), slots) for u in which]
+    return np.array(logs, dtype=np.float64).reshape(len(logs), len(slots) + 1)
+
+
+def move_units(
+    walk: ReferenceWalk,
+    bank: StatisticsBank,
+    units: Units,
+    which: Sequence[int],
+    dish: int,
+    source: ChoiceSource,
+) -> None:
+    """Change the dish of these customers of the root and of all below them. Nothing is drawn."""
+    store: Any = walk.store
+    for u in which:
+        code, block = units.codes[u], units.customers(u)
+        old = store.dish_of(block[0])
+        if old == dish and store.table_size(store.table_at(code)) == 1:
+            continue  # the dish has no other customers and would die in between
+        walk.ready(0, [store.table_node(table) for table in units.below[u]])
+        bank.remove(old, block)
+        closed, _ = store.remove(0, old, code, source)
+        if closed:
+            walk.slots.close(old)
+        _serve(store, units, u, dish)
+        if store.tables(0, dish) == 0:
+            store.open(0, dish, code)
+        else:
+            store.join(0, dish, code, 0.0, source)
+        bank.add(dish, block)
+    units.kept(store)
+
+
+def move_seated_units(
+    walk: ReferenceWalk,
+    bank: Any,
+    units: Units,
+    which: Sequence[int],
+    dish: int,
+    source: ChoiceSource,
+) -> None:
+    """The same if values sit at tables of their own: at those of the proposal (see `SeatsValues`)."""
+    bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
+
+
+def _move_seated_units(walk: Any, bank: Any, units: Any, which: Any, dish: int, source: ChoiceSource) -> None:
+    """The same over compiled code."""
+    bank.settle(lambda: compiled.move_units(walk, bank, units, which, dish, source))
+
+
+# ---------------------------------------------------------------------- which kernels serve which franchises
+
+for _verb in ("enter", "enter_given", "reseat", "leave"):
+    register_verb(_verb, Verb(draws_tables=True))
+for _verb in (
+    "index_units",
+    "unit_dishes",
+    "resample_dish",
+    "scan_units",
+    "add_units",
+    "log_units",
+    "move_units",
+):
+    register_verb(_verb, Verb(needs_tables=True))
+
+_RESTAURANT, _WEIGHTS = frozenset({"restaurant"}), frozenset({"weights", "fixed"})
+
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({DirichletMultinomialBank, BurstyBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({SparseDirichletMultinomialBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
+        frozenset({DirichletMultinomialBank, BurstyBank}),
+        TWO,
+        _WEIGHTS,
+        # For any weights, because they change within the verb.
+        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            resample_dish=fused_blocks.resample_dish,
+        ),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank, BurstyBank}),
+        TWO,
+        _RESTAURANT | _WEIGHTS,
+        lambda bank, numbers: bank.serves_blocks,
+    )
+)
+register_kernel(
+    Row(  # with weights, which split-merge integrates out, and with tables of words it uses the generic code
+        "fused",
+        SimpleNamespace(scan_units=fused_blocks.scan_units),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.serves_blocks,
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_observed.reseat),
+        frozenset(fused_observed.STORES),
+        frozenset({AtomicBank}),
+    )
+)
+register_kernel(
+    Row(
+        "generic",
+        SimpleNamespace(
+            enter=compiled.enter,
+            enter_given=compiled.enter_given,
+            reseat=compiled.reseat,
+            leave=compiled.leave,
+            index_units=compiled.index_units,
+            unit_dishes=compiled.unit_dishes,
+            resample_dish=compiled.resample_dish,
+            scan_units=compiled.scan_units,
+            add_units=compiled.add_units,
+            log_units=compiled.log_units,
+            move_units=compiled.move_units,
+        ),
+        COMPILED_STORES,
+        COMPILED_BANKS,
+    )
+)
+register_kernel(Row("reference", SimpleNamespace(enter=enter, enter_given=enter_given), trees=ALL_TREES))
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(
+            reseat=reseat,
+            leave=leave,
+            index_units=index_units,
+            unit_dishes=unit_dishes,
+            resample_dish=resample_dish,
+            scan_units=scan_units,
+            add_units=add_units,
+            log_units=log_units,
+            move_units=move_units,
+        ),
+    )
+)
+register_kernel(
+    Row(
+        "generic",
+        SimpleNamespace(move_units=_move_seated_units),
+        COMPILED_STORES,
+        frozenset({BurstyBank}),
+        TWO_OR_MORE,
+    )
+)
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(move_units=move_seated_units),
+        banks=frozenset({BurstyBank, BurstyReferenceBank}),
+    )
+)

@@ -1,0 +1,150 @@
+"""Numbers of tables given the customers, over a store of counts, in Python.
+
+The compiled twins, with the same distributions, are in `hdpkit.steps._table_counts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import hdpkit.steps._table_counts as compiled
+from hdpkit.arrays import Int64s
+from hdpkit.errors import ParameterError
+from hdpkit.random import ChoiceSource
+from hdpkit.steps.kernels import (
+    ALL_TREES,
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
+from hdpkit.steps.walk import ReferenceWalk
+
+
+def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
+    """At the end of a verb: draw the tables of these restaurants, if they are drawn at the end."""
+    if not walk.tables_at_end:
+        return
+    draw_tables_given(walk, nodes, _above(walk), source)
+
+
+def draw_tables_given(
+    walk: ReferenceWalk, nodes: Iterable[int], above: Mapping[int, float], source: ChoiceSource
+) -> None:
+    """Draw the tables of these restaurants given their customers and the root's weights of the dishes.
+
+    Of n customers with a dish the ith opens a table with probability a / (a + i - 1), independent of the
+    others, where a = theta P_parent(dish); the first always does (Teh et al. 2006, section 5.3). The
+    distribution above the restaurants is fixed. A sticky restaurant adds kappa to a of its own dish; each
+    table of this dish is then an override with probability kappa / a (Fox et al. 2008).
+    """
+    store: Any = walk.store
+    for node in sorted(set(nodes) - {0}):
+        own, kappa = walk.topology.sticky.own(node)
+        overrides = 0
+        for dish in store.node_dishes(node).tolist():
+            favoured = kappa if dish == own else 0.0
+            a = walk.concentration[node] * above[dish] + favoured
+            opened = [source.bernoulli(a / (a + i)) for i in range(1, store.customers(node, dish))]
+            store.set_tables(node, dish, 1 + sum(opened), 0)
+            if favoured > 0.0:
+                overrides = sum(source.bernoulli(kappa / a) for _ in range(1 + sum(opened)))
+        if own >= 0:
+            walk.topology.sticky.take(own, overrides)
+
+
+def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
+    """Draw the tables of restaurants first .. last - 1 given their customers."""
+    draw_tables_given(walk, range(first, last), _above(walk), source)
+
+
+def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
+    """Draw the tables of all restaurants, by one binomial draw for each dish and i.
+
+    The draw is the number of restaurants in which the ith customer of the dish opened a table, among those
+    with at least i customers of the dish; these restaurants are then a uniformly random subset.
+    """
+    store: Any = walk.store
+    above, theta = _above(walk), _one_concentration(walk)
+    for dish, nodes in _served(walk).items():
+        tables = dict.fromkeys(nodes, 1)
+        for i, there in _at_least(walk, dish, nodes):
+            a = theta * above[dish]
+            n_open = int(source.binomial(len(there), a / (a + i - 1)))
+            for place in source.permutation(len(there))[:n_open]:
+                tables[there[place]] += 1
+        for node, n in tables.items():
+            store.set_tables(node, dish, n, 0)
+
+
+def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Int64s:
+    """Draw the root's number of customers of each live dish; the seating doesn't change."""
+    above, theta = _above(walk), _one_concentration(walk)
+    live = walk.slots.occupied_slots()
+    here = np.asarray(walk.store.dishes())[np.asarray(walk.topology.home) == 0]
+    totals = np.array([np.count_nonzero(here == dish) for dish in live], dtype=np.int64)
+    for dish, nodes in _served(walk).items():
+        place = int(np.searchsorted(live, dish))
+        totals[place] += len(nodes)
+        for i, there in _at_least(walk, dish, nodes):
+            a = theta * above[dish]
+            totals[place] += int(source.binomial(len(there), a / (a + i - 1)))
+    return totals
+
+
+def _above(walk: ReferenceWalk) -> dict[int, float]:
+    """P_root of each live dish."""
+    return dict(zip(walk.slots.occupied_slots().tolist(), walk.prior_row(0).tolist(), strict=False))
+
+
+def _served(walk: ReferenceWalk) -> dict[int, list[int]]:
+    """Restaurants below the root that serve each dish."""
+    found: dict[int, list[int]] = {}
+    for node in range(1, walk.topology.n_nodes):
+        for dish in walk.store.node_dishes(node).tolist():
+            found.setdefault(dish, []).append(node)
+    return dict(sorted(found.items()))
+
+
+def _at_least(walk: ReferenceWalk, dish: int, nodes: list[int]) -> Iterable[tuple[int, list[int]]]:
+    """i = 2, 3, ... with the restaurants that have at least i customers of a dish."""
+    i, there = 2, [node for node in nodes if walk.store.customers(node, dish) >= 2]
+    while there:
+        yield i, there
+        i += 1
+        there = [node for node in there if walk.store.customers(node, dish) >= i]
+
+
+def _one_concentration(walk: ReferenceWalk) -> float:
+    theta = np.asarray(walk.concentration)[1:]
+    if len(theta) and np.any(theta != theta[0]):
+        raise ParameterError(
+            "concentration", theta, "one for all restaurants",
+            "Where each restaurant has its own, use method='bernoulli'.",
+        )  # fmt: skip
+    return float(theta[0]) if len(theta) else 0.0
+
+
+for _verb in ("draw_tables", "draw_tables_by_dish"):
+    register_verb(_verb, Verb(draws_tables=True, by_cell=True))
+register_kernel(
+    Row(
+        "generic",
+        SimpleNamespace(draw_tables=compiled.draw_tables, draw_tables_by_dish=compiled.draw_tables_by_dish),
+        COMPILED_STORES,
+        COMPILED_BANKS,
+    )
+)
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(draw_tables=draw_tables, draw_tables_by_dish=draw_tables_by_dish),
+        trees=ALL_TREES,
+    )
+)

@@ -1,0 +1,116 @@
+"""The walk through the tree in Python. The compiled twin is `hdpkit.steps._walk`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hdpkit.arrays import Floats
+from hdpkit.franchise.topology import Tree
+from hdpkit.measures._slots import DishSlots
+from hdpkit.random import ChoiceSource
+from hdpkit.steps.root import ReferenceRoot
+from hdpkit.stores import Detail, SeatingStore, detail_of
+from hdpkit.stores._seating import Seating
+
+
+class ReferenceWalk:
+    """Seats customers of a franchise over any store.
+
+    Predictive rows are computed from the root down, and customers are seated from their restaurant up
+    (Chinese restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``root`` is the
+    distribution from which the root's children draw; None: latent dishes.
+    """
+
+    def __init__(
+        self,
+        store: SeatingStore,
+        slots: DishSlots,
+        topology: Tree,
+        concentration: Floats,
+        discount: Floats,
+        root: ReferenceRoot | None = None,
+    ) -> None:
+        self.store = store
+        self.slots = slots
+        self.topology = topology
+        self.concentration = concentration
+        self.discount = discount
+        self.root = ReferenceRoot() if root is None else root
+        # Tables are drawn at the end of a verb, given counts of customers.
+        self.tables_at_end = detail_of(store) is Detail.COUNTS
+
+    def home(self, customer: int) -> int:
+        """Current restaurant of a data customer."""
+        return self.topology.home_of(customer, self.store)
+
+    def prior_row(self, node: int) -> Floats:
+        """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
+
+        P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); the row of an empty restaurant
+        is its parent's. A sticky restaurant adds kappa to the count of its own dish and to theta + c_r.
+        """
+        live = self.slots.occupied_slots()
+        row = self.root.row(live)
+        for r in reversed(self.root.restaurants(self.topology.path(node))):
+            total = self.store.node_customers(r)
+            own, kappa = self.topology.sticky.own(r)
+            if total == 0 and kappa == 0.0:
+                continue
+            theta, d = self.concentration[r], self.discount[r]
+            row *= theta + d * self.store.node_tables(r)
+            for i, dish in enumerate(live):
+                row[i] += self.store.customers(r, dish) - d * self.store.tables(r, dish)
+                row[i] += kappa if dish == own else 0.0
+            row /= theta + kappa + total
+        return row
+
+    def probability(self, node: int, dish: int) -> float:
+        """P_node of one dish, or of a new dish if the slot is not occupied."""
+        place = self.slots.place(dish)
+        return float(self.prior_row(node)[place if place >= 0 else -1])
+
+    def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish.
+
+        At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d T)
+        P_parent(dish); a new table is a customer of the parent.
+        """
+        opened = []  # all draws are made before anything changes, because a draw may fail
+        while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
+            opened.append(node)
+            node = int(self.topology.parent[node])
+        for r in opened:
+            customer = self.store.open(r, dish, customer)
+        if node >= 0:
+            self.store.join(node, dish, customer, self.discount[node], source)
+
+    def ready(self, node: int, below: Iterable[int] = ()) -> None:
+        """Let a compiled store allocate the memory for a step before the step changes anything."""
+        self.slots.make_room()
+        if isinstance(self.store, Seating):
+            self.store.make_room([*self.topology.path(node), *below])
+
+    def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
+        tables = self.store.tables(node, dish)
+        if tables == 0:
+            return True
+        if parent < 0 and not self.root.opens_again():
+            return False  # latent dishes: each table of the root is a separate dish
+        if self.tables_at_end:
+            return False
+        theta, d = self.concentration[node], self.discount[node]
+        share = self.store.customers(node, dish) - d * tables
+        above = self.root.above(dish) if parent < 0 else self.probability(parent, dish)
+        fresh = (theta + d * self.store.node_tables(node)) * above
+        return source.bernoulli(fresh / (fresh + share))
+
+    def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
+        """Remove a customer; True if a latent dish has lost its last one.
+
+        A table that becomes empty is removed as a customer of the parent. Observed dishes always exist.
+        """
+        closed = True
+        while closed and node >= 0:
+            closed, customer = self.store.remove(node, dish, customer, source)
+            node = int(self.topology.parent[node])
+        return closed and self.root.loses_dishes()
