@@ -28,8 +28,8 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.shards.messages import CountBlock, Swept
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards.messages import CountBlock, Swept
+from hdpkit.run.shards.worker import Worker
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
 

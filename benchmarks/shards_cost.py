@@ -35,7 +35,7 @@ from scipy.optimize import nnls
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards.worker import Worker
 
 PHASES = ("draw", "sweep", "finish")
 METHODS = {"start": "draw", "sweep": "sweep", "go_on": "finish"}  # of a worker, with one move over documents

@@ -57,11 +57,14 @@ from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.parts import IntegrablePart, Part
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Draw, Trace
-from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
-from hdpkit.schedule.progress import ProgressBar
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.combinators import Mixture
+from hdpkit.run.progress import ProgressBar, Tick
+from hdpkit.run.runs import Run, open_run
+from hdpkit.run.samples import Samples
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.trace import Draw, Trace
 from hdpkit.steps.fused.instruction_set import instruction_set
 from hdpkit.stores import SeatingStore, stores
 

@@ -15,7 +15,7 @@ from hdpkit.data.files.corpora import CONVERTED, FORMATS, ReadCorpus, detect_for
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
-from hdpkit.record.describe import Allowed
+from hdpkit.run.describe import Allowed
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),

@@ -32,8 +32,8 @@ from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.topic_parts import default_moves
-from hdpkit.record.run_folder import READING
-from hdpkit.schedule import Scheduler
+from hdpkit.run.run_folder import READING
+from hdpkit.run.scheduler import Scheduler
 from hdpkit.stores import stores
 
 _COMMON = (

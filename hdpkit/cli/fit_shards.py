@@ -21,8 +21,8 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import RootWeights, SliceGibbs
-from hdpkit.record.run_folder import READING, RUN, holding
-from hdpkit.record.trace import Trace
+from hdpkit.run.run_folder import READING, RUN, holding
+from hdpkit.run.trace import Trace
 
 SERVING = frozenset(
     {

@@ -14,7 +14,7 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.files import refusals
 from hdpkit.models import NGramModel
-from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL, holding, kept
+from hdpkit.run.run_folder import BESIDE, COMMAND, MODEL, holding, kept
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""

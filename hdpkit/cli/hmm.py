@@ -42,7 +42,7 @@ from hdpkit.models.hidden_markov_parts import (
     restaurants_of_states,
 )
 from hdpkit.models.kept_columns import KeptColumns
-from hdpkit.schedule import Scheduler
+from hdpkit.run.scheduler import Scheduler
 
 
 def _kappa(text: str) -> Any:

@@ -46,8 +46,8 @@ from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.models.settings import ORDER_LIMIT
-from hdpkit.schedule import Checkpoint
-from hdpkit.schedule.progress import ProgressBar
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.progress import ProgressBar
 from hdpkit.stores import Detail, at_least
 
 

@@ -41,7 +41,8 @@ from hdpkit.models.mixture_parts import (
     restaurants_of_mixture,
     warn_of_time,
 )
-from hdpkit.schedule import Run, Scheduler
+from hdpkit.run.runs import Run
+from hdpkit.run.scheduler import Scheduler
 from hdpkit.summaries.points import PointComponents
 from hdpkit.summaries.settled import states_of_run
 

@@ -24,14 +24,14 @@ from hdpkit.data import Limits
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
-from hdpkit.init import Factors, Random, TermClusters
+from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.models.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants
 from hdpkit.models.topic_parts import root_of as root_above
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
-from hdpkit.schedule import Scheduler
+from hdpkit.run.scheduler import Scheduler
 
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""

@@ -25,8 +25,8 @@ from hdpkit.data.files.tables import rows_of
 from hdpkit.data.files.topics import TopicSummary, summarise_topics
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
-from hdpkit.schedule import Run
-from hdpkit.schedule.states import ChainState
+from hdpkit.run.runs import Run
+from hdpkit.run.states import ChainState
 from hdpkit.signatures import RankChoice, Signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings
 from hdpkit.summaries import Diagnosis

@@ -58,12 +58,14 @@ from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.saved_estimator import load as load_estimator
-from hdpkit.record.describe import NotAllowed
-from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.describe import NotAllowed
+from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
-from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
-from hdpkit.schedule.progress import ProgressBar
-from hdpkit.schedule.states import ChainState
+from hdpkit.run.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
+from hdpkit.run.runs import Run, open_run
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.states import ChainState
 from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.summaries import Diagnosis, diagnose

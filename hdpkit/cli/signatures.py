@@ -32,8 +32,9 @@ from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.known import Known
-from hdpkit.record.run_folder import SIGNATURES
-from hdpkit.schedule import Scheduler, open_run
+from hdpkit.run.run_folder import SIGNATURES
+from hdpkit.run.runs import open_run
+from hdpkit.run.scheduler import Scheduler
 from hdpkit.signatures import (
     CHANNELS,
     RankChoice,

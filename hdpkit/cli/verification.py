@@ -14,12 +14,12 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.arrays import HEADER, is_corpus_folder
 from hdpkit.data.files.shards import MANIFEST, is_shard, shard_name
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.record.blocks import BlockReader
-from hdpkit.record.describe import Allowed, NotAllowed
-from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
-from hdpkit.record.samples import stored_sweeps
-from hdpkit.record.trace import Trace
-from hdpkit.schedule.runs import chains_of
+from hdpkit.run.blocks import BlockReader
+from hdpkit.run.describe import Allowed, NotAllowed
+from hdpkit.run.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
+from hdpkit.run.runs import chains_of
+from hdpkit.run.samples import stored_sweeps
+from hdpkit.run.trace import Trace
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 

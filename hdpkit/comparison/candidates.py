@@ -13,7 +13,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import INTEGRATED_OUT
 from hdpkit.franchise.starts import check_start
-from hdpkit.schedule import Scheduler
+from hdpkit.run.scheduler import Scheduler
 
 STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""

@@ -17,8 +17,8 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.record.trace import Draw, MoveRecord
-from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.trace import Draw, MoveRecord
 
 CLOCKS = ("wall", "processor")
 

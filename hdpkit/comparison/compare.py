@@ -34,7 +34,7 @@ from hdpkit.comparison.result import Comparison, ScheduleResult
 from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.random import Seed, Streams
-from hdpkit.schedule.interrupt import check_on_interrupt
+from hdpkit.run.interrupt import check_on_interrupt
 
 
 def compare_schedules(

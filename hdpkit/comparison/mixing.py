@@ -44,7 +44,8 @@ from hdpkit.moves import (
 )
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Purpose, Seed, Streams
-from hdpkit.schedule import Run, Scheduler
+from hdpkit.run.runs import Run
+from hdpkit.run.scheduler import Scheduler
 
 SECONDS = 10.0
 SHARES = 5

@@ -13,9 +13,9 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Look
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Draw
-from hdpkit.schedule import Run
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Draw
 
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 

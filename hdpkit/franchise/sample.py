@@ -1,6 +1,6 @@
 """A sample: the part of a state that summaries of the posterior need.
 
-`hdpkit.record.samples` decides after which sweeps samples are taken, and reads and writes their files.
+`hdpkit.run.samples` decides after which sweeps samples are taken, and reads and writes their files.
 """
 
 from __future__ import annotations

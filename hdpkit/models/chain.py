@@ -18,11 +18,13 @@ from hdpkit.models.saved import keeping
 from hdpkit.models.settings import ModelSettings
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
-from hdpkit.record.run_folder import RunFolder, holding
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Draw, Trace
-from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
-from hdpkit.schedule.sweeps import Progress
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.run_folder import RunFolder, holding
+from hdpkit.run.runs import Run, open_run
+from hdpkit.run.samples import Samples
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.sweeps import Progress
+from hdpkit.run.trace import Draw, Trace
 
 
 def spread(begun: int, sweeps: Any, burn_in: Any, samples: Any) -> Samples:

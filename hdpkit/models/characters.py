@@ -23,7 +23,7 @@ from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
-from hdpkit.schedule import Scheduler
+from hdpkit.run.scheduler import Scheduler
 
 _CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain
 _CHUNK = 1 << 16  # characters whose contexts are computed at once

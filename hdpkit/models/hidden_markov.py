@@ -33,8 +33,8 @@ from hdpkit.models.hidden_markov_parts import (
 from hdpkit.models.mixture_parts import warn_of_time
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
 from hdpkit.random import RandomStream
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace
 from hdpkit.summaries import AlignedTopics, align_topics
 
 _DECODERS = ("viterbi", "posterior")

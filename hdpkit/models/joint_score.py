@@ -13,8 +13,8 @@ from hdpkit.arrays import Floats
 from hdpkit.evaluation.fixed_topics import FixedTopics, repeats_in
 from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import Samples
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.samples import Samples
 
 _KEY = "probability/held-out"
 

@@ -29,8 +29,8 @@ from hdpkit.models.mixture_parts import (
 )
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.random import Purpose, as_source
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace, last_of_burn_in
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace, last_of_burn_in
 from hdpkit.summaries import AlignedTopics, co_clustering
 from hdpkit.summaries.points import PointComponents, dishes_of
 from hdpkit.summaries.settled import settled_samples

@@ -28,11 +28,13 @@ from hdpkit.models.settings import ModelSettings, moves_for
 from hdpkit.models.text import first_data, more_data, sentences_of
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
-from hdpkit.record.run_folder import MODEL, check_free
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Checkpoint, Scheduler, open_run
-from hdpkit.schedule.interrupt import check_on_interrupt
-from hdpkit.schedule.sweeps import Progress
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.interrupt import check_on_interrupt
+from hdpkit.run.run_folder import MODEL, check_free
+from hdpkit.run.runs import open_run
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.sweeps import Progress
+from hdpkit.run.trace import Trace
 
 
 class NGramModel:

@@ -20,10 +20,10 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.models import saved_estimator
 from hdpkit.models.kept_columns import KeptColumns
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Scheduler
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.samples import Samples
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.trace import Trace
 from hdpkit.summaries import Diagnosis, diagnose
 
 F = TypeVar("F", bound=Callable[..., Any])

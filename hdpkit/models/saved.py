@@ -10,8 +10,8 @@ from hdpkit.checks import whole_number
 from hdpkit.errors import RunError
 from hdpkit.files import pack, reading, unpack
 from hdpkit.models.settings import ModelSettings
-from hdpkit.record.describe import Allowed, describe, rebuild
-from hdpkit.record.run_folder import MODEL, RunFolder, kept
+from hdpkit.run.describe import Allowed, describe, rebuild
+from hdpkit.run.run_folder import MODEL, RunFolder, kept
 
 _KIND = "ngram"
 _PLACES = {

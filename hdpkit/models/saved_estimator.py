@@ -19,12 +19,13 @@ from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.files import pack, reading, unpack
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.init import Factors, Random, TermClusters
+from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.describe import Allowed, describe, rebuild
-from hdpkit.record.run_folder import (
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.collect import Plan
+from hdpkit.run.describe import Allowed, describe, rebuild
+from hdpkit.run.run_folder import (
     ESTIMATOR,
     READING,
     RUN,
@@ -34,11 +35,9 @@ from hdpkit.record.run_folder import (
     holding,
     kept,
 )
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import open_run
-from hdpkit.schedule.collect import Plan
-from hdpkit.schedule.runs import begin_folder
+from hdpkit.run.runs import begin_folder, open_run
+from hdpkit.run.samples import Samples
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels, write_topic_labels
 
 _PLACES = {

@@ -38,8 +38,8 @@ from hdpkit.models.topic_parts import (
     topic_restaurants,
 )
 from hdpkit.priors import Each
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
 

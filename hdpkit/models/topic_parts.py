@@ -23,7 +23,7 @@ from hdpkit.moves import (
     TableGibbs,
 )
 from hdpkit.priors import Gamma
-from hdpkit.record.samples import Samples
+from hdpkit.run.samples import Samples
 
 PURPOSES: dict[str, dict[str, Any]] = {
     "reading": {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"},

@@ -1,7 +1,7 @@
 """Replica exchange: chains at powers of the likelihood, which exchange their states.
 
 The scheduler applies every move of the schedule to each further franchise in turn
-(`hdpkit.schedule.sweeps.Ensemble`), and this move to the run's own only. It reaches the others through a part
+(`hdpkit.run.sweeps.Ensemble`), and this move to the run's own only. It reaches the others through a part
 of the state (`Replicas`), which freezes and thaws them, so checkpoints, resuming and going back need no code
 for them. `Franchise.exchange` thaws the frozen state of each franchise in the other; sweep and streams stay.
 """

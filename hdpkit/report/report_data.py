@@ -18,10 +18,10 @@ from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Run
-from hdpkit.schedule.states import ChainState
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.states import ChainState
+from hdpkit.run.trace import Trace
 from hdpkit.signatures import Signatures, extract_signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
 from hdpkit.summaries import AlignedTopics, align_topics, diagnose

@@ -15,16 +15,16 @@ from hdpkit.checks import absolute_path, choice, instance, items, text, whole_nu
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.run_folder import load_command
-from hdpkit.record.trace import Trace
 from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
 from hdpkit.report.sections import SECTIONS
-from hdpkit.schedule import Run, open_run
-from hdpkit.schedule.states import state_of
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.run_folder import load_command
+from hdpkit.run.runs import Run, open_run
+from hdpkit.run.states import state_of
+from hdpkit.run.trace import Trace
 from hdpkit.signatures.runs import nouns_of
 from hdpkit.summaries.run_topics import merged_state, topics_of_run, topics_of_state
 from hdpkit.writing import check_place, save

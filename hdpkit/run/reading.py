@@ -27,7 +27,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, RunError
 from hdpkit.files import reading as what_is_read
-from hdpkit.record.run_folder import READING, RunFolder
+from hdpkit.run.run_folder import READING, RunFolder
 
 
 def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> ReadingSettings:

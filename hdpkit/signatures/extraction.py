@@ -13,7 +13,7 @@ from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
-from hdpkit.schedule import Run
+from hdpkit.run.runs import Run
 from hdpkit.signatures.channels import Channels, channels_of
 from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
 from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction

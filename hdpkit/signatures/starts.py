@@ -20,7 +20,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
-from hdpkit.init import Factors
+from hdpkit.franchise.starts import Factors
 from hdpkit.random import Purpose, Streams
 from hdpkit.summaries.vectors import unit_rows
 

@@ -15,7 +15,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.random import Purpose, as_source
-from hdpkit.record.tables import data_frame
+from hdpkit.run.tables import data_frame
 from hdpkit.summaries.intervals import central, central_of_terms, holding, topic_interval
 from hdpkit.summaries.settled import sweeps_text
 from hdpkit.summaries.vectors import ComponentSet, TermVectors, Vectors

@@ -13,9 +13,9 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, positive_number, real_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Run
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import checked_level
 from hdpkit.summaries.settled import settled_samples

@@ -14,8 +14,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from hdpkit.data.files.text_options import function_words
-from hdpkit.record.run_folder import READING, RunFolder
-from hdpkit.schedule.states import ChainState
+from hdpkit.run.run_folder import READING, RunFolder
+from hdpkit.run.states import ChainState
 
 _COMMON = 0.3  # a term of boilerplate is in more than this share of the documents
 _FIRST = 3  # such a term leads a topic if it is among its first three

@@ -16,8 +16,8 @@ from hdpkit.checks import choice, flag, whole_number
 from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.files import refusals
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 from hdpkit.writing import written_aside
 

@@ -13,8 +13,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, made_by, real_number, whole_number
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError, printable
-from hdpkit.record.tables import data_frame
-from hdpkit.schedule import Run, open_run
+from hdpkit.run.runs import Run, open_run
+from hdpkit.run.tables import data_frame
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import MIN_COSINE, ComponentSet, Matchable, unit_rows

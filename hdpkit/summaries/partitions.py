@@ -13,9 +13,9 @@ from hdpkit.checks import choice, items, number_array, whole_number, whole_numbe
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.sample import Sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Run
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.salso import Search, canonical
 from hdpkit.summaries.settled import settled_samples
 

@@ -15,9 +15,9 @@ from hdpkit.arrays import Floats
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves, repeats_in
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
-from hdpkit.schedule import Run
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, in_common
 from hdpkit.summaries.exposures import exposures

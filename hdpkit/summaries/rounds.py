@@ -12,9 +12,9 @@ import attrs
 
 from hdpkit.checks import choice, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Trace
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.samples import Samples
+from hdpkit.run.trace import Trace
 from hdpkit.summaries.verdicts import PROGRESS, Diagnosis
 
 VERDICTS = ("readable", "quotable")

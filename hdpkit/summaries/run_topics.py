@@ -16,8 +16,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.data.files.dates import date_keys, periods_of
 from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Sample, rows_at_once
-from hdpkit.schedule import Run
-from hdpkit.schedule.states import ChainState, Documents
+from hdpkit.run.runs import Run
+from hdpkit.run.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import in_common

@@ -8,11 +8,11 @@ import numpy as np
 
 from hdpkit.comparison.convergence import FEWEST_DRAWS
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import StoredSamples
-from hdpkit.record.trace import Trace, last_of_burn_in
-from hdpkit.schedule import Run
-from hdpkit.schedule.states import ChainState
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.samples import StoredSamples
+from hdpkit.run.states import ChainState
+from hdpkit.run.trace import Trace, last_of_burn_in
 
 
 def far_enough(trace: Trace | ChainTrace) -> dict[int, Trace]:

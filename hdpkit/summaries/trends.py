@@ -14,7 +14,7 @@ from hdpkit.checks import choice, instance, items, whole_numbers
 from hdpkit.data.files.dates import PERIODS, iso_date, periods_of
 from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.tables import data_frame
+from hdpkit.run.tables import data_frame
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import central, checked_level, holding
 

@@ -24,9 +24,9 @@ from hdpkit.comparison.convergence import (
 )
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError, importing_extra
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace, last_of_burn_in
-from hdpkit.schedule import Run
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Trace, last_of_burn_in
 from hdpkit.summaries.settled import far_enough
 
 _SHARES = "largest_shares"

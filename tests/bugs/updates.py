@@ -68,7 +68,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "streams not keyed by sweep",
         "Every sweep draws the same words.",
-        "hdpkit.schedule.sweeps",
+        "hdpkit.run.sweeps",
         "applied(move, self.franchise, streams.source(place, sweep))",
         "applied(move, self.franchise, streams.source(place))",
         "check_streams",
@@ -108,7 +108,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mixture without weights",
         "The moves of a mixture are drawn uniformly.",
-        "hdpkit.schedule.combinators",
+        "hdpkit.run.combinators",
         "rng.choose(self.weights)",
         "rng.index(len(self.weights))",
         "check_combinators",

@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.cli.output import state_topics
 from hdpkit.report import write_report
-from hdpkit.schedule.states import state_of
+from hdpkit.run.states import state_of
 from hdpkit.summaries.run_topics import topics_of_run
 
 

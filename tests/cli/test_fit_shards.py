@@ -10,7 +10,7 @@ from shard_cases import corpus
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.record.run_folder import holding
+from hdpkit.run.run_folder import holding
 
 DATA = corpus()
 

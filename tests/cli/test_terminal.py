@@ -127,7 +127,7 @@ def test_commands_of_topics(tmp_path):
 
 
 def test_names_of_restaurants_and_versions_of_a_run(tmp_path, monkeypatch):
-    from hdpkit.schedule import runs
+    from hdpkit.run import runs
 
     corpus = hk.Corpus.from_documents([[WORD, "b"], [WORD]])
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0, name=f"root{EVIL}")

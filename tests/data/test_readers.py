@@ -337,7 +337,7 @@ def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(
 
     from hdpkit.errors import CorruptRunError, RunError
     from hdpkit.files import pack, unpack
-    from hdpkit.record.data_file import pack_data
+    from hdpkit.run.data_file import pack_data
 
     tree = unpack(pack_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=3)), "data")
     tree["n_terms"] = 2**31 - 1

@@ -10,7 +10,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.record.data_file import pack_data, unpack_data
+from hdpkit.run.data_file import pack_data, unpack_data
 
 
 def test_numbers_with_missing_ones():

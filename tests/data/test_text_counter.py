@@ -23,7 +23,7 @@ from hdpkit.errors import (
     StorageError,
     UnspacedTextWarning,
 )
-from hdpkit.record.describe import NotAllowed
+from hdpkit.run.describe import NotAllowed
 
 TEXTS = [
     "The ship sails; the SHIP of salt, 42 times.",

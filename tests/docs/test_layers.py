@@ -203,7 +203,7 @@ def test_no_file_is_dead():
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py":
-            begun = ("hdpkit.cli.main", "hdpkit.schedule.worker")  # as commands
+            begun = ("hdpkit.cli.main", "hdpkit.run.worker")  # as commands
             assert name in used or name in begun, f"{name} is imported by nobody"
 
 

@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.fixed_states import LEAST, Densities, FixedStates, fixed_states
 from hdpkit.random import RandomStream
-from hdpkit.record.samples import SampleFile
+from hdpkit.run.samples import SampleFile
 from hdpkit.steps.state_sequences import scaled_rows
 from hdpkit.summaries import align_topics
 

@@ -13,7 +13,7 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import Streams
-from hdpkit.schedule.sweeps import Ensemble
+from hdpkit.run.sweeps import Ensemble
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

@@ -14,8 +14,8 @@ import hdpkit as hk
 from hdpkit import errors, moves, summaries
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import seal, text_of, to_json
-from hdpkit.record import samples as record_samples
-from hdpkit.record.run_folder import RunFolder
+from hdpkit.run import samples as record_samples
+from hdpkit.run.run_folder import RunFolder
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
 SETTINGS = {
@@ -236,8 +236,8 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
 CHILD = """
 import os
 import hdpkit as hk
-from hdpkit.record.run_folder import ChainWriter, RunFolder
-from hdpkit.record.samples import SampleFile
+from hdpkit.run.run_folder import ChainWriter, RunFolder
+from hdpkit.run.samples import SampleFile
 import test_model_folders as here
 
 def ending(kind, name, call, after):

@@ -12,7 +12,7 @@ from report_cases import HOSTILE, hostile_corpus
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.html_tables import html_table
-from hdpkit.schedule.progress import NotebookBars, format_tick, notebook_bars
+from hdpkit.run.progress import NotebookBars, format_tick, notebook_bars
 
 
 def franchise(corpus=None):

@@ -6,7 +6,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.record.describe import Allowed, rebuild
+from hdpkit.run.describe import Allowed, rebuild
 
 MODULE = """
 import abc, functools, os, subprocess

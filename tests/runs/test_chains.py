@@ -17,7 +17,7 @@ from test_run_folders import assert_same, assert_same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.schedule.worker import work
+from hdpkit.run.worker import work
 
 
 def franchise(**more):
@@ -521,8 +521,8 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
 
 
 def test_the_worker_does_a_job_in_this_process_too():
-    from hdpkit.schedule.chains import Recipe
-    from hdpkit.schedule.collect import Plan
+    from hdpkit.run.chains import Recipe
+    from hdpkit.run.collect import Plan
 
     job = {"recipe": Recipe.of(franchise()), "plan": Plan(), "moves": schedule().moves,
            "frozen": None, "init": "one", "seed": 3, "sweeps": 4}  # fmt: skip

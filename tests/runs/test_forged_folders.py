@@ -11,7 +11,7 @@ import pytest
 
 from hdpkit import errors
 from hdpkit.files import pack, unpack
-from hdpkit.record.run_folder import Settings, _check_settings
+from hdpkit.run.run_folder import Settings, _check_settings
 
 TESTS = Path(__file__).resolve().parents[1]
 

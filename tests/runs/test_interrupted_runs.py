@@ -9,7 +9,7 @@ from stopping_moves import Raises
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
-from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.run.interrupt import deferred_interrupt
 
 SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"], ["the", "end"]] * 3
 

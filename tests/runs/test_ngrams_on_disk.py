@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import hdpkit as hk
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.files import pack, unpack
-from hdpkit.record.data_file import pack_data
+from hdpkit.run.data_file import pack_data
 
 TOKENS = st.sampled_from(["a", "ä", "\ud800", 7, -1.5, ("x", 1), True, np.datetime64("2020-01-01", "D"), ""])
 SENTENCES = st.lists(st.lists(TOKENS, max_size=5), max_size=5)

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 import hdpkit as hk
-from hdpkit.schedule.progress import ProgressBar, Tick, format_seconds, format_tick
+from hdpkit.run.progress import ProgressBar, Tick, format_seconds, format_tick
 
 TICK = Tick(
     sweep=3,

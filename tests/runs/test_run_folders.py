@@ -390,12 +390,12 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
         "os:system",
         "hdpkit.moves.protocol:Any",
         "move/no",
-        "hdpkit.schedule.progress:ProgressBar",
+        "hdpkit.run.progress:ProgressBar",
         "hdpkit.moves:None",
     ],
 )
 def test_nothing_else_of_the_package_is_called(name):
-    from hdpkit.record.describe import Allowed
+    from hdpkit.run.describe import Allowed
 
     with pytest.raises(errors.RunError):
         Allowed().find(name)
@@ -647,7 +647,7 @@ def test_a_full_disk_loses_nothing(limit, tmp_path):
 @pytest.mark.parametrize("at", range(12))
 def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
     from hdpkit import files
-    from hdpkit.record import run_folder
+    from hdpkit.run import run_folder
 
     left = [at]
 
@@ -758,7 +758,7 @@ def test_bad_checkpoints(options):
 
 
 def test_checkpoints_come_when_they_are_due(tmp_path, monkeypatch):
-    from hdpkit.record import run_folder
+    from hdpkit.run import run_folder
 
     assert not hk.Checkpoint().due(10**6, 59.0)
     assert hk.Checkpoint().due(0, 60.0)

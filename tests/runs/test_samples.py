@@ -12,7 +12,7 @@ from hdpkit import moves
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
 from hdpkit.files import pack, read_sealed, seal, unpack
-from hdpkit.record.samples import _packed
+from hdpkit.run.samples import _packed
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
 

@@ -592,7 +592,7 @@ def test_ctrl_c_from_anywhere(where):
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_at_the_end_of_a_sweep_keeps_the_sweep(monkeypatch):
-    from hdpkit.schedule import sweeps as module
+    from hdpkit.run import sweeps as module
 
     original = module.make_draw
 

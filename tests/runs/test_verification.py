@@ -11,7 +11,7 @@ from hdpkit import moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, RunError
-from hdpkit.schedule import runs
+from hdpkit.run import runs
 
 FILES = ["run.json", "data.bin", "chain-000/state-0", "chain-000/state-1", "chain-000/trace.bin"]
 

@@ -10,7 +10,7 @@ from slice_model import BurstyModel, Model, franchise
 from hdpkit.franchise.shard_state import OPENS, begin_shards, seat_bursts, shard_counts, shard_seating
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.random import Streams
-from hdpkit.shards.starts import one_table_each
+from hdpkit.run.shards.starts import one_table_each
 
 
 class OverShards:

@@ -9,9 +9,9 @@ from hdpkit.franchise import slices
 from hdpkit.franchise.shard_state import OPENS
 from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
-from hdpkit.shards import starts, worker
-from hdpkit.shards.messages import Opening
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards import starts, worker
+from hdpkit.run.shards.messages import Opening
+from hdpkit.run.shards.worker import Worker
 
 DATA = corpus()
 PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, Slices._plan, Worker._due_in

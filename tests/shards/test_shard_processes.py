@@ -29,8 +29,8 @@ from shard_cases import (
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.errors import LockedRunError, SlowPartError
-from hdpkit.record.run_folder import holding
-from hdpkit.shards.memory import FOLDER
+from hdpkit.run.run_folder import holding
+from hdpkit.run.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 PRIORS = PROGRAM.with_name("shard_priors_program.py")

@@ -11,8 +11,8 @@ import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import pack, read_sealed, seal, unpack
-from hdpkit.record.run_folder import GENERATIONS
-from hdpkit.shards import files, spool, starts
+from hdpkit.run.run_folder import GENERATIONS
+from hdpkit.run.shards import files, spool, starts
 
 DATA = corpus()
 

@@ -19,8 +19,8 @@ from hdpkit import shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, DataError, LockedRunError, ParameterError, RunError, ShardError
-from hdpkit.schedule import over_shards
-from hdpkit.schedule.states import state_of
+from hdpkit.run import over_shards
+from hdpkit.run.states import state_of
 from hdpkit.signatures.runs import signatures_of_run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}

@@ -33,7 +33,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move, Scheduled
 from hdpkit.random import RandomStream, Streams
-from hdpkit.schedule import Mixture
+from hdpkit.run.combinators import Mixture
 from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
 from hdpkit.testing.pvalues import _sample, _whole, one_sample_p
 

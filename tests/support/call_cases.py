@@ -33,11 +33,11 @@ from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.measures.bank import PythonBank
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
-from hdpkit.record.describe import Allowed
-from hdpkit.record.run_folder import RunFolder
 from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
-from hdpkit.schedule.states import state_of
+from hdpkit.run.describe import Allowed
+from hdpkit.run.run_folder import RunFolder
+from hdpkit.run.states import state_of
 from hdpkit.stores import ExplicitStore, FrozenSeating, stores
 from hdpkit.summaries.run_topics import topics_of_state
 

@@ -1,7 +1,7 @@
 """The file of a run's data, alone: without the folder that has its checksum."""
 
 from hdpkit.files import read_sealed, seal
-from hdpkit.record.data_file import DATA_MAGIC, unpack_data
+from hdpkit.run.data_file import DATA_MAGIC, unpack_data
 
 
 def write_data(file, payload):

@@ -5,7 +5,7 @@ import io
 import os
 
 from hdpkit import writing
-from hdpkit.record import blocks
+from hdpkit.run import blocks
 
 
 class FullDisk:

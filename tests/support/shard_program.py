@@ -16,7 +16,7 @@ from shard_cases import restaurant
 
 import hdpkit as hk
 from hdpkit import shards
-from hdpkit.shards.memory import FOLDER
+from hdpkit.run.shards.memory import FOLDER
 
 
 def main(

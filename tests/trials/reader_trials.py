@@ -193,7 +193,7 @@ def corpus_folder(rng, place):
 def run_data(rng):
     """The data of a run, as a tree of values that was changed, under a checksum that is right."""
     from hdpkit.files import pack, seal, unpack
-    from hdpkit.record.data_file import pack_data
+    from hdpkit.run.data_file import pack_data
 
     data = {0: small_corpus, 1: small_ngrams, 2: small_groups}[rng.randrange(3)](rng)
     tree = unpack(pack_data(data), "data")
@@ -370,7 +370,7 @@ def read(kind, place):
     from hdpkit.data.files.records import Layout
     from hdpkit.data.files.sentences import read_sentences
     from hdpkit.files import read_sealed
-    from hdpkit.record.data_file import DATA_MAGIC, unpack_data
+    from hdpkit.run.data_file import DATA_MAGIC, unpack_data
 
     if kind == "sentences":
         for words in read_sentences(place):

@@ -23,7 +23,7 @@ from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
 from hdpkit.files import refusals
-from hdpkit.record.describe import Allowed
+from hdpkit.run.describe import Allowed
 from hdpkit.writing import written_aside
 
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"

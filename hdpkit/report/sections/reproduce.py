@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import HdpkitError, printable
-from hdpkit.record.run_folder import versions
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Content
+from hdpkit.run.run_folder import versions
 
 
 def read_reproduce(report: ReportData) -> Content:

@@ -21,19 +21,19 @@ from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
-from hdpkit.record.describe import Allowed
-from hdpkit.record.run_folder import Checkpointed, RunFolder
-from hdpkit.record.trace import Trace
-from hdpkit.schedule.progress import Tick
-from hdpkit.schedule.states import ChainState, Documents
-from hdpkit.schedule.sweeps import Progress
-from hdpkit.shards.backend import Backend
-from hdpkit.shards.common import begin_without_documents, one_document
-from hdpkit.shards.files import FromFolder, Stored, shard_file, summed, totals_of
-from hdpkit.shards.job import ShardedJob
-from hdpkit.shards.local import Local
-from hdpkit.shards.runs import go_on, stored_state, whole_state
-from hdpkit.shards.scores import log_joint_of_all
+from hdpkit.run.describe import Allowed
+from hdpkit.run.progress import Tick
+from hdpkit.run.run_folder import Checkpointed, RunFolder
+from hdpkit.run.shards.backend import Backend
+from hdpkit.run.shards.common import begin_without_documents, one_document
+from hdpkit.run.shards.files import FromFolder, Stored, shard_file, summed, totals_of
+from hdpkit.run.shards.job import ShardedJob
+from hdpkit.run.shards.local import Local
+from hdpkit.run.shards.runs import go_on, stored_state, whole_state
+from hdpkit.run.shards.scores import log_joint_of_all
+from hdpkit.run.states import ChainState, Documents
+from hdpkit.run.sweeps import Progress
+from hdpkit.run.trace import Trace
 from hdpkit.stores._stirling import sum_of_logs
 
 _BYTES = 24  # of a franchise for each token, about

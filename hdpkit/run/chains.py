@@ -1,6 +1,6 @@
 """Several chains, each in its own process.
 
-Parent and child (`hdpkit.schedule.worker`) exchange pickled frames over pipes, which are never written to a
+Parent and child (`hdpkit.run.worker`) exchange pickled frames over pipes, which are never written to a
 file. The job is pickled by cloudpickle, with classes and functions of a script or a notebook, so no
 ``__main__`` guard is needed. A child exits as soon as the pipe closes, so it never continues after its parent
 has ended.
@@ -27,12 +27,12 @@ from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.trace import Trace
-from hdpkit.schedule.collect import Plan
-from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.progress import Tick
-from hdpkit.schedule.sweeps import Progress
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.collect import Plan
+from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.progress import Tick
+from hdpkit.run.sweeps import Progress
+from hdpkit.run.trace import Trace
 
 
 def run_chains(
@@ -210,7 +210,7 @@ class _Process:
         if os.name == "nt":
             more = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "hdpkit.schedule.worker"],
+            [sys.executable, "-P", "-m", "hdpkit.run.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},

@@ -6,10 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from hdpkit.checks import whole_number
-from hdpkit.shards.backend import Backend, checked
-from hdpkit.shards.job import ShardedJob
-from hdpkit.shards.source import spread
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards.backend import Backend, checked
+from hdpkit.run.shards.job import ShardedJob
+from hdpkit.run.shards.source import spread
+from hdpkit.run.shards.worker import Worker
 
 
 class Local(Backend):

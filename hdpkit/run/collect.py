@@ -15,11 +15,11 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record.run_folder import ChainWriter
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Draw, Trace
-from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.run_folder import ChainWriter
+from hdpkit.run.samples import Samples
+from hdpkit.run.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
 

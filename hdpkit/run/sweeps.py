@@ -16,9 +16,9 @@ from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
-from hdpkit.record.trace import Draw, MoveRecord, make_draw
-from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.progress import Clock, Tick
+from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.progress import Clock, Tick
+from hdpkit.run.trace import Draw, MoveRecord, make_draw
 
 
 @attrs.frozen

@@ -13,8 +13,8 @@ from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.random import Streams
-from hdpkit.shards.source import Source
-from hdpkit.shards.starts import ShardedStart
+from hdpkit.run.shards.source import Source
+from hdpkit.run.shards.starts import ShardedStart
 
 
 @attrs.frozen(eq=False)

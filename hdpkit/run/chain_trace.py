@@ -12,9 +12,9 @@ from hdpkit.checks import instance, items, whole_number
 from hdpkit.errors import ChainError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
-from hdpkit.record.tables import trace_frame, trace_table
-from hdpkit.record.trace import Trace, is_standard
+from hdpkit.run.inference_data import SEPARATOR, inference_data, summary
+from hdpkit.run.tables import trace_frame, trace_table
+from hdpkit.run.trace import Trace, is_standard
 
 
 class ChainTrace(Mapping[str, npt.NDArray[Any]]):

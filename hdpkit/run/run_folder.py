@@ -45,7 +45,7 @@ from hdpkit.files import (
 )
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample
-from hdpkit.record.blocks import (
+from hdpkit.run.blocks import (
     HEADER_BYTES,
     BlockReader,
     BlockWriter,
@@ -54,10 +54,10 @@ from hdpkit.record.blocks import (
     check_columns,
     pack_rows,
 )
-from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
-from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
-from hdpkit.record.samples import SampleFile, Samples, stored_sweeps
-from hdpkit.record.trace import Trace
+from hdpkit.run.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
+from hdpkit.run.describe import Allowed, describe, described_franchise, described_start, rebuild
+from hdpkit.run.samples import SampleFile, Samples, stored_sweeps
+from hdpkit.run.trace import Trace
 
 _MAGIC = b"hdpSTATE"
 GENERATIONS = ("state-0", "state-1")
@@ -570,7 +570,7 @@ class RunFolder:
             return found
 
     def declared(self) -> tuple[Any, Any]:
-        """The descriptions of the franchise and of the moves (`hdpkit.record.describe`)."""
+        """The descriptions of the franchise and of the moves (`hdpkit.run.describe`)."""
         return self._part("franchise"), self._part("moves")
 
     def data(self) -> RunData:

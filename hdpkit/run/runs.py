@@ -19,20 +19,20 @@ from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.describe import Allowed, function_name
-from hdpkit.record.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
-from hdpkit.record.samples import SampleFile, Samples, StoredSamples
-from hdpkit.record.trace import Draw, Trace, own_functions, scalars
-from hdpkit.schedule.chains import run_chains_in_folder
-from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
-from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress import bar_of
-from hdpkit.schedule.states import ChainState, state_of
-from hdpkit.schedule.sweeps import Ensemble, Progress
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.chains import run_chains_in_folder
+from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
+from hdpkit.run.describe import Allowed, function_name
+from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
+from hdpkit.run.progress import bar_of
+from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
+from hdpkit.run.samples import SampleFile, Samples, StoredSamples
+from hdpkit.run.states import ChainState, state_of
+from hdpkit.run.sweeps import Ensemble, Progress
+from hdpkit.run.trace import Draw, Trace, own_functions, scalars
 
 if TYPE_CHECKING:
-    from hdpkit.schedule.over_shards import OverShards
+    from hdpkit.run.over_shards import OverShards
 
 
 class Job:
@@ -202,7 +202,7 @@ def chains_of(files: RunFolder, data: Any, allowed_imports: Allowed) -> InOnePro
     """The chains of a run, in one process or over shards."""
     if files.corpus_in_shards is None:
         return InOneProcess(files, data, allowed_imports)
-    from hdpkit.schedule.over_shards import OverShards  # other runs don't need its modules
+    from hdpkit.run.over_shards import OverShards  # other runs don't need its modules
 
     return OverShards(files, data, allowed_imports)
 
@@ -405,7 +405,7 @@ class Run:
         settings = self._files.settings
         interval = checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds)
         if not isinstance(self._kind, InOneProcess):
-            from hdpkit.schedule.over_shards import refuse_options
+            from hdpkit.run.over_shards import refuse_options
 
             refuse_options(
                 callbacks=listeners, record=record, samples=samples, processes=processes,

@@ -14,7 +14,7 @@ from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.record.data_file import RunData
+from hdpkit.run.data_file import RunData
 
 _CHUNK = 1 << 22
 

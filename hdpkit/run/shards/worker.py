@@ -31,14 +31,14 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.protocol import applied, called, check_move
 from hdpkit.random import STARTS, ChoiceSource
-from hdpkit.record.trace import largest_shares
-from hdpkit.shards.common import check_served
-from hdpkit.shards.files import Written, write_counts, write_shard
-from hdpkit.shards.job import ShardedJob, differs, needs_lengths
-from hdpkit.shards.memory import Meeting
-from hdpkit.shards.messages import CountBlock, Done, Failed, Opening, Swept
-from hdpkit.shards.scores import log_joint_of_all, seated_logs
-from hdpkit.shards.spool import spooled
+from hdpkit.run.shards.common import check_served
+from hdpkit.run.shards.files import Written, write_counts, write_shard
+from hdpkit.run.shards.job import ShardedJob, differs, needs_lengths
+from hdpkit.run.shards.memory import Meeting
+from hdpkit.run.shards.messages import CountBlock, Done, Failed, Opening, Swept
+from hdpkit.run.shards.scores import log_joint_of_all, seated_logs
+from hdpkit.run.shards.spool import spooled
+from hdpkit.run.trace import largest_shares
 
 _CHUNK = 1 << 20  # tokens counted at once
 

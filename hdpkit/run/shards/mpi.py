@@ -13,11 +13,11 @@ import attrs
 
 from hdpkit.checks import positive_number
 from hdpkit.errors import MissingExtraError, ParameterError
-from hdpkit.shards.backend import Backend, checked, too_slow
-from hdpkit.shards.job import ShardedJob
-from hdpkit.shards.messages import CountBlock, Failed, Swept
-from hdpkit.shards.source import spread
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards.backend import Backend, checked, too_slow
+from hdpkit.run.shards.job import ShardedJob
+from hdpkit.run.shards.messages import CountBlock, Failed, Swept
+from hdpkit.run.shards.source import spread
+from hdpkit.run.shards.worker import Worker
 
 COMING = 1  # tag of the messages by which a rank says that it has done its step
 PAUSE = 5e-4  # seconds between two looks at who has

@@ -14,15 +14,15 @@ from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
-from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.samples import Samples
-from hdpkit.record.trace import Draw, Trace, own_functions
-from hdpkit.schedule.chains import run_chains
-from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
-from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress import bar_of
-from hdpkit.schedule.runs import begin_folder
-from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.chains import run_chains
+from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
+from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
+from hdpkit.run.progress import bar_of
+from hdpkit.run.runs import begin_folder
+from hdpkit.run.samples import Samples
+from hdpkit.run.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.trace import Draw, Trace, own_functions
 
 _SWEEPS = "Say how many to run now."
 

@@ -18,7 +18,7 @@ from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.franchise.starts import COPIED, Random, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.shards.source import Info, Source
+from hdpkit.run.shards.source import Info, Source
 
 SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
 DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself

@@ -1,6 +1,6 @@
 """The state of a chain over shards on disk: files of the shards, and what all documents have in common.
 
-The folder of the chain is that of any chain (`hdpkit.record.run_folder`). Its states have the sweep, what
+The folder of the chain is that of any chain (`hdpkit.run.run_folder`). Its states have the sweep, what
 all workers have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
 """
 
@@ -23,9 +23,9 @@ from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
 from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack
 from hdpkit.franchise.scores import ROOT_WEIGHTS
-from hdpkit.record.samples import sparse_of, sparse_rows
-from hdpkit.shards.source import Info
-from hdpkit.shards.starts import checked_seating
+from hdpkit.run.samples import sparse_of, sparse_rows
+from hdpkit.run.shards.source import Info
+from hdpkit.run.shards.starts import checked_seating
 from hdpkit.writing import write_aside
 
 MAGIC = b"hdpSHARD"

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hdpkit.errors import SlowPartError
-from hdpkit.shards.job import ShardedJob
-from hdpkit.shards.messages import Failed, Swept
+from hdpkit.run.shards.job import ShardedJob
+from hdpkit.run.shards.messages import Failed, Swept
 
 
 class Backend(abc.ABC):
     """Workers of a run in threads or processes, each with the documents of some shards.
 
-    A worker is a ``hdpkit.shards.worker.Worker``. A backend calls its methods (`_call`), and sums or collects
-    the results; backends differ only in how they do this.
+    A worker is a ``hdpkit.run.shards.worker.Worker``. A backend calls its methods (`_call`), and sums or
+    collects the results; backends differ only in how they do this.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import COLUMNS, OPENS, begin_shards, seat_bursts
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import STARTS, Streams
-from hdpkit.shards.files import Stored
+from hdpkit.run.shards.files import Stored
 
 
 def one_document(source: Any) -> Corpus:

@@ -18,8 +18,8 @@ from hdpkit.files import pack, to_json
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.franchise.state_homes import StateHomes
-from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.measures.non_conjugate import Finite
 from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures
 from hdpkit.moves import Move, Scheduled
@@ -38,7 +38,7 @@ _HOUSES = (
     "hdpkit.measures",
     "hdpkit.moves",
     "hdpkit.priors",
-    "hdpkit.schedule.combinators",
+    "hdpkit.run.combinators",
     "hdpkit.stores",
 )
 """Modules of the package whose classes may be named in a run folder; no other part of it is called."""

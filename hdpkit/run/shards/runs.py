@@ -22,16 +22,16 @@ from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.moves.protocol import check_move
-from hdpkit.record.describe import describe, described_franchise
-from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
-from hdpkit.record.trace import Trace
-from hdpkit.shards.backend import Backend
-from hdpkit.shards.common import check_served, one_document
-from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder
-from hdpkit.shards.job import ShardedJob, as_moves, as_seed, check_job, differs
-from hdpkit.shards.local import Local
-from hdpkit.shards.source import Source
-from hdpkit.shards.starts import ShardedStart, as_start
+from hdpkit.run.describe import describe, described_franchise
+from hdpkit.run.run_folder import RUN, ChainWriter, RunFolder, Settings
+from hdpkit.run.shards.backend import Backend
+from hdpkit.run.shards.common import check_served, one_document
+from hdpkit.run.shards.files import FromFolder, Stored, remove_others, seating_folder
+from hdpkit.run.shards.job import ShardedJob, as_moves, as_seed, check_job, differs
+from hdpkit.run.shards.local import Local
+from hdpkit.run.shards.source import Source
+from hdpkit.run.shards.starts import ShardedStart, as_start
+from hdpkit.run.trace import Trace
 
 MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
 

@@ -41,7 +41,7 @@ class Opening:
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     # customers of each document, by the number of the first document, if a move needs them
     lengths: dict[int, npt.NDArray[np.int64]]
-    name: str  # proposed for `hdpkit.shards.memory.Meeting`; the smallest one is used
+    name: str  # proposed for `hdpkit.run.shards.memory.Meeting`; the smallest one is used
 
     def plus(self, other: Any) -> Any:
         """Return the opening of both workers."""

@@ -1,4 +1,4 @@
-"""The process of one chain. Begun by `hdpkit.schedule.chains` as ``python -m hdpkit.schedule.worker``.
+"""The process of one chain. Begun by `hdpkit.run.chains` as ``python -m hdpkit.run.worker``.
 
 The process reads the number of the chain and the job from standard input. A later byte asks it to end after
 the current sweep. The end of the stream means that the parent has ended; the process then ends at once.
@@ -19,11 +19,11 @@ import attrs
 import cloudpickle
 
 from hdpkit.random import Streams
-from hdpkit.record.trace import Trace
-from hdpkit.schedule.chains import read_frame, write_frame
-from hdpkit.schedule.collect import collect
-from hdpkit.schedule.runs import run_in_folder
-from hdpkit.schedule.sweeps import Ensemble
+from hdpkit.run.chains import read_frame, write_frame
+from hdpkit.run.collect import collect
+from hdpkit.run.runs import run_in_folder
+from hdpkit.run.sweeps import Ensemble
+from hdpkit.run.trace import Trace
 
 
 def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:

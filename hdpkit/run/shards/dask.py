@@ -8,10 +8,10 @@ from typing import Any
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError
-from hdpkit.shards.backend import Backend, checked, too_slow
-from hdpkit.shards.job import ShardedJob
-from hdpkit.shards.source import spread
-from hdpkit.shards.worker import Worker
+from hdpkit.run.shards.backend import Backend, checked, too_slow
+from hdpkit.run.shards.job import ShardedJob
+from hdpkit.run.shards.source import spread
+from hdpkit.run.shards.worker import Worker
 
 
 class Dask(Backend):
