@@ -29,11 +29,11 @@ import scipy.sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
-from hdpkit.evaluation.fixed_topics import FixedTopics
 from hdpkit.io import collect_docstrings, demo_documents, read_corpus
 from hdpkit.models.joint_score import JointScore
 from hdpkit.models.topic_parts import default_moves
-from hdpkit.summaries.readability import agreed_on
+from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
+from hdpkit.posterior.readability import agreed_on
 
 HEAD = (
     "corpus", "model", "seconds", "sweeps", "completion", "joint", "new words", "topics", "half of tokens",

@@ -19,7 +19,8 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_number_or_prior
-from hdpkit.summaries import align_topics, consensus
+from hdpkit.posterior import consensus
+from hdpkit.summaries import align_topics
 
 
 def franchise_of(corpus, options):

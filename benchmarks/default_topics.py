@@ -32,7 +32,8 @@ from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
 from hdpkit.io import Layout, TextOptions, demo_documents, read_corpus
-from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
+from hdpkit.posterior import coherence, consensus
+from hdpkit.summaries import align_topics, exclusivity
 
 HEAD = (
     "| corpus | tokens | setting | K | in common | their tokens | for 90 % | NPMI | exclusivity | "

@@ -32,8 +32,8 @@ from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
 import hdpkit as hk
-from hdpkit.comparison.convergence import joint_rhat
-from hdpkit.evaluation.result import log_mean_exp
+from hdpkit.posterior.comparison.convergence import joint_rhat
+from hdpkit.posterior.evaluation.result import log_mean_exp
 from hdpkit.summaries import point_partition
 
 MOST = 40  # components of variational mixtures, unless there are more classes

@@ -28,8 +28,8 @@ import scipy.special
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_init, parse_moves, parse_number_or_prior
-from hdpkit.comparison.convergence import joint_rhat
 from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
+from hdpkit.posterior.comparison.convergence import joint_rhat
 
 MOVES = "table-gibbs,dish-gibbs,concentration"
 LARGEST = 20

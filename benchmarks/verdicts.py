@@ -29,11 +29,11 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io import demo_documents, read_corpus
 from hdpkit.models.topic_parts import default_moves
+from hdpkit.posterior.readability import agreed_on
+from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank
 from hdpkit.signatures.runs import TOPICS, nouns_of
 from hdpkit.summaries import diagnose
-from hdpkit.summaries.readability import agreed_on
-from hdpkit.summaries.rounds import samples_of_round
 
 HEAD = (
     "| corpus | documents | tokens | components | readable | after seconds | sweeps | in common: the pair | "

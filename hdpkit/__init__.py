@@ -16,25 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdpkit import errors, init, moves, plots, summaries
-from hdpkit.comparison import (
-    Candidate,
-    CheckedChains,
-    Comparison,
-    ConvergenceRule,
-    MixingCheck,
-    ScheduleResult,
-    StatisticCheck,
-    check_mixing,
-    compare_schedules,
-)
 from hdpkit.data import Corpus, Groups, Limits, NGrams, Sequences, ShardedCorpus, downsample
-from hdpkit.evaluation import (
-    Evaluation,
-    Forecast,
-    GroupLogLikelihood,
-    evaluate,
-    forecast,
-)
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.fixed_dishes import FoldIn
 from hdpkit.franchise.fixed_states import StateProbabilities
@@ -55,6 +37,16 @@ from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinom
 from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.parts import IntegrablePart, Part
+from hdpkit.posterior.comparison.candidates import Candidate
+from hdpkit.posterior.comparison.compare import compare_schedules
+from hdpkit.posterior.comparison.convergence import ConvergenceRule
+from hdpkit.posterior.comparison.mixing import CheckedChains, MixingCheck, check_mixing
+from hdpkit.posterior.comparison.predictive import StatisticCheck
+from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
+from hdpkit.posterior.evaluation import evaluate
+from hdpkit.posterior.evaluation.forward import Forecast, forecast
+from hdpkit.posterior.evaluation.pointwise import GroupLogLikelihood
+from hdpkit.posterior.evaluation.result import Evaluation
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.run.chain_trace import ChainTrace

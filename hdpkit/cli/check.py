@@ -14,11 +14,10 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import Command, Parsed, not_negative, parse_init, positive, quiet_option, seed_option
 from hdpkit.cli.output import json_text, say
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.comparison import check_mixing
-from hdpkit.comparison.chains import CLOCKS, Standing
-from hdpkit.comparison.mixing import SECONDS
-from hdpkit.comparison.mixing_report import report
 from hdpkit.errors import printable
+from hdpkit.posterior.comparison.chains import CLOCKS, Standing
+from hdpkit.posterior.comparison.mixing import SECONDS, check_mixing
+from hdpkit.posterior.comparison.mixing_report import report
 from hdpkit.signatures.runs import nouns_of
 
 

@@ -9,8 +9,8 @@ from rich.text import Text
 from hdpkit.cli.output import SHOWN, json_text, plain_table, say, table_console
 from hdpkit.data.files.tables import Columns, rows_of, table_text
 from hdpkit.errors import printable
+from hdpkit.posterior.run_topics import RunComponents, components_of_run
 from hdpkit.run.runs import Run
-from hdpkit.summaries.run_topics import RunComponents, components_of_run
 
 _PARAMETERS = 6
 """Parameters in the table, at most; CSV and JSON have all."""

@@ -11,9 +11,8 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.signatures.runs import nouns_of
-from hdpkit.summaries.run_topics import RunTopics, topics_of_run
-from hdpkit.summaries.topic_labels import (
+from hdpkit.posterior.run_topics import RunTopics, topics_of_run
+from hdpkit.posterior.topic_labels import (
     LABELS,
     LabelRow,
     MatchedLabels,
@@ -22,6 +21,7 @@ from hdpkit.summaries.topic_labels import (
     read_topic_labels,
     write_topic_labels,
 )
+from hdpkit.signatures.runs import nouns_of
 
 
 @click.command()

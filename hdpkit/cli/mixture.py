@@ -41,10 +41,10 @@ from hdpkit.models.mixture_parts import (
     restaurants_of_mixture,
     warn_of_time,
 )
+from hdpkit.posterior.points import PointComponents
+from hdpkit.posterior.settled import states_of_run
 from hdpkit.run.runs import Run
 from hdpkit.run.scheduler import Scheduler
-from hdpkit.summaries.points import PointComponents
-from hdpkit.summaries.settled import states_of_run
 
 
 @click.command(cls=Command)

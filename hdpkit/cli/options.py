@@ -230,7 +230,7 @@ def until_options(command: Any) -> Any:
 
 
 def _parse_duration(text: str) -> float:
-    from hdpkit.summaries.rounds import seconds_of  # other runs don't need it
+    from hdpkit.posterior.rounds import seconds_of  # other runs don't need it
 
     return seconds_of("at-most", text)
 

@@ -58,6 +58,10 @@ from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.models.saved_estimator import load as load_estimator
+from hdpkit.posterior.boilerplate import boilerplate_hint
+from hdpkit.posterior.run_topics import merged_state, topics_of_run
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.describe import NotAllowed
 from hdpkit.run.progress import ProgressBar
@@ -68,10 +72,6 @@ from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
 from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
-from hdpkit.summaries import Diagnosis, diagnose
-from hdpkit.summaries.boilerplate import boilerplate_hint
-from hdpkit.summaries.run_topics import merged_state, topics_of_run
-from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
@@ -169,7 +169,7 @@ def in_rounds(
     """
     if options["until"] is None and begin is not None:
         return begin
-    from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+    from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
 
     def run(progress: Any) -> Any:
         until = Until(options["until"], options["at_most"], options["sweeps"])

@@ -17,7 +17,6 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.evaluation import Forecast, evaluate, forecast
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.fixed_states import StateProbabilities, fixed_states, probabilities_under
 from hdpkit.franchise.franchise import Franchise
@@ -32,10 +31,13 @@ from hdpkit.models.hidden_markov_parts import (
 )
 from hdpkit.models.mixture_parts import warn_of_time
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.alignment import align_topics
+from hdpkit.posterior.evaluation import evaluate
+from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.random import RandomStream
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
-from hdpkit.summaries import AlignedTopics, align_topics
 
 _DECODERS = ("viterbi", "posterior")
 _DRAWS = 5  # of parameters, in each sample, for scores

@@ -28,12 +28,13 @@ from hdpkit.models.mixture_parts import (
     warn_of_time,
 )
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.partitions import co_clustering
+from hdpkit.posterior.points import PointComponents, dishes_of
+from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace, last_of_burn_in
-from hdpkit.summaries import AlignedTopics, co_clustering
-from hdpkit.summaries.points import PointComponents, dishes_of
-from hdpkit.summaries.settled import settled_samples
 
 _GROUP = "group"
 _WORDS = SimpleNamespace(topics="components", tokens="observations", documents="groups")

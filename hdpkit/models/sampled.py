@@ -20,11 +20,11 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.models import saved_estimator
 from hdpkit.models.kept_columns import KeptColumns
+from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.trace import Trace
-from hdpkit.summaries import Diagnosis, diagnose
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -122,7 +122,7 @@ class SampledModel(BaseEstimator):
         self, restaurant: Any, franchise: Franchise, verdict: str, least_chains: int, most: int
     ) -> Trace | ChainTrace:
         """Rounds of sweeps until a verdict is green."""
-        from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+        from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
 
         until = Until(verdict, self.at_most, most)
         chains, number = max(least_chains, FEWEST_CHAINS), max(self.samples, 2)
@@ -185,7 +185,7 @@ class SampledModel(BaseEstimator):
                     "at_most", self.at_most, "None without until", 'Give until="readable", or sweeps.'
                 )
             return
-        from hdpkit.summaries.rounds import Until
+        from hdpkit.posterior.rounds import Until
 
         if isinstance(self.samples, Samples):
             raise ParameterError(

@@ -22,6 +22,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.collect import Plan
 from hdpkit.run.describe import Allowed, describe, rebuild
@@ -38,7 +39,6 @@ from hdpkit.run.run_folder import (
 from hdpkit.run.runs import begin_folder, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.trace import Trace
-from hdpkit.summaries.topic_labels import LABELS, read_topic_labels, write_topic_labels
 
 _PLACES = {
     "eta": "part of a base measure",

@@ -17,13 +17,6 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import choice, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.evaluation.fixed_topics import (
-    FixedTopics,
-    completion,
-    halves,
-    mean_log_probability,
-    repeats_in,
-)
 from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
@@ -37,10 +30,17 @@ from hdpkit.models.topic_parts import (
     topic_measure,
     topic_restaurants,
 )
+from hdpkit.posterior.evaluation.fixed_topics import (
+    FixedTopics,
+    completion,
+    halves,
+    mean_log_probability,
+    repeats_in,
+)
+from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
 from hdpkit.priors import Each
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
-from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel):

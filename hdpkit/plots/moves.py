@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.canvas import LINES, colours, given_axes, plain
 from hdpkit.checks import items, text, whole_number
 from hdpkit.errors import DataError, RegistryError
-from hdpkit.plots.readings import chains_of
+from hdpkit.posterior.readings import chains_of
 
 
 def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None) -> Any:

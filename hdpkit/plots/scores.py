@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.canvas import LINES, colours, given_axes, plain
 from hdpkit.checks import flag, number_array
 from hdpkit.errors import ParameterError
-from hdpkit.plots.readings import named
+from hdpkit.posterior.readings import named
 
 
 def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:

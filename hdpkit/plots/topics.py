@@ -11,7 +11,7 @@ from hdpkit.canvas import colours, evenly, given_axes, given_figure, plain
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.plots.readings import named, term_names, topic_weights
+from hdpkit.posterior.readings import named, term_names, topic_weights
 
 _COLUMNS = 4
 _MOST_PAIRS = 20_000

@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.canvas import LINES, colours, evenly, given_axes, given_figure, plain
 from hdpkit.checks import items, text, whole_number
 from hdpkit.errors import DataError
-from hdpkit.plots.readings import chains_of, scalar, shares_of
+from hdpkit.posterior.readings import chains_of, scalar, shares_of
 
 _MOST_POINTS = 2_000
 _NAMES = {"n_dishes": "K", "log_joint": "log probability (nats)"}

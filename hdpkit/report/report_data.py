@@ -18,16 +18,18 @@ from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.alignment import align_topics
+from hdpkit.posterior.grouping import frequent_terms, jensen_shannon
+from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
+from hdpkit.posterior.settled import settled_samples, states_of_run
+from hdpkit.posterior.verdicts import diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
 from hdpkit.run.trace import Trace
 from hdpkit.signatures import Signatures, extract_signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
-from hdpkit.summaries import AlignedTopics, align_topics, diagnose
-from hdpkit.summaries.grouping import frequent_terms, jensen_shannon
-from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
-from hdpkit.summaries.settled import settled_samples, states_of_run
 
 _GROUP_TERMS = 6
 _SMALLEST = 0.00005

@@ -21,8 +21,8 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.franchise.starts import Factors
+from hdpkit.posterior.vectors import unit_rows
 from hdpkit.random import Purpose, Streams
-from hdpkit.summaries.vectors import unit_rows
 
 _TINY = 1e-300
 _SHARE = 0.03  # Dirichlet parameter of each signature in a sample

@@ -10,9 +10,9 @@ _GROUPS = "hdpkit.steps.new_groups"
 _FIXED = "hdpkit.franchise.fixed_dishes"
 _LABELS = "hdpkit.franchise.new_labels"
 _BURSTY = "hdpkit.measures.bursty"
-_COMPLETION = "hdpkit.evaluation.completion"
-_EVALUATE = "hdpkit.evaluation.evaluate"
-_RESULT = "hdpkit.evaluation.result"
+_COMPLETION = "hdpkit.posterior.evaluation.completion"
+_EVALUATE = "hdpkit.posterior.evaluation.evaluate"
+_RESULT = "hdpkit.posterior.evaluation.result"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(

@@ -13,8 +13,8 @@ from full_disk import FullDisk
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
+from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.summaries import AlignedTopics
-from hdpkit.summaries.run_topics import topics_of_run
 
 TOLD = "Unable to allocate 7.45 GiB"
 

@@ -13,9 +13,9 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.cli.output import state_topics
+from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.report import write_report
 from hdpkit.run.states import state_of
-from hdpkit.summaries.run_topics import topics_of_run
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.cli.mixture import read_points
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.posterior.points import PointComponents
 from hdpkit.report import write_report
-from hdpkit.summaries.points import PointComponents
 
 
 def call(*arguments, code=0):

@@ -24,9 +24,9 @@ from hdpkit.data.files.tables import write_table, write_workbook
 from hdpkit.data.files.text_options import TextCounter
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
 from hdpkit.files import text_of
+from hdpkit.posterior.export import export_trace
 from hdpkit.run.reading import load_reading, read_like
 from hdpkit.run.run_folder import READING, holding, kept
-from hdpkit.summaries.export import export_trace
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 

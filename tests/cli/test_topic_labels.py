@@ -12,8 +12,8 @@ import hdpkit as hk
 from hdpkit import errors
 from hdpkit.cli.main import main
 from hdpkit.models.topic import TopicModel
-from hdpkit.summaries.run_topics import topics_of_run
-from hdpkit.summaries.topic_labels import (
+from hdpkit.posterior.run_topics import topics_of_run
+from hdpkit.posterior.topic_labels import (
     LABELS,
     heaviest_terms,
     label_rows,

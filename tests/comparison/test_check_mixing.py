@@ -9,8 +9,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.comparison.mixing import CheckedChains, _misfits, usual_moves
-from hdpkit.comparison.predictive import predictive_checks
 from hdpkit.errors import (
     DataError,
     DeclarationError,
@@ -19,6 +17,8 @@ from hdpkit.errors import (
     ReturnValueError,
     StateError,
 )
+from hdpkit.posterior.comparison.mixing import CheckedChains, _misfits, usual_moves
+from hdpkit.posterior.comparison.predictive import predictive_checks
 from hdpkit.random import RandomStream
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs().every(5), moves.Concentration()]

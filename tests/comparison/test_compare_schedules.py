@@ -13,9 +13,9 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.comparison import chains as chains_module
-from hdpkit.comparison.chains import ChainRecord, MoveTotals, Runs
-from hdpkit.comparison.compare import _compared
+from hdpkit.posterior.comparison import chains as chains_module
+from hdpkit.posterior.comparison.chains import ChainRecord, MoveTotals, Runs
+from hdpkit.posterior.comparison.compare import _compared
 
 CORPUS = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
 FIRST = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])

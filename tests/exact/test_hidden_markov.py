@@ -27,9 +27,9 @@ from test_state_homes import stirling
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.comparison.mixing import usual_moves
 from hdpkit.franchise.sample import sample_of
 from hdpkit.franchise.starts import start
+from hdpkit.posterior.comparison.mixing import usual_moves
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps.state_sequences import StateSequences as ReadableSequences
 from hdpkit.steps.state_sequences import scaled_rows

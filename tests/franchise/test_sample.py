@@ -11,8 +11,8 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import StateError
 from hdpkit.franchise.sample import SeatingSample, hyperparameter_values
+from hdpkit.posterior.merging import merged_sample
 from hdpkit.random import as_source
-from hdpkit.summaries.merging import merged_sample
 
 WORDS = [["a", "b", "b", "c"], ["c", "d", "d"], ["a", "a", "e"], ["f", "e", "d", "d"], ["b", "c"]]
 AUTHORS = ["ann", "ann", "bob", None, "bob"]

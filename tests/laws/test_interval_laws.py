@@ -21,9 +21,9 @@ from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.summaries import intervals
-from hdpkit.summaries.aligned import AlignedTopics
-from hdpkit.summaries.vectors import TermVectors
+from hdpkit.posterior import intervals
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
@@ -151,7 +151,7 @@ def counts_of(aligned, k, totals=None):
         return intervals.central(values, level)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.import_module("hdpkit.summaries.exposures"), "central", central)
+        patch.setattr(importlib.import_module("hdpkit.posterior.exposures"), "central", central)
         found = hk.summaries.exposures(aligned, totals=totals)
     draws = seen[0][:, 0, k]
     tail = (1.0 - aligned.level) / 2.0

@@ -39,9 +39,10 @@ from hdpkit.errors import (
     RunError,
     StorageError,
 )
-from hdpkit.evaluation import fit_proportions, fixed_topics
-from hdpkit.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.evaluation import fit_proportions
 from hdpkit.models.topic_parts import for_purpose
+from hdpkit.posterior.evaluation import fixed_topics
+from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.run.reading import read_like
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]

@@ -9,7 +9,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves, plots
-from hdpkit.summaries.vectors import ComponentSet
+from hdpkit.posterior.vectors import ComponentSet
 
 pytest.importorskip("matplotlib").use("agg")
 

@@ -17,10 +17,10 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
+from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.report import SECTIONS, Content, Section, write_report
 from hdpkit.report.page import _environment, as_json
 from hdpkit.run.run_folder import load_command
-from hdpkit.summaries.run_topics import topics_of_run
 
 
 class Page(HTMLParser):

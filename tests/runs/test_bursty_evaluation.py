@@ -14,9 +14,9 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.evaluation import completion_perplexity, fit_proportions
-from hdpkit.evaluation.completion import PASSES
-from hdpkit.evaluation.fixed_topics import FixedTopics, completion
 from hdpkit.models import topic
+from hdpkit.posterior.evaluation.completion import PASSES
+from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
 OBSERVED, HELD = [[0, 0, 1], [], [2], [3, 3, 3]], [[2, 0, 1], [1, 1], [], [3, 0, 4, 4]]

@@ -10,6 +10,7 @@ from scipy.special import digamma
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.posterior import exposures
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -22,7 +23,7 @@ from hdpkit.signatures import (
 from hdpkit.signatures.extraction import COVER, names_of_signatures
 from hdpkit.signatures.runs import nouns_of
 from hdpkit.signatures.starts import RankChoice, _mean_field
-from hdpkit.summaries import diagnose, exposures
+from hdpkit.summaries import diagnose
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)

@@ -13,7 +13,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.summaries import align_topics, consensus, exposures, merge_topics
+from hdpkit.posterior import consensus, exposures
+from hdpkit.summaries import align_topics, merge_topics
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
@@ -152,7 +153,7 @@ def test_a_consensus_of_two_chains_at_half_has_the_topics_of_both():
 
 
 def test_distances_are_those_of_dense_topics(chains):
-    from hdpkit.summaries.vectors import TermVectors
+    from hdpkit.posterior.vectors import TermVectors
 
     one, other = chains[0][0], chains[0][7]
     vector = np.random.default_rng(0).uniform(0.1, 0.4, N_TERMS)

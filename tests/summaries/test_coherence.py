@@ -8,7 +8,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.summaries import coherence, diversity, exclusivity
+from hdpkit.posterior import coherence
+from hdpkit.summaries import diversity, exclusivity
 
 RNG = np.random.default_rng(3)
 WORDS = [f"w{v}" for v in range(12)]
@@ -54,7 +55,7 @@ def test_windows_by_the_definition(window):
 
 def test_pieces_of_a_large_reference_add_up(monkeypatch):
     whole = coherence(TOPICS, TEXTS, "c_npmi")
-    monkeypatch.setattr(sys.modules["hdpkit.summaries.coherence"], "_ENTRIES", 100)
+    monkeypatch.setattr(sys.modules["hdpkit.posterior.coherence"], "_ENTRIES", 100)
     assert np.allclose(coherence(TOPICS, TEXTS, "c_npmi"), whole, atol=1e-12)
 
 

@@ -6,8 +6,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.posterior.vectors import ComponentSet
 from hdpkit.summaries import match_topics
-from hdpkit.summaries.vectors import ComponentSet
 
 
 class Planted:

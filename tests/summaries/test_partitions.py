@@ -6,8 +6,9 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.summaries import co_clustering, point_partition, salso
-from hdpkit.summaries.salso import canonical, expected_loss
+from hdpkit.posterior import salso
+from hdpkit.posterior.salso import canonical, expected_loss
+from hdpkit.summaries import co_clustering, point_partition
 
 RNG = np.random.default_rng(1)
 

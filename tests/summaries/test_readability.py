@@ -6,10 +6,11 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.summaries import align_topics, consensus, diagnose
-from hdpkit.summaries.readability import agreed_on, agreement
+from hdpkit.posterior import consensus
+from hdpkit.posterior.comparison.convergence import joint_rhat, nested_rhat
+from hdpkit.posterior.readability import agreed_on, agreement
+from hdpkit.summaries import align_topics, diagnose
 
 N_TERMS, N_GROUPS = 60, 24
 LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common

@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.summaries.repetition import repetition
+from hdpkit.posterior.repetition import repetition
 
 
 def corpus():

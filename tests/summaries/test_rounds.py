@@ -6,8 +6,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
+from hdpkit.posterior.rounds import Until, run_in_rounds, samples_of_round, seconds_of
 from hdpkit.summaries import diagnose
-from hdpkit.summaries.rounds import Until, run_in_rounds, samples_of_round, seconds_of
 
 WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
 COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])

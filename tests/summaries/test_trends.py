@@ -8,7 +8,8 @@ import pytest
 import hdpkit as hk
 from hdpkit.data.files.dates import date_keys, iso_date, periods_of
 from hdpkit.errors import DataError
-from hdpkit.summaries import align_topics, trends
+from hdpkit.posterior import trends
+from hdpkit.summaries import align_topics
 
 DAYS = [
     "1998-05-31",

@@ -32,6 +32,7 @@ from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.measures.bank import PythonBank
+from hdpkit.posterior.run_topics import topics_of_state
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
@@ -39,7 +40,6 @@ from hdpkit.run.describe import Allowed
 from hdpkit.run.run_folder import RunFolder
 from hdpkit.run.states import state_of
 from hdpkit.stores import ExplicitStore, FrozenSeating, stores
-from hdpkit.summaries.run_topics import topics_of_state
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "GOOD", "OBJECTS", "bad_values", "place"]
 

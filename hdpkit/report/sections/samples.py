@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.posterior.alignment import MIN_OCCURRENCE
+from hdpkit.posterior.consensus import in_common
 from hdpkit.report.charts import intervals
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
-from hdpkit.summaries.alignment import MIN_OCCURRENCE
-from hdpkit.summaries.consensus import in_common
 
 _TERMS = 8
 _IN_CHART = 30

@@ -1,0 +1,330 @@
+"""The chains of a comparison, one after the other, and their records by the time that moves have taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
+from hdpkit.franchise.starts import start
+from hdpkit.posterior.comparison.candidates import Candidate
+from hdpkit.posterior.comparison.report import shown
+from hdpkit.random import STARTS, Streams
+from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.trace import Draw, MoveRecord
+
+CLOCKS = ("wall", "processor")
+
+_NO_END = 2**62
+_MOST = 20_000  # recorded states of a chain; if there are more, every second one is dropped
+_WALL = 20  # a chain whose recording is slow ends after this many times its seconds by the wall clock
+_BETWEEN_TELLING = 0.1
+
+
+@attrs.frozen
+class Limit:
+    """How long a chain runs: for seconds of its moves by a clock, or, if given, for a number of sweeps."""
+
+    seconds: float
+    clock: str = "wall"
+    sweeps: int | None = None
+
+    def reached(self, spent: float, passed: float, sweeps: int) -> bool:
+        """Whether a chain ends, by the time of its moves, the time that has passed, and its sweeps."""
+        if self.sweeps is not None:
+            return sweeps >= self.sweeps
+        return spent >= self.seconds or passed >= _WALL * self.seconds
+
+
+@attrs.frozen
+class MoveTotals:
+    """Totals of one move of a schedule over one chain or several.
+
+    Attributes
+    ----------
+    turns : int
+        Sweeps in which it ran.
+    tried, accepted : int
+        Numbers of updates; Gibbs updates are always accepted.
+    seconds : float
+    """
+
+    turns: int = 0
+    tried: int = 0
+    accepted: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: MoveTotals) -> MoveTotals:
+        return MoveTotals(
+            self.turns + other.turns,
+            self.tried + other.tried,
+            self.accepted + other.accepted,
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def acceptance(self) -> float:
+        """Share of the updates that were accepted; NaN if none was tried."""
+        return self.accepted / self.tried if self.tried else float("nan")
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ChainRecord:
+    """A chain of a comparison. The first entry of each array is the start.
+
+    Attributes
+    ----------
+    init : object
+        The start.
+    seed : int
+        ``Scheduler(moves).run(franchise, sweeps, rng=seed, init=init)`` is the same chain.
+    sweeps : int64 array, shape (n,)
+        Number of the sweep after which the entry was recorded.
+    seconds : float64 array, shape (n,)
+        Time that the moves had taken since the start.
+    n_dishes : int64 array, shape (n,)
+    log_joint : float64 array, shape (n,)
+        log p(dishes, numbers of tables, data), see `compare_schedules`.
+    shares : float64 array, shape (n, n_shares)
+        Shares of the data of the largest dishes, in descending order.
+    moves : dict of MoveTotals
+        By the name of the move.
+    wall_seconds, processor_seconds : float
+        Wall-clock time and processor time, including recording.
+    finished : bool
+        False if Ctrl-C ended it.
+    """
+
+    init: Any
+    seed: int
+    sweeps: Int64s = attrs.field(repr=False)
+    seconds: Floats = attrs.field(repr=False)
+    n_dishes: Int64s = attrs.field(repr=False)
+    log_joint: Floats = attrs.field(repr=False)
+    shares: Floats = attrs.field(repr=False)
+    moves: dict[str, MoveTotals] = attrs.field(repr=False)
+    wall_seconds: float
+    processor_seconds: float
+    finished: bool
+
+
+@attrs.frozen
+class Standing:
+    """Progress of a comparison.
+
+    Attributes
+    ----------
+    schedule, init : str
+    chain, chains, place, schedules : int
+        Number of the chain and number of chains, number of the schedule and number of schedules.
+    seconds, budget : float
+        Time of the chain's moves so far, and the time allowed for each chain.
+    sweeps, n_dishes : int
+    log_joint : float
+    finished : bool
+    """
+
+    schedule: str
+    init: str
+    chain: int
+    chains: int
+    place: int
+    schedules: int
+    seconds: float
+    budget: float
+    sweeps: int
+    n_dishes: int
+    log_joint: float
+    finished: bool
+
+
+class _Rows:
+    """Recorded states; when there are too many, every second one is dropped."""
+
+    def __init__(self, n_shares: int) -> None:
+        self.n_shares = n_shares
+        self.thin = 1
+        self.rows: list[tuple[int, float, int, float, Floats]] = []
+
+    def record(self, franchise: Franchise, seconds: float) -> None:
+        sizes = np.sort(dish_sizes(franchise))[::-1]
+        shares = np.zeros(self.n_shares)
+        largest = sizes[: self.n_shares]
+        shares[: len(largest)] = largest / sizes.sum()
+        row = (franchise.sweep, seconds, len(sizes), log_joint_of_counts(franchise), shares)
+        self.rows.append(row)
+        if len(self.rows) > _MOST:
+            self.thin *= 2
+            self.rows = [row for row in self.rows if row[0] % self.thin == 0]
+
+
+def run_chain(
+    candidate: Candidate,
+    init: Any,
+    seed: int,
+    limit: Limit,
+    n_shares: int,
+    tell: Callable[[float, int, int, float, bool], Any],
+    ended: Callable[[Franchise], Any] = lambda franchise: None,
+) -> ChainRecord:
+    """Run one chain up to its limit; the current sweep is completed. Without ``init`` it begins in its state.
+
+    ``ended`` is called with the franchise in its last state.
+    """
+    franchise = candidate.franchise.copy()
+    if init is not None:
+        start(franchise, init, Streams(seed).source(STARTS))
+    begins = franchise.sweep
+    rows = _Rows(n_shares)
+    rows.record(franchise, 0.0)
+    moves: dict[str, MoveTotals] = {}
+    spent, finished, told = 0.0, False, -1.0
+    begun, on_processors = time.perf_counter(), time.process_time()
+    draws = candidate.schedule.sample(franchise, _NO_END - begins, rng=seed, init=None)
+    try:
+        while not finished:
+            before = time.perf_counter(), time.process_time()
+            draw = next(draws)
+            share = 1.0 if limit.clock == "wall" else _share_since(*before)
+            with deferred_interrupt():
+                spent += share * seconds_of(draw)
+                for record in draw.moves:
+                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
+                now = time.perf_counter()
+                finished = limit.reached(spent, now - begun, draw.sweep - begins)
+                if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
+                    rows.record(franchise, spent)
+            if finished or now - told >= _BETWEEN_TELLING:
+                told = now
+                _, _, n_dishes, log_joint, _ = rows.rows[-1]
+                tell(spent, draw.sweep, n_dishes, log_joint, finished)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        draws.close()
+    wall_seconds = time.perf_counter() - begun
+    processor_seconds = time.process_time() - on_processors
+    if finished:
+        ended(franchise)
+    sweeps, times, dishes, log_joints, shares = zip(*rows.rows, strict=True)
+    return ChainRecord(
+        init=init,
+        seed=seed,
+        sweeps=_kept(sweeps, np.int64),
+        seconds=_kept(times, np.float64),
+        n_dishes=_kept(dishes, np.int64),
+        log_joint=_kept(log_joints, np.float64),
+        shares=_kept(shares, np.float64),
+        moves=moves,
+        wall_seconds=wall_seconds,
+        processor_seconds=processor_seconds,
+        finished=finished,
+    )
+
+
+def seconds_of(draw: Draw) -> float:
+    """Time that the moves of a sweep took."""
+    return sum(record.seconds for record in draw.moves)
+
+
+def _share_since(wall: float, processor: float) -> float:
+    """Average number of processors that this process has used since then."""
+    passed = time.perf_counter() - wall
+    return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
+
+
+def _totals(record: MoveRecord, share: float) -> MoveTotals:
+    return MoveTotals(1, record.tried, record.accepted, share * record.seconds)
+
+
+def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
+
+
+@attrs.define
+class Runs:
+    """What was run."""
+
+    records: dict[str, list[ChainRecord]]  # chains by the name of the schedule
+    # by name: what a move or a franchise raised; such a schedule has no more chains
+    failures: dict[str, Exception] = attrs.field(factory=dict)
+    interrupted: bool = False  # by Ctrl-C
+
+    @property
+    def whole(self) -> dict[str, tuple[ChainRecord, ...]]:
+        """Completed chains of each schedule; if it has none, the one that Ctrl-C ended."""
+        found = {}
+        for name, chains in self.records.items():
+            ended = tuple(chain for chain in chains if chain.finished)
+            if ended or chains:
+                found[name] = ended or tuple(chains)
+        return found
+
+
+def run_all(
+    candidates: Mapping[str, Candidate],
+    seconds: float,
+    chains: int,
+    seed: int,
+    starts: tuple[Any, ...],
+    shares: int,
+    clock: str,
+    progress: Callable[[Standing], Any] | None,
+) -> Runs:
+    """Run every first chain, then every second one, and so on. Parameters as for `compare_schedules`."""
+    runs, limit = Runs({name: [] for name in candidates}), Limit(seconds, clock)
+    try:
+        for c in range(chains):
+            init = starts[c % len(starts)]
+            for place, (name, candidate) in enumerate(candidates.items()):
+                if name in runs.failures:
+                    continue
+                known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
+                known |= {"schedules": len(candidates), "budget": seconds}
+                tell = teller(progress, known)
+                try:
+                    record = run_chain(candidate, init, seed + c, limit, shares, tell)
+                except Exception as error:  # of user code, for example: others' chains are kept
+                    runs.failures[name] = error
+                    continue
+                runs.records[name].append(record)
+                if not record.finished:
+                    runs.interrupted = True
+                    return runs
+    except ProgressFailed as failed:
+        raise failed.error from None
+    except KeyboardInterrupt:
+        runs.interrupted = True
+    return runs
+
+
+class ProgressFailed(BaseException):
+    """Wraps an error of the progress function, to distinguish it from errors that a schedule raises."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
+    """The function that a chain calls to report progress."""
+
+    def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
+        if progress is None:
+            return
+        now = {"seconds": spent, "sweeps": sweeps, "n_dishes": n_dishes, "log_joint": log_joint}
+        try:
+            progress(Standing(**{**known, **now, "finished": finished}))
+        except Exception as error:
+            raise ProgressFailed(error) from error
+
+    return tell

@@ -1,0 +1,480 @@
+"""`hdpkit.check_mixing`: do chains disagree because the model doesn't fit, or because the sampler is slow?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.arrays import Floats
+from hdpkit.checks import choice, function, instance, positive_number, text, whole_number
+from hdpkit.errors import DeclarationError, HdpkitError, ParameterError, StateError
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    BeamSampler,
+    Concentration,
+    CountGibbs,
+    Discount,
+    DishGibbs,
+    DishParameters,
+    Move,
+    RootWeights,
+    SelectorCounts,
+    Smoothing,
+    SplitMergeStates,
+    Sticky,
+    TableGibbs,
+)
+from hdpkit.moves.protocol import check_move
+from hdpkit.posterior.comparison.candidates import Candidate, starts_of
+from hdpkit.posterior.comparison.chains import (
+    CLOCKS,
+    ChainRecord,
+    Limit,
+    ProgressFailed,
+    Standing,
+    run_chain,
+    teller,
+)
+from hdpkit.posterior.comparison.convergence import (
+    FEWEST_DRAWS,
+    ConvergenceRule,
+    NumberDiagnosis,
+    diagnosed,
+    later_draws,
+    reasons_of,
+)
+from hdpkit.posterior.comparison.mixing_report import NAMES, chains_table, checks_table, report, sentence
+from hdpkit.posterior.comparison.predictive import BEYOND, StatisticCheck, check_statistics, predictive_checks
+from hdpkit.posterior.comparison.report import shown
+from hdpkit.random import Purpose, Seed, Streams
+from hdpkit.run.runs import Run
+from hdpkit.run.scheduler import Scheduler
+
+SECONDS = 10.0
+SHARES = 5
+BURN_IN = 0.5  # of each chain's time
+TIMES = 3.0  # how many times farther from its copies than where the model is right
+OWN = "own state"
+"""The start of the chain that continues from the state of its franchise."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class CheckedChains:
+    """The chains over the data, or over a copy of them, and their statistics.
+
+    Attributes
+    ----------
+    starts : tuple of str
+        The start of each chain; the last one, "own state", continues from the state of its franchise: that
+        which was given, that from which a copy was simulated, or the seating with redrawn values.
+    chains : tuple of ChainRecord
+    log_joint : float64 array, shape (n_chains,)
+        Mean log joint of each chain after burn-in, in nats; NaN if no state is left.
+    within : float
+        Standard deviation of the log joint within a chain, after burn-in: the mean over the chains.
+    diagnoses : dict of NumberDiagnosis
+        R-hat, effective draws and drift over all chains, as in `ScheduleResult`.
+    reasons : tuple of str
+        Why the chains don't agree; empty if they do.
+    checks : tuple of dict of StatisticCheck
+        For each chain, the statistics of its data and of copies drawn given its last state, by name.
+    """
+
+    starts: tuple[str, ...]
+    chains: tuple[ChainRecord, ...] = attrs.field(repr=False)
+    log_joint: Floats
+    within: float
+    diagnoses: Mapping[str, NumberDiagnosis] = attrs.field(repr=False)
+    reasons: tuple[str, ...]
+    checks: tuple[Mapping[str, StatisticCheck], ...] = attrs.field(repr=False)
+
+    @property
+    def agree(self) -> bool:
+        """Whether the chains agree by the rule of the check."""
+        return not self.reasons
+
+    @property
+    def apart(self) -> float:
+        """The largest distance between the mean log joints of two chains, in nats."""
+        return float(np.ptp(self.log_joint))
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class MixingCheck:
+    """The result of `check_mixing`; ``str()`` is the sentence with the tables.
+
+    Attributes
+    ----------
+    verdict : "converged", "slow" or "misfit"
+        "misfit": the model does not fit. "slow": the sampler is too slow for these data in this time.
+    misfits : tuple of str
+        Names of the statistics by which the model doesn't fit; the one that differs most is the first.
+    data, simulated, redrawn : CheckedChains
+        The chains over the data; over a copy that was simulated from the model with the current
+        hyperparameters; and over a copy with the same seating and redrawn values. The state from which the
+        latter begins is no draw from its posterior, and the verdict doesn't depend on it.
+    seconds : float
+        Time of the moves of each chain, unless a number of sweeps was given.
+    sweeps : int or None
+    seed : int
+    clock : str
+    """
+
+    verdict: str
+    misfits: tuple[str, ...]
+    data: CheckedChains
+    simulated: CheckedChains
+    redrawn: CheckedChains
+    seconds: float
+    sweeps: int | None
+    seed: int
+    clock: str
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, why, and what helps."""
+        return sentence(self)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the chains over the data don't agree; empty if they do."""
+        return self.data.reasons
+
+    def __str__(self) -> str:
+        return report(self)
+
+    def table(self) -> str:
+        """A Markdown table of the statistics, with a row for each statistic and start, as text."""
+        return checks_table(self)
+
+    def chains_table(self) -> str:
+        """A Markdown table of the chains, with a row for each start, as text."""
+        return chains_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as numbers, texts and lists, which ``json.dumps`` accepts; NaN and infinity are None."""
+        sides = {name: _as_dict(getattr(self, name)) for name in NAMES}
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "misfits": list(self.misfits),
+            "seconds": None if self.sweeps is not None else self.seconds,
+            "sweeps": self.sweeps,
+            "seed": self.seed,
+            **sides,
+        }
+
+
+def _as_dict(side: CheckedChains) -> dict[str, Any]:
+    chains = [
+        {
+            "start": start,
+            "sweeps": int(record.sweeps[-1] - record.sweeps[0]),
+            "seconds": _plain(float(record.seconds[-1])),
+            "log_joint": _plain(float(mean)),
+            "n_dishes": int(record.n_dishes[-1]),
+            "statistics": {
+                name: {key: _plain(value) for key, value in attrs.asdict(check).items()}
+                for name, check in checks.items()
+            },
+        }
+        for start, record, mean, checks in zip(
+            side.starts, side.chains, side.log_joint, side.checks, strict=True
+        )
+    ]
+    return {
+        "agree": side.agree, "reasons": list(side.reasons), "apart": _plain(side.apart),
+        "within": _plain(side.within), "chains": chains,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_mixing(
+    franchise: Franchise | Run,
+    schedule: Any = None,
+    *,
+    seconds: float | None = None,
+    sweeps: int | None = None,
+    rng: Seed = 0,
+    inits: Any = None,
+    chain: int = 0,
+    copies: int = 20,
+    statistics: Mapping[str, Callable[[Any, Any], float]] | None = None,
+    rule: ConvergenceRule | None = None,
+    clock: str = "wall",
+    progress: Callable[[Standing], Any] | None = None,
+) -> MixingCheck:
+    """Find out whether chains disagree because the model doesn't fit the data, or the sampler is too slow.
+
+    Chains from the same starts run for the same time over the data and over two copies of them:
+
+    - "simulated": seating, dishes and values are drawn from the model with the current hyperparameters. The
+      model is right for this copy, and the state from which it was made is a draw from the posterior, so a
+      chain that continues from it shows where the others should arrive.
+    - "redrawn": the same seating; parameters of the dishes are drawn given the data, and every value is drawn
+      again from its dish. It is as difficult as the data would be if the model were right for this seating.
+      The state is no draw from the posterior of this copy, so the verdict doesn't depend on it.
+
+    At the end of each chain, statistics of its data are compared with those of ``copies`` copies drawn given
+    its state. For documents of terms they are the number of different pairs of document and term
+    ("distinct_cells"), and the variance of the counts of terms within a dish over documents, divided by what
+    a multinomial has ("count_variance"). For numbers and vectors they are the variance ("variance") and the
+    fourth moment ("fourth_moment") around the means of the dishes, the variance of the means of groups
+    ("group_variance") and of the sums of the coordinates ("covariance").
+
+    The verdict is "misfit" if a statistic of the data is more than 5 standard deviations of a copy away from
+    its mean at the end of every chain over the data, on the same side, and even the nearest of these chains
+    is relatively 3 times farther away than the nearest chain from a start over the simulated copy. Otherwise
+    it is "converged" if the chains over the data agree by ``rule``, and "slow" if they don't.
+
+    Parameters
+    ----------
+    franchise : Franchise or Run
+        In a state of the fitted model. Not changed.
+    schedule : Scheduler or sequence of Move, optional
+        By default that of the run; for a franchise table Gibbs (by cell where customers are counted by cell),
+        DishGibbs in every tenth sweep, and updates of everything that has a prior.
+    seconds : float, optional
+        Time of the moves of each chain, 10 by default. With S starts 3 (S + 1) chains run, one after another.
+    sweeps : int, optional
+        Sweeps of each chain in place of a time: the same seed then gives the same result.
+    rng : seed
+        Chain c of the data and of each copy has the seed rng + c.
+    inits : list of starts, optional
+        By default those of "auto", "one" and "sequential" that the model supports.
+    chain : int
+        Of a run: the chain whose newest state is checked.
+    copies : int
+        Copies for each statistic, at least 10.
+    statistics : dict of functions, optional
+        More statistics, by name: each is called with the values and the dish of each (int64 array), and
+        returns a number. Required for values that aren't numbers.
+    rule : ConvergenceRule, optional
+        When chains agree, as in `compare_schedules`.
+    clock : "wall" or "processor"
+        How time is measured, as in `compare_schedules`.
+    progress : function, optional
+        Called with a `Standing` several times a second and at the end of each chain.
+
+    Returns
+    -------
+    MixingCheck
+
+    Raises
+    ------
+    DeclarationError
+        If the measure can't simulate, dishes are observed, components are known in advance, or values have no
+        statistics.
+    ParameterError, ScheduleError, StateError
+        If an argument is out of range, the franchise doesn't support a move or a start, customers are
+        unseated, or groups are held.
+    """
+    instance(
+        "franchise", franchise, (Franchise, Run), "a Franchise or a Run",
+        remedy="hk.open_run(folder) opens a run.",
+    )  # fmt: skip
+    chain = whole_number("chain", chain, 0, remedy="Chains are numbered from 0.")
+    limit = _limit(seconds, sweeps, clock)
+    copies = whole_number("copies", copies, 10, 100_000, remedy="20 are usual.")
+    if rule is None:
+        rule = ConvergenceRule()
+    instance("rule", rule, ConvergenceRule, "a ConvergenceRule, or None", remedy="Leave it out.")
+    own = _functions(statistics)
+    if progress is not None:
+        function("progress", progress, remedy="Give a function of a Standing.")
+    if isinstance(franchise, Run):
+        schedule = franchise.moves if schedule is None else schedule
+        franchise = franchise.franchise(chain)
+    elif chain:
+        raise ParameterError("chain", chain, "0 for a franchise, which has one chain", "Leave it out.")
+    _check_franchise(franchise)
+    check_statistics(franchise, own)
+    scheduler = schedule if isinstance(schedule, Scheduler) else None
+    if scheduler is None:
+        scheduler = Scheduler(usual_moves(franchise) if schedule is None else schedule)
+    fitted = Candidate(franchise, scheduler)
+    for move in scheduler.moves:
+        franchise._within(check_move, move, franchise)
+    starts = starts_of(inits, {"data": fitted})
+    seed = Streams(rng).seed
+    candidates = {
+        "data": fitted,
+        "simulated": Candidate(franchise.simulate(_drawn(seed, 0), keep="hyperparameters"), scheduler),
+        "redrawn": Candidate(franchise.simulate(_drawn(seed, 1), keep="dishes"), scheduler),
+    }
+    sides = _run_all(candidates, limit, (*starts, None), seed, copies, own, rule, progress)
+    misfits = _misfits(sides["data"], sides["simulated"])
+    verdict = "misfit" if misfits else "converged" if sides["data"].agree else "slow"
+    return MixingCheck(
+        verdict=verdict, misfits=misfits, seconds=limit.seconds, sweeps=limit.sweeps, seed=seed, clock=clock,
+        **sides,
+    )  # fmt: skip
+
+
+def _limit(seconds: Any, sweeps: Any, clock: Any) -> Limit:
+    choice("clock", clock, CLOCKS, remedy="Leave it out for the wall clock.")
+    if seconds is not None:
+        seconds = positive_number("seconds", seconds)
+    if sweeps is None:
+        return Limit(SECONDS if seconds is None else seconds, clock)
+    least = 2 * FEWEST_DRAWS
+    sweeps = whole_number("sweeps", sweeps, least, 2**31, remedy=f"At least {least}: half are left out.")
+    if seconds is not None:
+        raise ParameterError("seconds", seconds, "left out with sweeps", "Give one of the two.")
+    return Limit(math.inf, clock, sweeps)
+
+
+def _functions(statistics: Any) -> dict[str, Any]:
+    if statistics is None:
+        return {}
+    remedy = "For instance {'range': lambda values, dishes: np.ptp(values)}."
+    instance("statistics", statistics, Mapping, "a dict of functions by name, or None", remedy=remedy)
+    for name, one in statistics.items():
+        text("statistics", name, remedy="Names are strings.")
+        function(f"statistics[{name!r}]", one, remedy=remedy)
+    return dict(statistics)
+
+
+def _check_franchise(franchise: Franchise) -> None:
+    """Raise an error if copies of the data can't be drawn, or would say nothing."""
+    kind = type(franchise.measure).__name__
+    if franchise.measure.atomic:
+        raise DeclarationError(
+            "base", kind, "a measure of latent dishes, where mixing is checked",
+            "If dishes are observed, every value is a dish: starts differ in tables only, and there is no "
+            "dish from which values could be drawn again. Compare held-out scores (hk.evaluate).",
+        )  # fmt: skip
+    if not franchise._within(franchise._customers.all_seated):
+        raise StateError(
+            "franchise", "with unseated customers", "in a state of the fitted model", "Run some sweeps first."
+        )
+    if len(franchise.held_nodes):
+        raise StateError(
+            "franchise",
+            "with held groups",
+            "one whose groups all change",
+            "Release them: franchise.release().",
+        )
+    franchise._known.require_none(
+        "no known components where copies of the data are drawn",
+        "Their earlier observations are fixed: check a run without known components.",
+    )
+    if not franchise.measure.supports("simulate"):
+        raise DeclarationError("base", kind, "a base measure with simulate()", "Define simulate().")
+
+
+def usual_moves(franchise: Franchise) -> list[Move]:
+    """The moves of a default check that run over a franchise."""
+    single = franchise._customers.single
+    gibbs: list[Move] = [TableGibbs(), DishGibbs().every(10)] if single else [CountGibbs()]
+    if franchise.topology.is_chain and _serves(SplitMergeStates(), franchise):
+        whole = [BeamSampler()] if _serves(BeamSampler(), franchise) else []
+        gibbs = [*whole, SplitMergeStates().repeat(3), TableGibbs().every(10) if whole else TableGibbs()]
+    parameters = [
+        Concentration(),
+        Discount(),
+        BaseMeasureParameters(),
+        SelectorCounts(),
+        DishParameters(),
+        Sticky(),
+    ]
+    if not franchise.measure.conjugate:
+        parameters.append(Smoothing())
+    return [move for move in [*gibbs, RootWeights(), *parameters] if _serves(move, franchise)]
+
+
+def _serves(move: Move, franchise: Franchise) -> bool:
+    try:
+        franchise._within(check_move, move, franchise)
+    except HdpkitError:
+        return False
+    return True
+
+
+def _drawn(seed: int, number: int) -> Any:
+    """The source of a copy."""
+    return Streams(seed).source(Purpose.SIMULATE, number)
+
+
+def _run_all(
+    candidates: Mapping[str, Candidate],
+    limit: Limit,
+    starts: tuple[Any, ...],
+    seed: int,
+    copies: int,
+    own: Mapping[str, Any],
+    rule: ConvergenceRule,
+    progress: Callable[[Standing], Any] | None,
+) -> dict[str, CheckedChains]:
+    """Run all chains over the data and the copies, by start, so that slow periods don't fall on one."""
+    records: dict[str, list[ChainRecord]] = {name: [] for name in candidates}
+    checks: dict[str, list[Mapping[str, StatisticCheck]]] = {name: [] for name in candidates}
+    names = tuple(OWN if init is None else shown(init) for init in starts)
+    try:
+        for c, init in enumerate(starts):
+            for place, (name, candidate) in enumerate(candidates.items()):
+                source = Streams(seed, c).source(Purpose.EVALUATE, place)
+
+                def ended(state: Franchise, name: str = name, source: Any = source) -> None:
+                    found = state._within(predictive_checks, state, copies, source, own)
+                    checks[name].append(found)
+
+                known = {"schedule": NAMES[name], "init": names[c], "chain": c, "chains": len(starts)}
+                known |= {"place": place, "schedules": len(candidates), "budget": limit.seconds}
+                tell = teller(progress, known)
+                record = run_chain(candidate, init, seed + c, limit, SHARES, tell, ended)
+                if not record.finished:
+                    raise KeyboardInterrupt
+                records[name].append(record)
+    except ProgressFailed as failed:
+        raise failed.error from None
+    return {
+        name: _judged(names, tuple(records[name]), tuple(checks[name]), limit, rule) for name in candidates
+    }
+
+
+def _judged(
+    names: tuple[str, ...],
+    chains: tuple[ChainRecord, ...],
+    checks: tuple[Mapping[str, StatisticCheck], ...],
+    limit: Limit,
+    rule: ConvergenceRule,
+) -> CheckedChains:
+    kept = later_draws(chains, BURN_IN, "seconds" if limit.sweeps is None else "sweeps")
+    diagnoses = {key: diagnosed(values) for key, values in kept.values.items()}
+    joint = kept.values["log_joint"]
+    some = joint.shape[1] > 0
+    return CheckedChains(
+        starts=names,
+        chains=chains,
+        log_joint=joint.mean(axis=1) if some else np.full(len(chains), math.nan),
+        within=float(joint.std(axis=1).mean()) if some else math.nan,
+        diagnoses=diagnoses,
+        reasons=reasons_of(kept, diagnoses, len(chains), rule),
+        checks=checks,
+    )
+
+
+def _misfits(data: CheckedChains, simulated: CheckedChains) -> tuple[str, ...]:
+    """Statistics by which the model doesn't fit, by their distance at the end of the chain that goes on."""
+    found = [name for name in data.checks[-1] if _contradicts(name, data, simulated)]
+    return tuple(sorted(found, key=lambda name: -abs(data.checks[-1][name].distance)))
+
+
+def _contradicts(name: str, data: CheckedChains, simulated: CheckedChains) -> bool:
+    """The rule of `check_mixing` for one statistic."""
+    of_data = [checks[name] for checks in data.checks]
+    away = np.array([check.distance for check in of_data])
+    if not (np.all(away > BEYOND) or np.all(away < -BEYOND)):
+        return False
+    nearest = min(abs(check.relative) for check in of_data)
+    of_model = min(abs(checks[name].relative) for checks in simulated.checks[:-1])
+    return nearest > TIMES * of_model

@@ -1,0 +1,320 @@
+"""`hdpkit.evaluate`: one held-out score for every model whose measure has a predictive density."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import choice, positive_number, whole_number
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.new_labels import Layout, layout_of
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
+from hdpkit.posterior.evaluation.forward import Forward
+from hdpkit.posterior.evaluation.result import Evaluation, averaged, states_of
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+
+_METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")
+_STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
+
+
+def evaluate(
+    states: Any,
+    data: GroupedData,
+    *,
+    method: str = "auto",
+    held_out: GroupedData | None = None,
+    samples: Iterable[Sample] | None = None,
+    fit: str = "auto",
+    particles: int = 20,
+    sweeps: int = 50,
+    burn_in: int = 20,
+    tolerance: float = TOLERANCE,
+    threads: int = 1,
+    rng: ChoiceSource | Seed = 0,
+) -> Evaluation:
+    """Score groups that the states were not sampled with. The states don't change.
+
+    In each state the dishes and all restaurants are fixed; in a hidden Markov model the parameters of the
+    states and the transition probabilities are drawn given it, and states are summed out. Probabilities are
+    averaged over states and particles, not their logarithms. Where dishes differ by group (`Bursty`), those
+    of a new group follow its values seen so far. See docs/evaluation.md.
+
+    Parameters
+    ----------
+    states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
+        Posterior states. `Scheduler.sample` is such an iterable: each draw is used as soon as it is yielded.
+    data : Corpus, Groups or Sequences
+        New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves. Of a
+        hidden Markov model new sequences or, with ``held_out``, their beginnings.
+    method : "auto", "completion", "left-to-right", "predictive" or "forward"
+        "auto": "forward" for hidden Markov models, otherwise "completion". "completion": proportions are
+        fitted to the observed half of each group, and each value of the other half is scored; of words also
+        those that are new in their group (`Evaluation.new_perplexity`). "left-to-right": probability of whole
+        groups, by particles (Wallach et al. 2009, in the unbiased form of Buntine 2009); the time grows with
+        the square of a group's size. "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum
+        log p(group | training) / sum of sizes). The paper doesn't say how it estimates these probabilities;
+        here left-to-right is used. "forward": log probability of sequences by the forward pass of a hidden
+        Markov model; the average over draws of parameters (``particles``) and states is an unbiased estimate
+        of the posterior predictive probability (but for states that together weigh less than 1e-9).
+    held_out : Corpus, Groups or Sequences, optional
+        The held-out halves, for completion: the same groups in the same order. By default each group of
+        ``data`` is split at random, half of its values (rounded down) observed. For "forward" the
+        continuations of the sequences of ``data``: log p(continuation | beginning).
+    samples : iterable of Sample, optional
+        For "forward": samples of chains over the data of one franchise, which is ``states``, instead of its
+        current state; for instance ``trace.samples``.
+    fit : "auto", "em" or "gibbs"
+        How completion fits proportions; "auto" is "em" without a discount, "gibbs" with one.
+    particles : int
+        Number of particles of left-to-right, of independent samplers of completion by Gibbs, or of draws of
+        parameters of "forward", per state.
+    sweeps, burn_in : int
+        Sweeps of each such sampler that are averaged, and those before them.
+    tolerance : float
+        EM ends when no proportion changes by more than this.
+    threads : int
+        Of "forward", each with one sequence at a time. The result doesn't depend on it.
+    rng : seed, Generator or choice source
+        For the split and the samplers. With the same seed, two models get the same split.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    DataError, DeclarationError
+        As for `Franchise.fold_in`; also if halves don't fit, or there is nothing to score.
+    ParameterError
+        If an argument is out of range.
+    """
+    choice("method", method, _METHODS, remedy="Leave it out.")
+    choice("fit", fit, ("auto", "em", "gibbs"), remedy="Leave it out.")
+    particles = whole_number("particles", particles, 1, 2**31, remedy="20 are usual; more lower the error.")
+    sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
+    burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
+    positive_number("tolerance", tolerance)
+    whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
+    if not isinstance(data, GroupedData):
+        raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
+    given = states_of(states)
+    first = next(given)
+    if method == "auto":
+        method = "forward" if first.topology.is_chain else "completion"
+    halves = method in ("completion", "forward")
+    if held_out is not None and (not isinstance(held_out, GroupedData) or not halves):
+        raise ParameterError(
+            "held_out", held_out, 'a Corpus, Groups or Sequences, with method="completion" or "forward"',
+            "The observed halves are `data`." if halves
+            else f'Leave it out with method="{method}", which scores whole groups.',
+        )  # fmt: skip
+    if samples is not None and method != "forward":
+        raise ParameterError(
+            "samples", samples, 'None, except with method="forward"', "Pass states: franchises, or a run."
+        )
+    source = as_source(rng, Purpose.EVALUATE)
+    scorer: _Completion | _LeftToRight | Forward
+    if method == "completion":
+        scorer = _Completion(
+            data=data, held_out=held_out, wanted=fit, particles=particles, sweeps=sweeps, burn_in=burn_in,
+            tolerance=tolerance, source=source, split_source=as_source(rng, Purpose.SPLIT),
+        )  # fmt: skip
+    elif method == "forward":
+        scorer = Forward(data, held_out, particles, source, threads)
+    else:
+        scorer = _LeftToRight(data=data, particles=particles, source=source)
+    every = itertools.chain([first], given)
+    logs = (
+        [scorer.score(franchise) for franchise in every]
+        if samples is None
+        else scorer.of_samples([*every], samples)  # type: ignore[union-attr]
+    )
+    layout = scorer.layout
+    assert layout is not None  # `states_of` yields at least one state
+    units, standard_error = scorer.average(logs)
+    n_groups = len(layout.names)
+    by_group = np.zeros(n_groups)
+    np.add.at(by_group, scorer.group, units)
+    tokens = np.diff(layout.begins)
+    new, new_tokens = scorer.of_new(units)
+    for array in (by_group, tokens, new, new_tokens):
+        array.setflags(write=False)
+    return Evaluation(
+        method=method,
+        fit=scorer.fit,
+        label=layout.label,
+        names=layout.names,
+        group_log_probability=by_group,
+        group_tokens=tokens,
+        standard_error=standard_error,
+        n_states=len(logs),
+        particles=max(len(each) for each in logs),
+        group_new_log_probability=new,
+        group_new_tokens=new_tokens,
+    )
+
+
+@attrs.define(kw_only=True)
+class _OfGroups:
+    """Scores of new groups under the fixed dishes of states."""
+
+    source: ChoiceSource
+    fit: str | None = None
+    scored: FixedDishes | None = None  # in the last state
+
+    @property
+    def layout(self) -> Layout | None:
+        """The groups, and their values that are scored."""
+        return None if self.scored is None else self.scored.layout
+
+    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
+        """Averages over states and particles, and the standard error of their sum."""
+        return averaged(logs, self.group)  # type: ignore[attr-defined]
+
+
+@attrs.define(kw_only=True)
+class _LeftToRight(_OfGroups):
+    """Log probabilities of entire groups by left-to-right."""
+
+    data: GroupedData
+    particles: int
+
+    @property
+    def group(self) -> Int64s:
+        assert self.scored is not None
+        return np.arange(len(self.scored.layout.names))
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """No value is new to an observed half: there is none."""
+        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
+        self.scored = _filled(fixed_dishes(franchise, self.data, scaled=True))
+        return log_probabilities_by_group(self.scored, self.particles, self.source)
+
+
+def log_probabilities_by_group(fixed: FixedDishes, particles: int, source: ChoiceSource) -> Floats:
+    """Log probability of each group by each particle of left-to-right: shape (particles, n_groups)."""
+    groups, begins = fixed.new_groups(), fixed.layout.begins
+    logs = np.empty((particles, len(begins) - 1))
+    for group, size in enumerate(np.diff(begins).tolist()):
+        at_once = max(1, _STEPS // max(1, size * size))
+        for first in range(0, particles, at_once):
+            last = min(first + at_once, particles)
+            logs[first:last, group] = groups.left_to_right(group, last - first, source)
+    scales = np.zeros(len(begins) - 1)
+    np.add.at(scales, fixed.layout.group, fixed.log_scale[fixed.row])
+    return logs + scales
+
+
+@attrs.define(kw_only=True)
+class _Completion(_OfGroups):
+    """Log probabilities of the values of held-out halves. Attributes as for `_LeftToRight`."""
+
+    data: GroupedData
+    held_out: GroupedData | None
+    wanted: str
+    particles: int
+    sweeps: int
+    burn_in: int
+    tolerance: float
+    split_source: ChoiceSource
+    observed: npt.NDArray[np.bool_] | None = None  # which values are observed, if the halves are made here
+    new: npt.NDArray[np.bool_] | None = None  # which values are terms that the observed half lacks
+    seen: list[Floats] = attrs.field(factory=list)  # probability of the terms that it has, by state
+
+    @property
+    def group(self) -> Int64s:
+        assert self.scored is not None
+        return self.scored.layout.group
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each held-out value in a state, by each sampler: shape (samplers, n_values)."""
+        observed, held = self._halves(franchise)
+        self.scored = _filled(held)
+        self.fit = self._fit(observed.discount)
+        if self.fit == "em":
+            logs, seen = (found[None] for found in by_em(observed, held, self.tolerance))
+        else:
+            logs, seen = by_gibbs(observed, held, self.particles, self.sweeps, self.burn_in, self.source)
+        if franchise.measure.takes_terms:
+            self.seen.append(seen.mean(axis=0))
+            self.new = _new(observed, held) if self.new is None else self.new
+        return logs
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """Log probability of the new terms of each group, given that they are new, and their number.
+
+        Takes the log probability of each value.
+        """
+        group, n_groups = self.group, len(self.scored.layout.names)  # type: ignore[union-attr]
+        if self.new is None:
+            return np.zeros(n_groups), np.zeros(n_groups, dtype=np.int64)
+        tokens = np.bincount(group[self.new], minlength=n_groups).astype(np.int64)
+        rest = np.log(np.maximum(1.0 - np.mean(self.seen, axis=0), LEAST))
+        found = np.bincount(group[self.new], units[self.new], minlength=n_groups).astype(np.float64)
+        return found - np.where(tokens > 0, tokens * rest, 0.0), tokens
+
+    def _fit(self, discount: float) -> str:
+        if self.wanted == "em" and discount > 0:
+            raise ParameterError(
+                "fit", "em", '"gibbs" or "auto", since groups have a discount',
+                "The fixed point of EM is that of a Dirichlet prior.",
+            )  # fmt: skip
+        return ("gibbs" if discount > 0 else "em") if self.wanted == "auto" else self.wanted
+
+    def _halves(self, franchise: Franchise) -> tuple[FixedDishes, FixedDishes]:
+        if self.held_out is None:
+            whole = fixed_dishes(franchise, self.data, scaled=True)
+            if self.observed is None:
+                self.observed = _half(whole.layout.begins, self.split_source)
+            return whole.restricted(self.observed), whole.restricted(~self.observed)
+        check_foldable(franchise)
+        names, others = (layout_of(franchise, half).names for half in (self.data, self.held_out))
+        if others != names:
+            raise DataError(
+                "held_out", f"{len(others)} groups, from {others[:1]}",
+                f"the groups of data, in the same order: {len(names)}, from {names[:1]}",
+                "Build both halves with the same documents, empty ones included, and the same names.",
+            )  # fmt: skip
+        terms = franchise.measure.takes_terms
+        observed = fixed_dishes(franchise, self.data, scaled=terms, other=self.held_out)
+        held = fixed_dishes(franchise, self.held_out, scaled=True, parents=observed.parents)
+        if terms:
+            observed = observed.joined(held)
+            held = held.with_rows_of(observed)
+        return observed, held
+
+
+def _new(observed: FixedDishes, held: FixedDishes) -> npt.NDArray[np.bool_]:
+    """Which held-out values are terms that are not in the observed half of their group."""
+    n_rows = len(observed.density)
+    cells = [half.layout.group * n_rows + half.row for half in (observed, held)]
+    return ~np.isin(cells[1], cells[0])
+
+
+def _half(begins: Int64s, source: ChoiceSource) -> npt.NDArray[np.bool_]:
+    """A random half of each group, rounded down."""
+    chosen = np.zeros(int(begins[-1]), dtype=bool)
+    for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        chosen[first + source.permutation(last - first)[: (last - first) // 2]] = True
+    return chosen
+
+
+def _filled(scored: FixedDishes) -> FixedDishes:
+    """Return the argument; raise a DataError if it has nothing to score."""
+    if len(scored.row) == 0:
+        raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")
+    return scored

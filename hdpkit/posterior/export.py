@@ -1,0 +1,367 @@
+"""A run's topics and shares for other programs: tables, JSON, the arrays of pyLDAvis, ArviZ's netCDF."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, flag, whole_number
+from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
+from hdpkit.files import refusals
+from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace
+from hdpkit.writing import written_aside
+
+if TYPE_CHECKING:  # exports of topics don't need it
+    from hdpkit.posterior.points import PointComponents
+
+EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
+"""Formats to which a run can be exported."""
+
+_DIGITS = 9
+_TOPICS = 64  # topics in a block of the table of terms
+
+
+def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Columns of a table of shares: the document, each topic (from 1), and the rest."""
+    topics = {f"topic_{k}": shares[:, k - 1] for k in range(1, shares.shape[1])}
+    return {"document": list(names), **topics, "other": shares[:, -1]}
+
+
+def topic_table(topics: RunTopics, n_terms: int, grouped: GroupedTopics | None = None) -> Columns:
+    """A row per topic, with its group if topics are grouped."""
+    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1)}
+    if grouped is not None:
+        columns["group"] = grouped.group + 1
+    columns["label"] = topics.names
+    columns["share"] = topics.shares
+    if topics.intervals is not None:
+        columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
+    if topics.occurrence is not None:
+        columns["occurrence"] = topics.occurrence
+    columns["terms"] = [
+        " ".join(map(str, topics.words(terms))) for _, terms, _ in topics.top_by_topic(n_terms)
+    ]
+    return columns
+
+
+def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
+    """A row per group of similar topics: its share, its topics, and its top terms."""
+    return {
+        "group": np.arange(1, grouped.n_groups + 1),
+        "label": grouped.names,
+        "share": grouped.shares,
+        "topics": [" ".join(map(str, topics)) for topics in grouped.members],
+        "terms": [" ".join(map(str, grouped.topics.words(terms))) for terms in grouped.top_terms(n_terms)],
+    }
+
+
+def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
+    """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
+    found: list[Columns] = []
+    names = topics.names
+    for k, terms, probability in topics.top_by_topic(n_terms):
+        columns: dict[str, Any] = {
+            "topic": np.full(len(terms), k + 1),
+            "label": [names[k]] * len(terms),
+            "rank": np.arange(1, len(terms) + 1),
+            "term": [str(word) for word in topics.words(terms)],
+            "probability": probability,
+        }
+        ends = topics.term_intervals(k, terms)
+        if ends is not None:
+            columns["probability_low"], columns["probability_high"] = ends
+        found.append(columns)
+        if len(found) == _TOPICS or k + 1 == topics.n_topics:
+            yield _joined(found)
+            found = []
+    if not topics.n_topics:
+        none = np.empty(0)
+        yield {"topic": none, "label": [], "rank": none, "term": [], "probability": none}
+
+
+def _joined(blocks: list[Columns]) -> Columns:
+    """The rows of tables with the same columns below each other."""
+    parts = {name: [block[name] for block in blocks] for name in blocks[0]}
+    return {
+        name: np.concatenate(some) if isinstance(some[0], np.ndarray) else [x for one in some for x in one]
+        for name, some in parts.items()
+    }
+
+
+def document_tables(topics: RunTopics) -> Iterator[Columns]:
+    """A row per document, in blocks: its name, tokens, labels (date, groups), largest topic and shares."""
+    first, found, names = 0, topics.document_labels, topics.names
+    for block in topics.documents():
+        columns = share_columns(block.names, block.shares)
+        head: dict[str, Any] = {"document": columns.pop("document"), "tokens": block.lengths}
+        if names:
+            largest = block.shares[:, :-1].argmax(axis=1)
+            head |= {"topic": largest + 1, "label": [names[k] for k in largest.tolist()]}
+        of = slice(first, first := first + len(block.lengths))
+        for name, (codes, keys) in found.items():
+            free = name if name not in head | columns else f"{name}_label"
+            head[free] = ["" if code < 0 else str(keys[code]) for code in codes[of].tolist()]
+        yield head | columns
+
+
+def label_table(topics: RunTopics) -> Iterator[Columns]:
+    """A row for each value of each label of documents and each topic: its share of the value's tokens."""
+    for name, shares in topics.shares_by_label().items():
+        columns = shares.columns(labels=topics.names)
+        values = columns.pop("period")
+        yield {"column": [name] * len(values), "value": values, **columns}
+
+
+def export_topics(
+    topics: RunTopics,
+    to: str,
+    out: str | os.PathLike[str],
+    n_terms: int = 100,
+    *,
+    raw: bool = False,
+    by: str | None = None,
+) -> list[Path]:
+    """Write topics and the shares of the documents; periods of the shares over time are as in `trends`."""
+    choice("to", to, EXPORTS[:-1], remedy="export_trace writes for ArviZ.")
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
+    path = Path(out)
+    if to in ("csv", "parquet", "excel"):
+        grouped = topics.in_groups()
+        tables: dict[str, Iterable[Columns]] = (
+            {} if grouped is None else {"groups": [group_table(grouped, min(n_terms, 10))]}
+        )
+        tables |= {
+            "topics": [topic_table(topics, min(n_terms, 10), grouped)],
+            "terms": term_tables(topics, n_terms),
+            "documents": document_tables(topics),
+        }
+        if by_label := list(label_table(topics)):
+            tables["document_groups"] = by_label
+        if (over_time := topics.trends(by=by)) is not None:
+            tables["trends"] = [over_time.columns(labels=topics.names)]
+            if grouped is not None and (of_groups := topics.trends(grouped.group, by)) is not None:
+                tables["group_trends"] = [of_groups.columns("group", grouped.names)]
+        if to == "excel":
+            write_workbook(path, tables)
+            return [path]
+        new_folder(path)
+        files = [path / f"{name}.{to}" for name in tables]
+        for file, blocks in zip(files, tables.values(), strict=True):
+            write_blocks(file, blocks, raw=flag("raw", raw))
+        return files
+    pieces = _json(topics, n_terms) if to == "json" else _pyldavis(topics)
+    with refusals(path, "write a file"), written_aside(path) as out_file:
+        _write(out_file, pieces)
+    return [path]
+
+
+def component_tables(found: PointComponents) -> dict[str, Columns]:
+    """Tables of a mixture of points: components, parameters, weights by group, and points; from 1."""
+    aligned, data = found.aligned, found.franchise.data
+    k = len(aligned)
+    named = aligned.named_parameters(found.franchise.measure, getattr(data, "columns", None))
+    values = np.array(list(named.values())).reshape(len(named), k, 3)
+    tables: dict[str, Columns] = {
+        "components": {
+            "component": np.arange(1, k + 1),
+            "share": aligned.shares,
+            "share_low": aligned.shares_lower,
+            "share_high": aligned.shares_upper,
+            "occurrence": aligned.occurrence,
+        },
+        "parameters": {
+            "component": np.repeat(np.arange(1, k + 1), len(named)),
+            "parameter": list(named) * k,
+            **{name: values[:, :, i].T.ravel() for i, name in enumerate(("value", "low", "high"))},
+        },
+    }
+    shares = found.memberships()
+    points: dict[str, Any] = {"point": np.arange(1, len(shares) + 1)}
+    if found.label is not None:
+        names, n = list(aligned.names), len(aligned.names)
+        tables["weights"] = {
+            "group": [name for name in names for _ in range(k + 1)],
+            "component": [*map(str, range(1, k + 1)), "other"] * n,
+            "weight": aligned.group_shares.ravel(),
+            "low": aligned.group_shares_lower.ravel(),
+            "high": aligned.group_shares_upper.ravel(),
+        }
+        codes, keys = data.labels[found.label]
+        points["group"] = ["" if code < 0 else keys[code] for code in codes.tolist()]
+    points["component"] = found.labels + 1
+    tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
+    return tables
+
+
+def export_components(
+    found: PointComponents, to: str, out: str | os.PathLike[str], *, raw: bool = False
+) -> list[Path]:
+    """Write the components of a mixture of points: CSV, Parquet, Excel or JSON."""
+    choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
+    path, tables = Path(out), component_tables(found)
+    if to == "excel":
+        write_workbook(path, {name: [columns] for name, columns in tables.items()})
+        return [path]
+    if to == "json":
+        rows = {
+            name: rows_of({key: _listed(own) for key, own in one.items()}) for name, one in tables.items()
+        }
+        with refusals(path, "write a file"), written_aside(path) as out_file:
+            _write(out_file, iter([json.dumps(rows, ensure_ascii=False, indent=1, default=str), "\n"]))
+        return [path]
+    new_folder(path)
+    files = [path / f"{name}.{to}" for name in tables]
+    for file, columns in zip(files, tables.values(), strict=True):
+        write_blocks(file, [columns], raw=flag("raw", raw))
+    return files
+
+
+def _listed(values: Any) -> list[Any]:
+    """A column as a list; numbers with nine digits."""
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    return [_short(value) for value in values.tolist()] if values.dtype.kind == "f" else list(values.tolist())
+
+
+def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path:
+    """Write a trace for ArviZ."""
+    path = Path(out)
+    if path.suffix != ".nc":
+        raise ParameterError("out", str(path), "a file that ends in .nc", "Choose such a name.")
+    if path.is_dir():
+        raise RunError("out", str(path), "new", "Choose another name.")
+    engine = _netcdf_writer()
+    data = trace.to_arviz()
+    aside = path.with_name(f"{path.name}.tmp")
+    with refusals(path, "write a file"):
+        try:
+            data.to_netcdf(str(aside), engine=engine)
+        except ImportError as error:  # xarray imports further packages when writing, and may need newer ones
+            raise _missing(f"{type(error).__name__}: {error}") from error
+        else:
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+    return path
+
+
+def _netcdf_writer() -> str:
+    """Name, for xarray, of the package that writes netCDF; a MissingExtraError if there is none."""
+    for names in (("h5netcdf", "h5py"), ("netCDF4",)):
+        try:
+            for name in names:
+                importlib.import_module(name)
+        except ImportError:
+            continue
+        return names[0].lower()
+    raise _missing("no package that writes it")
+
+
+def _missing(found: str) -> MissingExtraError:
+    return MissingExtraError("h5netcdf h5py", found, "installed, to write .nc", "pip install h5netcdf h5py.")
+
+
+def new_folder(path: Path) -> None:
+    """Make a folder; raises a ParameterError if it exists and isn't empty."""
+    with refusals(path, "make a folder"):
+        path.mkdir(parents=True, exist_ok=True)
+        there = sorted(entry.name for entry in path.iterdir())
+    if there:
+        raise ParameterError(
+            "out", str(path), f"a new or an empty folder; it holds {there[0]}", "Choose one."
+        )
+
+
+def _write(file: IO[bytes], pieces: Iterator[str]) -> None:
+    for piece in pieces:
+        file.write(piece.encode("utf-8", "backslashreplace"))
+
+
+def _numbers(row: npt.NDArray[Any]) -> str:
+    if row.dtype.kind == "f":
+        return "[" + ",".join(f"{value:.{_DIGITS}g}" for value in row.tolist()) + "]"
+    return json.dumps(row.tolist(), separators=(",", ":"))
+
+
+def _rows(matrix: Iterable[npt.NDArray[np.float64]]) -> Iterator[str]:
+    yield "["
+    for number, row in enumerate(matrix):
+        yield (",\n" if number else "\n") + _numbers(row)
+    yield "]"
+
+
+def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
+    facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": topics.data.n_documents}
+    yield json.dumps(facts, ensure_ascii=False)[:-1]
+    grouped = topics.in_groups()
+    if grouped is not None:
+        table: dict[str, Any] = dict(group_table(grouped, min(n_terms, 10)))
+        table |= {"group": table["group"].tolist(), "topics": grouped.members}
+        table["share"] = [_short(share) for share in table["share"]]
+        yield ', "groups": ' + json.dumps(rows_of(table), ensure_ascii=False)
+    names = topics.names
+    yield ', "topics": ['
+    for k, top, probability in topics.top_by_topic(n_terms):
+        topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
+        if grouped is not None:
+            topic["group"] = int(grouped.group[k]) + 1
+        topic["label"] = names[k]
+        if topics.intervals is not None:
+            topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
+        if topics.occurrence is not None:
+            topic["occurrence"] = _short(topics.occurrence[k])
+        topic["terms"] = [
+            {"term": word, "probability": _short(value)}
+            for word, value in zip(topics.words(top), probability.tolist(), strict=True)
+        ]
+        if (ends := topics.term_intervals(k, top)) is not None:
+            for one, low, high in zip(topic["terms"], *ends, strict=True):
+                one["interval"] = [_short(low), _short(high)]
+        yield (",\n" if k else "\n") + json.dumps(topic, ensure_ascii=False, allow_nan=False)
+    yield '],\n"documents": ['
+    separator = "\n"
+    for block in topics.documents():
+        for name, length, row in zip(block.names, block.lengths.tolist(), block.shares, strict=True):
+            head = json.dumps({"document": name, "tokens": length}, ensure_ascii=False)[:-1]
+            shares = f', "shares": {_numbers(row[:-1])}, "other": {_short(row[-1])}}}'
+            yield separator + head + shares
+            separator = ",\n"
+    yield "]}\n"
+
+
+def _short(value: Any) -> float:
+    return float(f"{float(value):.{_DIGITS}g}")
+
+
+def _pyldavis(topics: RunTopics) -> Iterator[str]:
+    """The arguments of ``pyLDAvis.prepare``: shares that sum to one, documents that have tokens."""
+    if topics.n_topics == 0:
+        raise DataError("topics", 0, "at least one", "The run has none yet.")
+    lengths: list[int] = []
+
+    def shares() -> Iterator[npt.NDArray[np.float64]]:
+        for block in topics.documents():
+            there = block.lengths > 0
+            lengths.extend(block.lengths[there].tolist())
+            rows = block.shares[there, :-1]
+            total = rows.sum(axis=1, keepdims=True)
+            yield from np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / topics.n_topics)
+
+    vocabulary = [str(word) for word in topics.words(range(topics.data.n_terms))]
+    yield '{"topic_term_dists": '
+    yield from _rows(row / row.sum() for _, rows in topics.blocks() for row in rows)
+    yield ',\n"doc_topic_dists": '
+    yield from _rows(shares())
+    yield f',\n"doc_lengths": {_numbers(np.array(lengths, dtype=np.int64))}'
+    yield f',\n"vocab": {json.dumps(vocabulary, ensure_ascii=False)}'
+    yield f',\n"term_frequency": {_numbers(topics.term_counts)}}}\n'

@@ -1,0 +1,220 @@
+"""Groups of similar topics, so that hundreds of topics can be read as about twenty groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import scipy
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import choice, items, number_array, whole_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.readings import topic_weights
+from hdpkit.posterior.salso import canonical_by
+from hdpkit.posterior.vectors import first_terms
+
+_METHODS = ("average", "complete", "ward")
+_DISTANCES = ("jensen-shannon", "cosine")
+_TERMS = 2_000
+
+
+def usual_groups(n_topics: int) -> int:
+    """Number of groups in which this many topics are shown: about one for three topics, 2 to 20."""
+    return min(max(round(n_topics / 3), 2), 20, n_topics)
+
+
+def frequent_terms(topics: Floats, frequencies: Any) -> Floats:
+    """Weights of the 2,000 most frequent terms, all others as one; no Jensen-Shannon distance increases."""
+    if topics.shape[1] <= _TERMS:
+        return topics
+    order = np.argsort(-np.asarray(frequencies), kind="stable")
+    return np.column_stack([topics[:, order[:_TERMS]], topics[:, order[_TERMS:]].sum(axis=1)])
+
+
+def jensen_shannon(topics: Floats, others: Floats | None = None) -> Floats:
+    """Jensen-Shannon distances of rows (roots of divergences in nats), among each other or to others."""
+    if others is None:
+        apart = scipy.spatial.distance.pdist(topics, "jensenshannon")
+    else:
+        apart = scipy.spatial.distance.cdist(topics, others, "jensenshannon")
+    # Rounding may make the distance of equal topics slightly nonzero, or NaN.
+    return np.asarray(np.maximum(np.nan_to_num(apart, nan=0.0), 0.0))
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class TopicGroups:
+    """A tree of topics, similar ones close together.
+
+    Groups are numbered from 0 by descending share.
+
+    Attributes
+    ----------
+    linkage : float64 array, shape (K - 1, 4)
+        In the format of SciPy's ``linkage``, for its ``dendrogram`` or `hdpkit.plots.dendrogram`.
+    topics : float64 array, shape (K, V)
+        Weights of terms; rows sum to one.
+    weights : float64 array, shape (K,)
+        Share of each topic; they sum to one.
+    vocabulary : tuple of str or None
+        Word of each term.
+    n_groups : int or None
+        Default number of groups into which the methods cut the tree.
+    """
+
+    linkage: Floats = attrs.field(repr=False)
+    topics: Floats = attrs.field(repr=False)
+    weights: Floats = attrs.field(repr=False)
+    vocabulary: tuple[str, ...] | None = attrs.field(default=None, repr=False)
+    n_groups: int | None = None
+
+    def cut(self, n_groups: int | None = None) -> Int64s:
+        """Group of each topic if the tree is cut into this many groups: int64, shape (K,).
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            At most the number of topics; by default the number given to `group_topics`, or else that of the
+            report: a third of the topics, 2 to 20.
+        """
+        k = len(self.weights)
+        if n_groups is None:
+            n_groups = usual_groups(k) if self.n_groups is None else self.n_groups
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
+        if k == 1:
+            return np.zeros(1, dtype=np.int64)
+        # By merges, not by heights: this gives the requested number of groups even if heights are equal.
+        # Before SciPy 1.14 these functions reject read-only arrays.
+        found = scipy.cluster.hierarchy.cut_tree(self.linkage.copy(), n_clusters=n_groups)[:, 0]
+        return canonical_by(found, self.weights)
+
+    def shares(self, n_groups: int | None = None) -> Floats:
+        """Share of each group, descending: float64, shape (n,).
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        """
+        return np.asarray(np.bincount(self.cut(n_groups), weights=self.weights), dtype=np.float64)
+
+    def means(self, n_groups: int | None = None) -> Floats:
+        """Mean topic of each group, weighted by share: float64, shape (n, V); rows sum to one.
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        """
+        labels = self.cut(n_groups)
+        sums = np.zeros((int(labels.max()) + 1, self.topics.shape[1]))
+        # The topics of a group with zero share are weighted equally.
+        some = np.bincount(labels, weights=self.weights) > 0.0
+        np.add.at(sums, labels, self.topics * np.where(some[labels], self.weights, 1.0)[:, None])
+        means: Floats = sums / sums.sum(axis=1, keepdims=True)
+        return means
+
+    def top_terms(self, n_groups: int | None = None, *, n_terms: int = 10) -> tuple[tuple[Any, ...], ...]:
+        """First terms of the mean topic of each group: words, or ids without a vocabulary.
+
+        Parameters
+        ----------
+        n_groups : int, optional
+            As for `cut`.
+        n_terms : int
+            Number of terms per group; all terms if there are fewer.
+        """
+        n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
+        first = first_terms(self.means(n_groups), min(n_terms, self.topics.shape[1])).tolist()
+        words = self.vocabulary
+        return tuple(tuple(row if words is None else (words[v] for v in row)) for row in first)
+
+
+def group_topics(
+    topics: Any,
+    weights: Any = None,
+    n_groups: int | None = None,
+    *,
+    distance: str = "jensen-shannon",
+    method: str = "ward",
+    vocabulary: Any = None,
+) -> TopicGroups:
+    """Arrange topics in a tree by the distances between them.
+
+    The defaults are those of the report and of ``hdpkit topics``. Distances are those of the 2,000 most
+    frequent terms, with all others as one term.
+
+    Parameters
+    ----------
+    topics : array of shape (K, V), Franchise, Sample or AlignedTopics
+        Weights of terms in topics.
+    weights : array of shape (K,), optional
+        Shares of the topics, up to a factor; by default those of what was given, of an array equal ones.
+        They influence shares and mean topics, not the tree.
+    n_groups : int, optional
+        Default number of groups of the methods; the tree can be cut into any number later.
+    distance : "jensen-shannon" or "cosine"
+        The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
+    method : "average", "complete" or "ward"
+        Linkage method, as in `scipy.cluster.hierarchy.linkage`. "ward" gives groups that differ less in size.
+        With hundreds of topics, most of which are small and unlike all others, "average" leaves nearly all of
+        them in one group.
+    vocabulary : sequence of str, optional
+        Word of each term; by default the franchise's.
+
+    Returns
+    -------
+    TopicGroups
+
+    Raises
+    ------
+    ParameterError, DataError
+        If the topics are not valid, or weights and vocabulary don't fit them.
+    """
+    values = topic_weights(topics)
+    k, n_terms = values.shape
+    choice("distance", distance, _DISTANCES, remedy="Leave it out.")
+    choice("method", method, _METHODS, remedy="Leave it out.")
+    if n_groups is not None:
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
+    if weights is None and isinstance(topics, Sample):
+        weights = topics.sizes
+    if weights is None and isinstance(topics, AlignedTopics):
+        weights = topics.shares
+    if weights is None and isinstance(topics, Franchise):
+        weights = topics.dish_counts.sum(axis=1)
+    shares = np.ones(k) if weights is None else number_array(weights)
+    fits = shares is not None and shares.shape == (k,) and np.isfinite(shares).all() and (shares >= 0.0).all()
+    if shares is None or not fits or not shares.sum() > 0.0:
+        raise ParameterError(
+            "weights", weights, f"{k} numbers, not negative, not all 0", "Give one per topic."
+        )
+    if vocabulary is None and isinstance(topics, Franchise):
+        vocabulary = getattr(topics.data, "vocabulary", None)
+    words = None
+    if vocabulary is not None:
+        words = items(
+            "vocabulary", vocabulary, "a sequence of words", remedy="Pass the vocabulary of the corpus."
+        )
+        if len(words) != n_terms:
+            raise DataError(
+                "vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the vocabulary of the corpus."
+            )
+        words = tuple(str(word) for word in words)
+    linkage = np.empty((0, 4))
+    if k > 1:
+        compared = frequent_terms(values, shares @ values)
+        apart = (
+            jensen_shannon(compared)
+            if distance == "jensen-shannon"
+            else np.maximum(np.nan_to_num(scipy.spatial.distance.pdist(compared, "cosine"), nan=0.0), 0.0)
+        )
+        linkage = scipy.cluster.hierarchy.linkage(apart, method)
+    shares = shares / shares.sum()
+    for array in (linkage, values, shares):
+        array.setflags(write=False)
+    return TopicGroups(linkage=linkage, topics=values, weights=shares, vocabulary=words, n_groups=n_groups)

@@ -1,0 +1,108 @@
+"""Credible intervals: quantiles over samples, and of terms in topics over draws of the topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import real_number
+from hdpkit.errors import ParameterError
+from hdpkit.franchise.sample import Sample, TopicLaw
+from hdpkit.posterior.vectors import Rows
+from hdpkit.random import Purpose, as_source
+
+
+def checked_level(level: Any) -> float:
+    """The probability of intervals, after checking it."""
+    value = real_number("level", level)
+    if not 0.0 < value < 1.0:
+        raise ParameterError("level", value, "between 0 and 1", "For instance 0.9.")
+    return value
+
+
+def central(values: Floats, level: float) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the central interval of each column: quantiles over the first axis."""
+    place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(values) - 1)
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, len(values) - 1)
+    # Along rows, where the values of a column then lie beside each other.
+    ordered = np.moveaxis(np.partition(np.moveaxis(values, 0, -1), np.unique([below, above]), axis=-1), -1, 0)
+    lower, upper = (
+        ordered[b] + (p - b) * (ordered[a] - ordered[b])
+        for p, b, a in zip(place.tolist(), below.tolist(), above.tolist(), strict=True)
+    )
+    return lower, upper
+
+
+def holding(ends: tuple[Floats, Floats], point: Floats) -> tuple[Floats, Floats]:
+    """The ends, moved to the point where it lies outside.
+
+    The mean of a law with a long tail may be beyond its quantiles: that of a share which is 0 in one of 40
+    samples and nearly the same in the others is below the 5 % quantile. The probability of the interval is
+    then larger than its level.
+    """
+    return np.minimum(ends[0], point), np.maximum(ends[1], point)
+
+
+def central_of_terms(rows: Rows, shape: Floats, level: float) -> tuple[Floats, Floats]:
+    """Central intervals of topics as rows of `TermVectors`; terms without customers are handled together."""
+    lower, upper = (end * shape for end in central(rows.base, level))
+    matrix: Any = rows.matrix.tocsc()
+    terms = np.flatnonzero(np.diff(matrix.indptr))
+    here = matrix[:, terms].toarray() + rows.base[:, None] * shape[terms]
+    lower[terms], upper[terms] = central(here, level)
+    return lower, upper
+
+
+_SEED = 1
+_AT_ONCE = 1 << 22  # numbers that are drawn at once
+
+
+def topic_interval(
+    members: Sequence[tuple[Sample, int]], topic: int, level: float, draws: int
+) -> tuple[Floats, Floats] | None:
+    """Intervals of each term in one topic: quantiles over draws from all samples that have it.
+
+    ``members`` are these samples, with the dish that is the topic; ``topic`` is its number, so that topics
+    have different random numbers. None if a sample has only means of its topics.
+    """
+    laws: list[TopicLaw] = []
+    for sample, dish in members:
+        law = sample.topic_law(dish)
+        if law is None:
+            return None
+        laws.append(law)
+    n_terms = laws[0].n_terms
+    source = as_source(_SEED, Purpose.OTHER, topic)
+    each = -(-draws // len(laws))
+    terms = np.unique(np.concatenate([law.terms for law in laws]))
+    # Terms without customers in any sample have the same law where their smoothing is the same.
+    others = np.setdiff1d(np.arange(n_terms), terms, assume_unique=True)
+    first, kind = _kinds([law.smoothing for law in laws], others)
+    asked = np.concatenate([terms, others[first]])
+    ends = np.empty((2, len(asked)))
+    step = max(1, _AT_ONCE // (each * len(laws)))
+    order = np.argsort(asked)
+    for begin in range(0, len(asked), step):
+        here = order[begin : begin + step]
+        drawn = [law.draw_each(asked[here], each, source) for law in laws]
+        ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
+    lower, upper = np.empty(n_terms), np.empty(n_terms)
+    lower[terms], upper[terms] = ends[:, : len(terms)]
+    lower[others], upper[others] = ends[:, len(terms) :][:, kind]
+    return lower, upper
+
+
+def _kinds(smoothings: Sequence[Floats], terms: Int64s) -> tuple[Int64s, Int64s]:
+    """Group terms by their smoothing in all samples: one of each group, and the group of each term."""
+    if not len(terms) or all(one.ndim == 0 for one in smoothings):
+        return np.arange(min(len(terms), 1)), np.zeros(len(terms), dtype=np.int64)
+    n = max(one.size for one in smoothings)
+    table = np.stack([np.broadcast_to(one, (n,))[terms] for one in smoothings])
+    if (table == table[:, :1]).all():
+        return np.zeros(1, dtype=np.int64), np.zeros(len(terms), dtype=np.int64)
+    _, first, kind = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    return first, kind.ravel()

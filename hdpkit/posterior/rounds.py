@@ -1,0 +1,139 @@
+"""Runs in rounds that are judged in between: until a verdict is green, or no time is left."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from hdpkit.checks import choice, positive_number
+from hdpkit.errors import ParameterError
+from hdpkit.posterior.verdicts import PROGRESS, Diagnosis
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.samples import Samples
+from hdpkit.run.trace import Trace
+
+VERDICTS = ("readable", "quotable")
+FEWEST_CHAINS = 2
+"""Chains that a verdict needs to be green."""
+
+_UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|sec|min|m|h)\s*)+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|s|m|h)")
+_FIRST = 10  # the first round has this part of the sweeps
+_SHARE = 0.02  # a round that adds less to the share in common made no progress
+_IN_VAIN = 2  # rounds in a row that made no progress, each with as many sweeps as all before it
+
+
+def seconds_of(name: str, given: Any) -> float:
+    """A duration in seconds: a number, or a text such as "90s", "10min", "1h 30min"."""
+    remedy = 'A number of seconds, or for instance "10min".'
+    if isinstance(given, str):
+        text = given.strip()
+        if not _DURATION.fullmatch(text):
+            raise ParameterError(name, given, 'a duration such as "90s", "10min" or "1h 30min"', remedy)
+        given = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    return positive_number(name, given, remedy=remedy)
+
+
+@attrs.frozen
+class _Stop:
+    """A callback that ends a chain at a time of the clock. It is sent to the processes of chains."""
+
+    at: float
+
+    def __call__(self, draw: Any) -> bool:
+        return time.time() >= self.at
+
+
+class Until:
+    """When a run in rounds ends.
+
+    The first round has a tenth of the sweeps, and each further one as many as all before it. After a round
+    the run ends if the verdict is green, if the time is over, if two rounds in a row made no progress, or,
+    where no time is given, after all sweeps.
+
+    Parameters
+    ----------
+    verdict : "readable" or "quotable"
+    at_most : float, str or None
+        Time in seconds, or with a unit: "10min".
+    sweeps : int
+        Ten times the sweeps of the first round; without ``at_most`` also the most that a chain runs.
+    """
+
+    def __init__(self, verdict: Any, at_most: Any, sweeps: int) -> None:
+        self.verdict = choice("until", verdict, VERDICTS, remedy="Leave it out to run a number of sweeps.")
+        self._sweeps = sweeps
+        self._last = math.inf if at_most is None else time.time() + seconds_of("at_most", at_most)
+        self._most = sweeps if at_most is None else math.inf
+        self._before: Diagnosis | None = None
+        self._in_vain = 0
+
+    @property
+    def callbacks(self) -> tuple[Callable[[Any], Any], ...]:
+        """What ends a round when the time is over."""
+        return () if math.isinf(self._last) else (_Stop(self._last),)
+
+    def next_round(self, begun: int) -> int:
+        """Sweeps of the round after so many."""
+        wanted = begun or max(1, self._sweeps // _FIRST)
+        return int(min(wanted, self._most - begun)) if math.isfinite(self._most) else wanted
+
+    def ends(self, reached: int, found: Diagnosis) -> bool:
+        """Whether the run ends after a round, of which this is the diagnosis."""
+        over = time.time() >= self._last or reached >= self._most
+        before, self._before = self._before, found
+        if before is not None and not self._gained(before, found):
+            self._in_vain += 1
+        else:
+            self._in_vain = 0
+        return over or getattr(found, self.verdict).light == "green" or self._in_vain >= _IN_VAIN
+
+    def _gained(self, before: Diagnosis, found: Diagnosis) -> bool:
+        """Whether a round has brought the verdict nearer to green."""
+        now, then = (getattr(one, self.verdict) for one in (found, before))
+        if "grey" in (now.light, then.light):
+            return True
+        if self.verdict == "readable":
+            return not now.figures["shared"] < then.figures["shared"] + _SHARE
+        return not now.figures["severity"] > PROGRESS * then.figures["severity"]
+
+
+def run_in_rounds(
+    until: Until,
+    begun: int,
+    step: Callable[[int, int], tuple[Trace | ChainTrace, int]],
+    judge: Callable[[Trace | ChainTrace], Diagnosis],
+    told: Callable[[int, Diagnosis], Any] | None = None,
+) -> Trace | ChainTrace:
+    """Run rounds after so many sweeps; returns the trace.
+
+    ``step`` runs a round after some sweep with a number of sweeps, and returns the complete trace and the
+    sweep reached; ``judge`` judges a trace; ``told`` is called after each round with its sweep and diagnosis.
+    """
+    while True:
+        trace, begun = step(begun, until.next_round(begun))
+        if trace.interrupted:
+            return trace
+        found = judge(trace)
+        if told is not None:
+            told(begun, found)
+        if until.ends(begun, found):
+            return trace
+
+
+def samples_of_round(number: int, begun: int, sweeps: int) -> Samples | None:
+    """The samples of a round: at least so many of its second half or, if it isn't the first, of all of it.
+
+    Those of the round before it are kept beside them.
+    """
+    if number < 1:
+        return None
+    if begun == 0:
+        return Samples.of(number, 0, sweeps)
+    return Samples(begun // 2, max(1, sweeps // number))

@@ -1,0 +1,90 @@
+"""Scores of topics by their own terms: diversity and exclusivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.arrays import Floats
+from hdpkit.checks import choice, real_number, whole_number
+from hdpkit.errors import ParameterError
+from hdpkit.posterior.readings import topic_weights
+from hdpkit.posterior.vectors import first_terms
+
+
+def diversity(topics: Any, *, n_terms: int = 25) -> float:
+    """Share of distinct terms among the first terms of all topics.
+
+    1 if no two topics have a first term in common, 1/K if all have the same (Dieng, Ruiz & Blei 2020).
+
+    Parameters
+    ----------
+    topics : array of shape (K, V), Franchise or Sample
+        Weights of terms in topics.
+    n_terms : int
+        Of each topic; all where there are fewer.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="25 are usual.")
+    weights = topic_weights(topics)
+    first = first_terms(weights, min(n_terms, weights.shape[1]))
+    return len(np.unique(first)) / first.size
+
+
+def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight: float = 0.7) -> Floats:
+    r"""Exclusivity of each topic: how little its first terms belong to other topics.
+
+    The share of term v in topic k is beta_kv / sum_j beta_jv.
+
+    - ``"frex"``: the mean over the first terms of 1 / (w / F_k(share) + (1 - w) / F_k(beta)), where F_k are
+      the ranks of a term within topic k divided by V (Bischof & Airoldi 2012). The R package stm uses the sum
+      over terms (Roberts et al. 2014).
+    - ``"share"``: the mean share of the first terms.
+
+    Parameters
+    ----------
+    topics : array of shape (K, V), Franchise or Sample
+        Weights of terms in topics.
+    n_terms : int
+        Of each topic; all where there are fewer.
+    measure : "frex" or "share"
+    weight : float
+        w of FREX, from 0 (frequency alone) to 1 (exclusivity alone).
+
+    Returns
+    -------
+    float64 array, shape (K,)
+        From 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    """
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
+    choice("measure", measure, ("frex", "share"), remedy="Leave it out.")
+    weight = real_number("weight", weight, remedy="0.7 is usual.")
+    if not 0.0 <= weight <= 1.0:
+        raise ParameterError("weight", weight, "from 0 to 1", "0.7 is usual.")
+    weights = topic_weights(topics)
+    first = first_terms(weights, min(n_terms, weights.shape[1]))
+    totals = weights.sum(axis=0)
+    share = weights / np.where(totals > 0.0, totals, 1.0)
+    if measure == "share":
+        return np.asarray(np.take_along_axis(share, first, axis=1).mean(axis=1))
+    n = weights.shape[1]
+    own = scipy.stats.rankdata(share, axis=1) / n
+    frequent = scipy.stats.rankdata(weights, axis=1) / n
+    frex = 1.0 / (weight / own + (1.0 - weight) / frequent)
+    return np.asarray(np.take_along_axis(frex, first, axis=1).mean(axis=1))

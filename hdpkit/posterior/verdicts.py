@@ -1,0 +1,720 @@
+"""Two verdicts on a run: whether it can be read, and whether intervals and K can be quoted from it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.arrays import Floats
+from hdpkit.checks import flag, instance, items, whole_number
+from hdpkit.data import Sequences
+from hdpkit.errors import DataError, ParameterError, importing_extra
+from hdpkit.posterior.comparison.convergence import (
+    FEWEST_DRAWS,
+    ConvergenceRule,
+    LaterDraws,
+    NumberDiagnosis,
+    diagnosed,
+    joint_rhat,
+    reasons_of,
+    severity_of,
+)
+from hdpkit.posterior.settled import far_enough
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.runs import Run
+from hdpkit.run.trace import Trace, last_of_burn_in
+
+_SHARES = "largest_shares"
+_REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
+PROGRESS = 0.75
+"""Sweeps that leave more than this part of the severity made no progress."""
+_MOST_CHAINS = 8  # 8 times 50 effective draws are the 400 of Vehtari et al. (2021), whatever the number is
+_MANY = 30  # topics, of which a coarser view is proposed
+_BROAD = 0.5  # eta with which chains agree on most corpora (docs/default_topics.md)
+_WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
+
+
+@attrs.frozen
+class _Words:
+    """What components, customers and groups are called in sentences."""
+
+    topics: str = "topics"
+    tokens: str = "tokens"
+    documents: str = "documents"
+
+
+_TEXT = _Words()
+
+
+def _words_of(data: Any, samples: Sequence[Any]) -> _Words:
+    """The words for data, or samples, of this kind; where it isn't known, those that suit any."""
+    if isinstance(data, Sequences):
+        return _Words("states", "observations", "sequences")
+    if hasattr(data, "n_documents") or (data is None and samples and samples[0].label == "document"):
+        return _TEXT
+    return _Words("components", "observations", "groups")
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Verdict:
+    """The answer to one question about a run; ``str()`` is the sentence.
+
+    Attributes
+    ----------
+    light : str
+        "green" (yes), "amber" (in part), "red" (no), or "grey" if it could not be judged.
+    sentence : str
+        The answer in words, with its reason.
+    figures : dict of float
+        The numbers it is based on, by name.
+    """
+
+    light: str
+    sentence: str
+    figures: Mapping[str, float] = attrs.field(factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def as_data(self) -> dict[str, Any]:
+        """The verdict as JSON-compatible data; figures that are not finite are None."""
+        figures = {name: float(one) if math.isfinite(one) else None for name, one in self.figures.items()}
+        return {"light": self.light, "sentence": self.sentence, "figures": figures}
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Diagnosis:
+    """Two verdicts on a run, what would improve them, and the numbers; ``str()`` is all of it in words.
+
+    Attributes
+    ----------
+    readable : Verdict
+        Can the components be read? Figures: "shared" (share of the data in components that all chains have,
+        or both halves of a single chain), "components" (how many these are), "documents" (correlation of the
+        chains over pairs of groups), "perplexity_lowest" and "perplexity_highest" (of left-out words, over
+        the chains). A single chain is at most amber.
+    quotable : Verdict
+        Can intervals and the number of components be quoted? Figures: "rhat", "ess" and "drift", the worst
+        of all numbers, and "severity", how far they are from the rule (at most 1 if they meet it). A single
+        chain is at most amber.
+    advice : str
+        What would help; empty if both are green.
+    settled : bool
+        Whether the rule of convergence holds. A single chain is judged by its two halves, which can't show
+        whether another chain would agree. False if it could not be judged.
+    sentence : str
+        One sentence: whether the run has converged, and what to do if it hasn't.
+    reasons : tuple of str
+        Why it hasn't; empty if it has.
+    numbers : dict of NumberDiagnosis
+        Mean, sd, R-hat, effective sample size and drift of "log_joint", "n_dishes", and "share_1" (of the
+        data, of the largest dish) to "share_5".
+    n_chains, n_draws : int
+        Number of chains, and number of recorded draws of each chain that were used.
+    after, last : int
+        Sweeps up to ``after`` were left out; ``last`` is the last sweep that all chains have.
+    """
+
+    readable: Verdict
+    quotable: Verdict
+    advice: str
+    settled: bool
+    sentence: str
+    reasons: tuple[str, ...]
+    numbers: Mapping[str, NumberDiagnosis] = attrs.field(repr=False)
+    n_chains: int
+    n_draws: int
+    after: int
+    last: int
+
+    def __str__(self) -> str:
+        lines = [f"{question} {verdict.sentence}" for question, verdict in self.verdicts]
+        return "\n".join([*lines, *([f"What helps: {self.advice}"] if self.advice else [])])
+
+    @property
+    def verdicts(self) -> tuple[tuple[str, Verdict], ...]:
+        """Both questions, each with its verdict."""
+        return (
+            ("Can it be read?", self.readable),
+            ("Can intervals and K be quoted?", self.quotable),
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Both verdicts and the advice as JSON-compatible data."""
+        return {
+            "readable": self.readable.as_data(),
+            "quotable": self.quotable.as_data(),
+            "advice": self.advice,
+        }
+
+    @property
+    def table(self) -> Any:
+        """The numbers as a pandas.DataFrame: one row per number, columns mean, sd, rhat, ess, drift.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        """
+        with importing_extra("pandas", "pandas"):
+            import pandas
+        return pandas.DataFrame.from_dict(
+            {key: attrs.asdict(one) for key, one in self.numbers.items()}, orient="index"
+        )
+
+
+def diagnose(
+    trace: Any,
+    after: int | None = None,
+    *,
+    rule: ConvergenceRule | None = None,
+    data: Any = None,
+    words: Any = None,
+    commands: bool = False,
+) -> Diagnosis:
+    """Judge whether a run can be read, and whether intervals and K can be quoted from it.
+
+    The first verdict compares the components, the groups and the scores of the chains over the kept samples;
+    its rule is explained in docs/diagnostics.md. The second is by R-hat and effective draws of the log joint,
+    K and the largest shares. Its rule is that of `hdpkit.compare_schedules`, for the chains of one schedule;
+    of more than eight chains as many effective draws are asked for as of eight.
+
+    Parameters
+    ----------
+    trace : Trace, ChainTrace, Run, or sequence of ChainTrace
+        For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
+        In a sequence the chains of each trace began from one state (``init=None``, or the same start): many
+        short chains, of which R-hat is the nested one (Margossian et al. 2022), and one draw each is enough.
+    after : int, optional
+        Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
+        out the samples of these sweeps too, and of later ones if a chain had not settled by then
+        (`align_topics`).
+    rule : ConvergenceRule, optional
+        By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
+        apart.
+    data : Corpus, optional
+        The data of a trace of topics, for the scores of left-out words. A run has its own, and so have chains
+        with their final states.
+    words : object, optional
+        What topics, tokens and documents are called in the sentences: its attributes of these names. By
+        default those that suit the data.
+    commands : bool
+        Whether the advice names commands and their options, for the command line, instead of functions.
+
+    Returns
+    -------
+    Diagnosis
+
+    Raises
+    ------
+    DataError
+        If nothing is recorded, or nothing after ``after``.
+    ParameterError
+        If an argument is out of range.
+
+    Notes
+    -----
+    R-hat and effective sample sizes are ArviZ's. With fewer than 20 draws per chain neither is computed, and
+    the sentence says so.
+    """
+    nested = None
+    if isinstance(trace, Sequence) and not isinstance(trace, str):
+        trace, nested = _joined(trace)
+    instance("trace", trace, (Trace, ChainTrace, Run), "a Trace, a ChainTrace or a Run", remedy=_REMEDY)
+    if after is not None:
+        after = whole_number("after", after, 0, remedy="Leave it out for the first half.")
+    rule = ConvergenceRule() if rule is None else rule
+    instance("rule", rule, ConvergenceRule, "a ConvergenceRule", remedy="Leave it out.")
+    flag("commands", commands)
+    for name in () if words is None else ("topics", "tokens", "documents"):
+        if not isinstance(getattr(words, name, None), str):
+            raise ParameterError(
+                "words", words, "an object with the texts topics, tokens and documents", "Leave it out."
+            )
+    if data is not None and not hasattr(data, "n_documents"):
+        raise ParameterError("data", data, "a Corpus, or None", "Give the corpus of the run.")
+    run = trace if isinstance(trace, Run) else None
+    trace = trace if run is None else run.trace
+    if data is None:
+        of_chains = getattr(trace, "franchises", ())
+        data = run.data if run is not None else of_chains[0].data if of_chains else None
+    words = _words_of(data, trace.samples) if words is None else words
+    chains = list(trace.chains) if nested else list(far_enough(trace).values())
+    n = min((chain.n_draws for chain in chains), default=0)
+    if n == 0:
+        raise DataError("trace", trace, "a trace with a draw", "Run some sweeps first.")
+    begun = len(getattr(trace, "chains", chains))
+    sweeps = np.asarray(chains[0]["sweep"])[:n]
+    if after is None:
+        after = last_of_burn_in(sweeps)
+    first = int(np.searchsorted(sweeps, after, side="right"))
+    if first == n:
+        raise DataError("after", after, f"below {sweeps[-1]}, the last sweep", "Leave less out, or run more.")
+    facts = _Facts.of(chains, sweeps, first, rule, nested, begun)
+    before = _Facts.of(chains, sweeps[:first], first // 2, rule, nested, begun) if first > 1 else None
+    if before is not None and not before.judged:
+        before = None
+    readable = _readable(trace, run, data, facts, before, words, commands)
+    helps = _Helps(facts, before, readable, run, words, commands)
+    return Diagnosis(
+        readable=readable.verdict,
+        quotable=_quotable(facts, words),
+        advice=helps.advice,
+        settled=not facts.reasons,
+        sentence=helps.sentence,
+        reasons=facts.reasons,
+        numbers=facts.numbers,
+        n_chains=len(chains),
+        n_draws=facts.kept.n_draws,
+        after=after,
+        last=int(sweeps[-1]),
+    )
+
+
+def _joined(traces: Sequence[Any]) -> tuple[ChainTrace, int]:
+    """The chains of several traces as those of one, and how many each has."""
+    given = items("trace", traces, "a sequence of ChainTrace", remedy=_REMEDY)
+    for one in given:
+        instance(
+            "trace", one, ChainTrace, "a sequence of ChainTrace", remedy="run(..., chains=8) returns one."
+        )
+    sizes = {len(one.chains) for one in given}
+    if len(given) < 2 or len(sizes) > 1:
+        raise DataError(
+            "trace", [len(one.chains) for one in given], "two traces or more, with equally many chains",
+            "Run as many chains from each state.",
+        )  # fmt: skip
+    return ChainTrace([chain for one in given for chain in one.chains]), sizes.pop()
+
+
+def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
+    """The judged quantities by key: shape (n_chains, n_draws)."""
+    values = {"log_joint": np.array([chain["log_joint"][first:n] for chain in chains], dtype=np.float64)}
+    if all(_SHARES in chain for chain in chains):  # not recorded if dishes are observed
+        values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
+        shares = np.array([chain[_SHARES][first:n] for chain in chains])
+        values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
+    return values
+
+
+@attrs.frozen
+class _Facts:
+    """The numbers of some sweeps, and what the rule says about them."""
+
+    n_chains: int
+    kept: LaterDraws
+    numbers: Mapping[str, NumberDiagnosis]
+    reasons: tuple[str, ...]
+    after: int
+    last: int
+    rule: ConvergenceRule
+    asked: int  # chains of which effective draws are asked for
+    begun: int  # chains of the run
+
+    @classmethod
+    def of(
+        cls,
+        chains: Sequence[Trace],
+        sweeps: Any,
+        first: int,
+        rule: ConvergenceRule,
+        nested: int | None,
+        begun: int,
+    ) -> _Facts:
+        """The facts of the recorded sweeps from this one on."""
+        n = len(sweeps)
+        kept = LaterDraws(_values(chains, first, n), math.nan)
+        asked = min(len(chains) // (nested or 1), _MOST_CHAINS)
+        after = int(sweeps[first - 1]) if first else 0
+        numbers = {key: diagnosed(values, nested) for key, values in kept.values.items()}
+        reasons = reasons_of(kept, numbers, asked, rule, nested is not None)
+        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, begun)
+
+    @property
+    def where(self) -> str:
+        return f"sweeps {self.after + 1} to {self.last}"
+
+    @property
+    def who(self) -> str:
+        if self.begun > self.n_chains:
+            return (
+                f"{self.n_chains} of {self.begun} chains (the others were stopped before half of the sweeps)"
+            )
+        return "one chain" if self.n_chains == 1 else f"{self.n_chains} chains"
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are enough draws for R-hat."""
+        return any(not math.isnan(one.rhat) for one in self.numbers.values())
+
+    @property
+    def severity(self) -> float:
+        """How far the numbers are from the rule: at most 1 if it holds."""
+        return severity_of(self.numbers, self.asked, self.rule)
+
+    @property
+    def rhat(self) -> float:
+        """The largest R-hat."""
+        return max((one.rhat for one in self.numbers.values() if not math.isnan(one.rhat)), default=math.nan)
+
+    @property
+    def ess(self) -> float:
+        """The fewest effective draws."""
+        return min((one.ess for one in self.numbers.values() if not math.isnan(one.ess)), default=math.nan)
+
+    @property
+    def drift(self) -> float:
+        """The largest difference of halves, in standard deviations."""
+        return max(
+            (one.drift for one in self.numbers.values() if not math.isnan(one.drift)), default=math.nan
+        )
+
+    @property
+    def apart(self) -> bool:
+        """Whether each chain is stationary but the chains don't agree with each other."""
+        differ = [key for key, one in self.numbers.items() if one.rhat > self.rule.rhat]
+        if self.n_chains == 1 or not differ or self.kept.n_draws < FEWEST_DRAWS:
+            return False
+        still = all(
+            not joint_rhat(values[None]) > self.rule.rhat
+            for key in differ
+            for values in self.kept.values[key]
+        )
+        return still and all(not one.drift > self.rule.drift for one in self.numbers.values())
+
+    @property
+    def more(self) -> int:
+        """The number of further sweeps after which the rule would hold, as far as these draws show."""
+        if self.kept.n_draws < FEWEST_DRAWS:
+            return math.ceil(self.last * FEWEST_DRAWS / max(self.kept.n_draws, 1)) - self.last
+        factor = 2.0  # while a chain drifts, its effective draws don't predict the time needed
+        judged = [one for one in self.numbers.values() if not math.isnan(one.ess)]
+        if judged and not any(one.rhat > self.rule.rhat or one.drift > self.rule.drift for one in judged):
+            factor = 1.1 * self.rule.ess * self.asked / max(min(one.ess for one in judged), 1.0)
+        return math.ceil(self.last * (factor - 1.0))
+
+
+# ---------------------------------------------------------------------- intervals and K
+
+
+def _quotable(facts: _Facts, words: _Words) -> Verdict:
+    """Whether intervals and K can be quoted."""
+    figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift, "severity": facts.severity}
+    over = f"over {facts.where} of {facts.who}"
+    if not facts.judged:
+        return Verdict(
+            light="red",
+            sentence=f"Not yet: {facts.kept.n_draws} states a chain were recorded after the burn-in.",
+            figures=figures,
+        )
+    found = f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:,.0f} effective draws, {over}"
+    if not facts.reasons and facts.n_chains > 1:
+        return Verdict(light="green", sentence=f"Yes: {found}.", figures=figures)
+    if not facts.reasons:
+        sentence = f"With care: the chain agrees with itself ({found}), but others may differ from it."
+        return Verdict(light="amber", sentence=sentence, figures=figures)
+    fewest = facts.rule.ess * facts.asked
+    if math.isnan(facts.ess):
+        return Verdict(light="red", sentence=f"No: {facts.reasons[0]}, {over}.", figures=figures)
+    agree = not facts.rhat > facts.rule.rhat and not facts.drift > facts.rule.drift
+    if agree and facts.n_chains > 1:
+        sentence = (
+            f"Roughly: the chains agree (R-hat is at most {facts.rhat:.2f}), but there are "
+            f"{facts.ess:,.0f} effective draws where {fewest:,.0f} are needed, {over}."
+        )
+        return Verdict(light="amber", sentence=sentence, figures=figures)
+    names = {"log_joint": "the log probability", "n_dishes": f"the number of {words.topics}"}
+    failing = [key for key, one in facts.numbers.items() if one.rhat > facts.rule.rhat]
+    failing = failing or [key for key, one in facts.numbers.items() if one.drift > facts.rule.drift]
+    what = list(dict.fromkeys(names.get(key, f"shares of the largest {words.topics}") for key in failing))
+    whose = "its halves" if facts.n_chains == 1 else "the chains"
+    differ = f"{whose} differ in {_listed(what)}" if what else "there are too few effective draws"
+    sentence = (
+        f"No: {differ} (R-hat up to {facts.rhat:.2f}, at least {facts.ess:,.0f} effective draws), {over}."
+    )
+    return Verdict(light="red", sentence=sentence, figures=figures)
+
+
+def _listed(what: Sequence[str]) -> str:
+    return what[0] if len(what) == 1 else f"{', '.join(what[:-1])} and {what[-1]}"
+
+
+# ---------------------------------------------------------------------- components
+
+
+@attrs.frozen
+class _Read:
+    """The first verdict, and the share of the data in shared components in the sweeps before."""
+
+    verdict: Verdict
+    earlier: float
+    eta: Any = None  # Dirichlet parameter of topics over terms, a number where all have one
+
+
+def _readable(
+    trace: Trace | ChainTrace,
+    run: Run | None,
+    data: Any,
+    facts: _Facts,
+    before: _Facts | None,
+    words: _Words,
+    commands: bool,
+) -> _Read:
+    """Whether components can be read."""
+    if facts.kept.n_draws < FEWEST_DRAWS:
+        return _unread(f"{facts.kept.n_draws} states a chain were recorded after the burn-in.")
+    from hdpkit.posterior import readability  # runs that are too short for it don't need it
+
+    pieces, halves = readability.pieces_of(trace if run is None else run)
+    if len(pieces) < 2:
+        option = "--samples 10" if commands else "samples=10"
+        return _unread(f"no samples of this part of the run were kept ({option}).")
+    found = readability.agreement(pieces, halves, data)
+    earlier = math.nan
+    if before is not None and not math.isnan(found.shared):
+        then, _ = readability.pieces_of(trace if run is None else run, before.after, before.last)
+        if len(then) == len(pieces):
+            agreed = readability.agreed_on(then)
+            earlier = math.nan if agreed is None else float(agreed.shares.sum())
+    return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("base/eta"))
+
+
+def _unread(why: str) -> _Read:
+    return _Read(Verdict(light="grey", sentence=f"Not judged: {why}"), math.nan)
+
+
+def _read_as(found: Any, words: _Words) -> Verdict:
+    """The verdict for what pieces of a run have in common (`hdpkit.posterior.readability.Agreement`)."""
+    from hdpkit.posterior.readability import EVERYWHERE, PARTLY, READABLE, REPEATS
+    from hdpkit.posterior.vectors import MIN_COSINE
+
+    who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
+        f"all {found.n_pieces} chains"
+    )  # fmt: skip
+    parts, of_text = [], words.topics == _TEXT.topics
+    if not math.isnan(found.shared):
+        # Tables of other components merge those that are alike, and have another number.
+        shared = f"the {found.components:,} {words.topics}" if of_text else f"the {words.topics}"
+        parts.append(
+            f"{shared} that {who} have (cosine at least {MIN_COSINE:g}) hold {found.shared:.0%} of the "
+            f"{words.tokens}"
+        )
+    if not math.isnan(found.documents):
+        grouped = words.tokens if found.of_customers else words.documents
+        parts.append(f"{grouped} are grouped alike with a correlation of {found.documents:.2f}")
+    if found.perplexities:
+        lowest, highest = min(found.perplexities), max(found.perplexities)
+        parts.append(f"left-out {words.tokens} have a perplexity of {lowest:,.4g} to {highest:,.4g}")
+    if of_text and found.everywhere > EVERYWHERE:
+        parts.append(
+            f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
+            "have, and which hardly distinguish them"
+        )
+    doubts = not of_text and found.in_few + found.repeats > 0
+    if doubts and found.in_few:
+        parts.append(f"some of them have 80 % of their {words.tokens} in 5 % of the {words.documents}")
+    if doubts and found.repeats:
+        parts.append(f"some of them are nearly the same as another (cosine at least {REPEATS:g})")
+    if not parts:
+        return _unread("there is nothing to compare between the chains.").verdict
+    told = "; ".join(parts)
+    if found.unseen:
+        unseen = ", ".join(found.unseen).replace("components", words.topics)
+        unseen = unseen if words.tokens == _TEXT.tokens else unseen.replace("words", words.tokens)
+        told += f" (not looked at: {unseen})"
+    share = found.shared if not math.isnan(found.shared) else 1.0
+    agrees = share >= READABLE and found.alike
+    if found.halves:
+        light, answer = ("amber", "With care") if agrees else ("red", "Not yet")
+        told += (
+            f". One chain can't show whether another would find the same {words.topics}"
+            if agrees
+            else ". The chain is still changing"
+        )
+    elif agrees and doubts:
+        light, answer = "amber", "With care"
+    elif agrees:
+        light, answer = "green", "Yes"
+    elif share >= PARTLY:
+        light, answer = "amber", f"In part: read the {words.topics} that the chains share"
+    else:
+        light, answer = "red", f"No: another run would find other {words.topics}"
+    separator = ". " if ":" in answer else ": "
+    told = told[0].upper() + told[1:] if separator == ". " else told
+    return Verdict(light=light, sentence=f"{answer}{separator}{told}.", figures=found.figures)
+
+
+# ---------------------------------------------------------------------- what helps
+
+
+@attrs.frozen
+class _Helps:
+    """What would improve the verdicts."""
+
+    facts: _Facts
+    before: _Facts | None
+    readable: _Read
+    run: Run | None
+    words: _Words
+    commands: bool
+
+    def named(self, command: str, python: str) -> str:
+        """What the reader can call."""
+        return command if self.commands else python
+
+    @property
+    def extended(self) -> bool:
+        """Whether the run was continued beyond the sweeps it was begun with."""
+        return self.run is not None and self.facts.last > self.run.planned
+
+    @property
+    def gained(self) -> bool:
+        """Whether the later half of the sweeps came nearer to the rule than the quarter before it."""
+        return self.before is None or self.facts.severity <= PROGRESS * self.before.severity
+
+    @property
+    def asks(self) -> bool:
+        """Whether more sweeps are proposed: never a second time, and not where they can't help."""
+        if self.facts.kept.n_draws < FEWEST_DRAWS:
+            return True
+        worth = self.facts.more <= _WORTH_IT * self.facts.last
+        return not self.extended and not self.facts.apart and worth
+
+    @property
+    def more(self) -> str:
+        return f"run about {_rounded(self.facts.more):,} more sweeps"
+
+    @property
+    def constant(self) -> bool:
+        """Whether the log joint never changes in a chain."""
+        return math.isnan(self.facts.numbers["log_joint"].ess) and self.facts.kept.n_draws >= FEWEST_DRAWS
+
+    @property
+    def sentence(self) -> str:
+        """Whether the run has converged, and what to do if not."""
+        facts = self.facts
+        if not facts.reasons:
+            found = (
+                f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:.0f} effective draws, for "
+                f"{_what(facts)}"
+            )
+            if facts.n_chains > 1:
+                return f"Converged: over {facts.where} of {facts.who} {found}."
+            return (
+                f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
+                f"if other chains agree with it: run several ({self.chains})."
+            )
+        begin = f"Not converged over {facts.where} of {facts.who} ({'; '.join(facts.reasons)}): "
+        if facts.kept.n_draws < FEWEST_DRAWS:
+            return f"{begin}{self.more}."
+        if self.constant:
+            return f"{begin}add a move that changes K to the schedule."
+        if facts.apart:
+            share = self.named(f"hdpkit topics {self.folder}", "align_topics")
+            return (
+                f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone won't "
+                f"help: see what the chains share ({share}), or {self.check}."
+            )
+        if not self.asks:
+            return f"{begin}{self.in_vain}."
+        alone = ", and several chains to see whether they agree" if facts.n_chains == 1 else ""
+        return f"{begin}{self.more}{alone}."
+
+    @property
+    def in_vain(self) -> str:
+        """That more sweeps don't help, with what the last ones brought."""
+        facts, before = self.facts, self.before
+        if facts.reasons and not self.extended and not facts.apart:
+            times = math.ceil((facts.last + facts.more) / max(facts.last, 1))
+            return f"more sweeps would take too long (about {times} times as many)"
+        slowly = self.extended and self.gained and not facts.apart
+        begin = "more sweeps help only slowly" if slowly else "more sweeps alone won't help"
+        if before is None:
+            return begin
+        brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"] if facts.reasons else []
+        share, then = self.readable.verdict.figures.get("shared", math.nan), self.readable.earlier
+        if not math.isnan(share) and not math.isnan(then):
+            brought.insert(0, f"the share in common from {then:.0%} to {share:.0%}")
+        if not brought:
+            return begin
+        sweeps = facts.last - facts.after
+        return f"{begin}: the last {sweeps:,} brought {' and '.join(brought)}"
+
+    @property
+    def advice(self) -> str:
+        """What would help, or nothing if both verdicts are green."""
+        facts, light = self.facts, self.readable.verdict.light
+        if not facts.reasons and facts.n_chains > 1 and light in ("green", "grey"):
+            return ""
+        if self.constant:
+            return "Add a move that changes K to the schedule."
+        told = "This is enough for reading. For intervals and K " if light == "green" else ""
+        if facts.n_chains == 1:
+            first = "" if not facts.reasons or not self.asks else f"{self.more}, and "
+            told = (
+                f"{first}begin again with several chains ({self.chains}), which show what another run would "
+                "find."
+            )
+        elif self.asks and facts.reasons:
+            how = self.named(f"hdpkit resume {self.folder} --sweeps N", "run.resume(sweeps=N)")
+            told += f"{self.more}{f' ({how})' if self.run else ''}."
+        else:
+            told += f"{self.in_vain}. What does: {self.others}."
+        return told[0].upper() + told[1:]
+
+    @property
+    def folder(self) -> str:
+        """The folder of the run, as a word of a command."""
+        return "RUN" if self.run is None else shlex.quote(str(self.run.folder))
+
+    @property
+    def chains(self) -> str:
+        """How to ask for several chains."""
+        return self.named("--chains 4", "chains=4")
+
+    @property
+    def check(self) -> str:
+        """What tells a slow sampler from a model that doesn't fit."""
+        return self.named(f"hdpkit check {self.folder}", "hk.check_mixing")
+
+    @property
+    def others(self) -> str:
+        """What helps in place of more sweeps."""
+        from hdpkit.posterior.readability import EVERYWHERE
+
+        topics = self.words.topics
+        ways = [
+            f"{self.check}, which tells a slow sampler from a model that doesn't fit",
+            f"reading only the {topics} that all chains share",
+        ]
+        if topics == _TEXT.topics:
+            many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
+            view = self.named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
+            ways += [f"a coarser view ({view})"] if many else []
+            eta = self.readable.eta
+            if self.readable.verdict.figures.get("everywhere", 0.0) > EVERYWHERE:
+                ways += ["another run with narrower topics (a smaller eta)"]
+            elif isinstance(eta, float) and eta < _BROAD:
+                wider = self.named(f"hdpkit fit --eta {_BROAD}", f"eta={_BROAD}")
+                ways += [f"another run with fewer, broader topics ({wider})"]
+            share = self.named("--max-document-share 0.3", "max_document_share=0.3")
+            ways += [f"leaving out words that most documents have ({share})"]
+        return "; ".join(ways)
+
+
+def _what(facts: _Facts) -> str:
+    n_shares = sum(key.startswith("share_") for key in facts.numbers)
+    if not n_shares:
+        return "the log probability" if len(facts.numbers) == 1 else "the log probability and K"
+    return f"the log probability, K and the {n_shares} largest shares"
+
+
+def _rounded(number: float) -> int:
+    """A number of sweeps rounded to one or two leading digits."""
+    step = 10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
+    return math.ceil(number / step) * step
