@@ -29,7 +29,7 @@ import numpy as np
 from machine import block
 
 import hdpkit as hk
-from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
+from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 
 KEPT = 20
 TOLERANCE = 1e-2  # hmmlearn's default

@@ -17,7 +17,7 @@ import time
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.options import parse_number_or_prior
-from hdpkit.models.topic_parts import default_moves
+from hdpkit.kinds.topic_parts import default_moves
 
 HEAD = (
     "data", "verdict", "K", "pairs of document and term (copies; distance)",

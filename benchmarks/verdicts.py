@@ -28,11 +28,11 @@ import scipy.sparse
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io import demo_documents, read_corpus
-from hdpkit.models.topic_parts import default_moves
+from hdpkit.kinds.signatures.runs import TOPICS, nouns_of
+from hdpkit.kinds.topic_parts import default_moves
 from hdpkit.posterior.readability import agreed_on
 from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank
-from hdpkit.signatures.runs import TOPICS, nouns_of
 from hdpkit.summaries import diagnose
 
 HEAD = (

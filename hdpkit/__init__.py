@@ -24,6 +24,9 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.state_homes import PreviousDish
+from hdpkit.kinds import ESTIMATORS, estimator
+from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.spelling import Spelling
 from hdpkit.measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.measures.beta_bernoulli import BetaBernoulli
 from hdpkit.measures.bursty import Bursty
@@ -35,7 +38,6 @@ from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.measures.von_mises_fisher import VonMisesFisher
-from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.parts import IntegrablePart, Part
 from hdpkit.posterior.comparison.candidates import Candidate
 from hdpkit.posterior.comparison.compare import compare_schedules
@@ -61,10 +63,10 @@ from hdpkit.steps.fused.instruction_set import instruction_set
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
-    from hdpkit.models.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
-    from hdpkit.models.mixture import MixtureModel as MixtureModel
-    from hdpkit.models.topic import SparseTopicModel as SparseTopicModel
-    from hdpkit.models.topic import TopicModel as TopicModel
+    from hdpkit.kinds.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
+    from hdpkit.kinds.mixture import MixtureModel as MixtureModel
+    from hdpkit.kinds.topic import SparseTopicModel as SparseTopicModel
+    from hdpkit.kinds.topic import TopicModel as TopicModel
 
 __version__ = "0.1.0"
 

@@ -16,7 +16,7 @@ from heldout import topics_of
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.starts import start
-from hdpkit.models.topic_parts import default_moves, topic_measure, topic_restaurants
+from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from hdpkit.random import STARTS, Streams
 
 ETA = 0.1

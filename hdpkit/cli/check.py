@@ -15,10 +15,10 @@ from hdpkit.cli.options import Command, Parsed, not_negative, parse_init, positi
 from hdpkit.cli.output import json_text, say
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import printable
+from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.posterior.comparison.chains import CLOCKS, Standing
 from hdpkit.posterior.comparison.mixing import SECONDS, check_mixing
 from hdpkit.posterior.comparison.mixing_report import report
-from hdpkit.signatures.runs import nouns_of
 
 
 @click.command(cls=Command)

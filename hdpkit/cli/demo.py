@@ -65,7 +65,7 @@ def demo(out: Path | None, **options: Any) -> None:
     hdpkit[report]).
     """
     import hdpkit as hk
-    from hdpkit.models.topic_parts import default_moves, for_purpose, topic_measure, topic_restaurants
+    from hdpkit.kinds.topic_parts import default_moves, for_purpose, topic_measure, topic_restaurants
     from hdpkit.report.write import write_report
 
     folder = _free() if out is None else out

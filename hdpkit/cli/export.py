@@ -21,11 +21,11 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import write_workbook
 from hdpkit.errors import ParameterError
+from hdpkit.kinds.signatures.export import signature_tables, write_signatures
+from hdpkit.kinds.signatures.pages import write_pages
+from hdpkit.kinds.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
 from hdpkit.posterior.run_topics import topics_of_run
-from hdpkit.signatures import write_pages, write_signatures
-from hdpkit.signatures.export import signature_tables
-from hdpkit.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
 
 
 @click.command()

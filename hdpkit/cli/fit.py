@@ -31,7 +31,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.models.topic_parts import default_moves
+from hdpkit.kinds.topic_parts import default_moves
 from hdpkit.run.run_folder import READING
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.stores import stores

@@ -19,7 +19,7 @@ from hdpkit.data import ShardedCorpus
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import FixedWeights
-from hdpkit.models.topic_parts import updates_of
+from hdpkit.kinds.topic_parts import updates_of
 from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.run.run_folder import READING, RUN, holding
 from hdpkit.run.trace import Trace

@@ -13,7 +13,7 @@ import click
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.files import refusals
-from hdpkit.models import NGramModel
+from hdpkit.kinds.ngram import NGramModel
 from hdpkit.run.run_folder import BESIDE, COMMAND, MODEL, holding, kept
 
 INTERRUPTED = 130

@@ -35,13 +35,13 @@ from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.models.hidden_markov_parts import (
+from hdpkit.kinds.hidden_markov_parts import (
     EMISSIONS,
     measure_of,
     moves_of_states,
     restaurants_of_states,
 )
-from hdpkit.models.kept_columns import KeptColumns
+from hdpkit.kinds.kept_columns import KeptColumns
 from hdpkit.run.scheduler import Scheduler
 
 

@@ -24,10 +24,10 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.kinds.signatures.runs import POINTS, nouns_of
 from hdpkit.posterior.export import share_columns
 from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.run.reading import load_reading, read_like
-from hdpkit.signatures.runs import POINTS, nouns_of
 
 
 @click.command(cls=Command)

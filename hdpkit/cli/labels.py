@@ -11,6 +11,7 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.posterior.run_topics import RunTopics, topics_of_run
 from hdpkit.posterior.topic_labels import (
     LABELS,
@@ -21,7 +22,6 @@ from hdpkit.posterior.topic_labels import (
     read_topic_labels,
     write_topic_labels,
 )
-from hdpkit.signatures.runs import nouns_of
 
 
 @click.command()

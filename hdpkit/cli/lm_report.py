@@ -15,7 +15,8 @@ from rich.console import Console
 from hdpkit.cli.output import json_text, plain_table, say
 from hdpkit.data.files.delimited import escaped
 from hdpkit.errors import StateError, StorageError, printable
-from hdpkit.models import NGramModel, Scores
+from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.predict import Scores
 from hdpkit.writing import written_aside
 
 _WIDTH_OF_A_FILE = 100

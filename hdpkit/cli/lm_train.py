@@ -44,8 +44,9 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.models import NGramModel, Spelling
-from hdpkit.models.settings import ORDER_LIMIT
+from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.settings import ORDER_LIMIT
+from hdpkit.kinds.spelling import Spelling
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.stores import Detail, at_least

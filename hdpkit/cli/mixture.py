@@ -32,8 +32,8 @@ from hdpkit.data.files.tables import Columns
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.models.kept_columns import KeptColumns
-from hdpkit.models.mixture_parts import (
+from hdpkit.kinds.kept_columns import KeptColumns
+from hdpkit.kinds.mixture_parts import (
     MEASURES,
     directions_of,
     measure_of_points,

@@ -25,9 +25,9 @@ from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.starts import Factors, Random, TermClusters
+from hdpkit.kinds.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants
+from hdpkit.kinds.topic_parts import root_of as root_above
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.models.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants
-from hdpkit.models.topic_parts import root_of as root_above
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted

@@ -25,12 +25,13 @@ from hdpkit.data.files.tables import rows_of
 from hdpkit.data.files.topics import TopicSummary, summarise_topics
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
+from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.kinds.signatures.runs import TOPICS, Nouns, Settings
+from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
 from hdpkit.posterior.verdicts import Diagnosis
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
-from hdpkit.signatures import RankChoice, Signatures
-from hdpkit.signatures.runs import TOPICS, Nouns, Settings
 
 _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
 

@@ -57,7 +57,9 @@ from hdpkit.data.files.shards import is_sharded_folder
 from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.models.saved_estimator import load as load_estimator
+from hdpkit.kinds.saved_estimator import load as load_estimator
+from hdpkit.kinds.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
+from hdpkit.kinds.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.run_topics import merged_state, topics_of_run
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
@@ -70,8 +72,6 @@ from hdpkit.run.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNA
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
-from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
-from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(

@@ -32,22 +32,15 @@ from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.known import Known
+from hdpkit.kinds.signatures.channels import CHANNELS, channels_of, plain_channels
+from hdpkit.kinds.signatures.extraction import extract_signatures
+from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_signatures
+from hdpkit.kinds.signatures.runs import Settings, signatures_of_run
+from hdpkit.kinds.signatures.spectra import ANY, read_spectra
+from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
 from hdpkit.run.run_folder import SIGNATURES
 from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
-from hdpkit.signatures import (
-    CHANNELS,
-    RankChoice,
-    channels_of,
-    choose_rank,
-    extract_signatures,
-    read_signatures,
-    read_spectra,
-)
-from hdpkit.signatures.channels import plain_channels
-from hdpkit.signatures.known import KnownSignatures, check_channels
-from hdpkit.signatures.runs import Settings, signatures_of_run
-from hdpkit.signatures.spectra import ANY
 
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
 share = click.FloatRange(0.0, 1.0)

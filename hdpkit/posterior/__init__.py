@@ -1,1 +1,1 @@
-"""Readings of samples: components, partitions, verdicts, matches. Users import them from `hdpkit.summaries`."""
+"""Readings of samples: components, partitions, verdicts, matches. Users import `hdpkit.summaries`."""

@@ -16,9 +16,9 @@ from importlib import resources
 from typing import Any
 
 from hdpkit.errors import ParameterError, importing_extra
+from hdpkit.kinds.signatures.runs import Nouns
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
-from hdpkit.signatures.runs import Nouns
 
 _SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
 

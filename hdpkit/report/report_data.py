@@ -18,6 +18,8 @@ from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
+from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.grouping import frequent_terms, jensen_shannon
@@ -28,8 +30,6 @@ from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
 from hdpkit.run.trace import Trace
-from hdpkit.signatures import Signatures, extract_signatures
-from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
 
 _GROUP_TERMS = 6
 _SMALLEST = 0.00005

@@ -15,6 +15,7 @@ from hdpkit.checks import absolute_path, choice, instance, items, text, whole_nu
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.posterior.run_topics import merged_state, topics_of_run, topics_of_state
 from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.page import check_extra, rendered
@@ -26,7 +27,6 @@ from hdpkit.run.run_folder import load_command
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import state_of
 from hdpkit.run.trace import Trace
-from hdpkit.signatures.runs import nouns_of
 from hdpkit.writing import check_place, save
 
 _EXCERPT = 300  # characters

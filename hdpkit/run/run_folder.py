@@ -353,13 +353,13 @@ COMMAND = "command.json"
 """The command that began the run (`load_command`)."""
 
 SIGNATURES = "signatures.json"
-"""How signatures are extracted from the run (`hdpkit.signatures.runs`)."""
+"""How signatures are extracted from the run (`hdpkit.kinds.signatures.runs`)."""
 
 ESTIMATOR = "estimator.bin"
-"""The parameters of a fitted estimator (`hdpkit.models.saved_estimator`)."""
+"""The parameters of a fitted estimator (`hdpkit.kinds.saved_estimator`)."""
 
 MODEL = "model.bin"
-"""The settings of a language model (`hdpkit.models.saved`)."""
+"""The settings of a language model (`hdpkit.kinds.saved`)."""
 
 BESIDE = (COMMAND, ESTIMATOR, MODEL, READING, SIGNATURES)
 """What other layers put into the folder before its run begins."""

@@ -19,7 +19,6 @@ from marginals import (
 )
 from montecarlo import swept
 
-from hdpkit import DirichletMultinomial, FixedWeights, Known, Mixture, Scheduler
 from hdpkit.base_measures import (
     BetaBernoulliReference,
     DirichletMultinomialReference,
@@ -30,8 +29,13 @@ from hdpkit.base_measures import (
     VonMisesFisherReference,
 )
 from hdpkit.errors import ReturnValueError, ScheduleError
+from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.franchise.known import Known
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, Move, MoveInfo, ReseatGroups, SplitMerge, TableCounts, TableGibbs
 from hdpkit.moves.protocol import EVERYWHERE, accepts, models_of
+from hdpkit.run.combinators import Mixture
+from hdpkit.run.scheduler import Scheduler
 from hdpkit.stores import Detail
 from hdpkit.testing import check_move
 from hdpkit.testing.atomic_contract import atomic_log_marginal
@@ -497,7 +501,9 @@ def reorder(lumped, model):
 def test_the_popular_mistake_is_what_we_measure_against():
     # Documents [0,0,1], [0,2]: the exact posterior has 3.349 expected tables; without the existing dishes in
     # a new table's mass a sampler gives 2.76.
-    from hdpkit import Corpus, Franchise, Restaurant
+    from hdpkit.data import Corpus
+    from hdpkit.franchise.declarations import Restaurant
+    from hdpkit.franchise.franchise import Franchise
 
     corpus = Corpus.from_documents([[0, 0, 1], [0, 2]], n_terms=3)
     root = Restaurant(base=DirichletMultinomial(0.4), concentration=1.3)

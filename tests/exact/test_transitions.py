@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from lumping import lump_matrix
 
-from hdpkit import DirichletMultinomial
 from hdpkit.errors import ParameterError
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import TableGibbs
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import histogram_states as hs

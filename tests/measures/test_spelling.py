@@ -13,8 +13,8 @@ from hdpkit.numerics import exp_each
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.models import characters
-from hdpkit.models.characters import Characters, StringModel
+from hdpkit.kinds import characters
+from hdpkit.kinds.characters import Characters, StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

@@ -6,7 +6,7 @@ import pytest
 import hdpkit as hk
 from hdpkit.base_measures import Bursty
 from hdpkit.errors import ParameterError
-from hdpkit.models.topic_parts import default_moves, topic_measure, topic_restaurants
+from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
-from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
+from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from hdpkit.report import write_report
 
 

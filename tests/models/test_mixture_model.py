@@ -30,7 +30,7 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.models.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
+from hdpkit.kinds.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
 from hdpkit.posterior.alignment import aligned_to_partition
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])

@@ -12,7 +12,7 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.models.chain import spread
+from hdpkit.kinds.chain import spread
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.enumeration import Shape, exact_posterior, table_sizes
 from hdpkit.testing.pvalues import SampledTests
@@ -167,7 +167,7 @@ BUGS = [
 @pytest.mark.parametrize(("name", "module", "old", "new"), BUGS)
 def test_wrong_wiring_is_caught(name, module, old, new):
     exact_case(name)
-    with planted(PlantedBug("wiring", "", f"hdpkit.models.{module}", old, new, "")):
+    with planted(PlantedBug("wiring", "", f"hdpkit.kinds.{module}", old, new, "")):
         assert np.nanmin(p_values(name, CHAINS, 1)) < LIMIT
 
 

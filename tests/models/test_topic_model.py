@@ -40,7 +40,7 @@ from hdpkit.errors import (
     StorageError,
 )
 from hdpkit.evaluation import fit_proportions
-from hdpkit.models.topic_parts import for_purpose
+from hdpkit.kinds.topic_parts import for_purpose
 from hdpkit.posterior.evaluation import fixed_topics
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.run.reading import read_like

@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.evaluation import completion_perplexity, fit_proportions
-from hdpkit.models import topic
+from hdpkit.kinds import topic
 from hdpkit.posterior.evaluation.completion import PASSES
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
 
@@ -338,7 +338,7 @@ def test_a_model_scores_new_terms():
 def bursty_model(monkeypatch):
     """A fitted model whose topics differ by document."""
     measure = hk.Bursty(hk.DirichletMultinomial(0.3), 0.9, 0.2)
-    monkeypatch.setattr("hdpkit.models.topic.topic_measure", lambda *given, **options: measure)
+    monkeypatch.setattr("hdpkit.kinds.topic.topic_measure", lambda *given, **options: measure)
     counts = np.random.default_rng(1).poisson(0.5, size=(16, 8))
     options = {"transform_tolerance": 1e-10, "schedule": [moves.TableGibbs()], "concentration": 0.9}
     return hk.TopicModel(

@@ -19,9 +19,9 @@ from hdpkit import shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, DataError, LockedRunError, ParameterError, RunError, ShardError
+from hdpkit.kinds.signatures.runs import signatures_of_run
 from hdpkit.run import over_shards
 from hdpkit.run.states import state_of
-from hdpkit.signatures.runs import signatures_of_run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 HDPKIT = [sys.executable, "-c", "from hdpkit.cli.main import main; main()"]

@@ -10,6 +10,9 @@ from scipy.special import digamma
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.extraction import COVER, names_of_signatures
+from hdpkit.kinds.signatures.runs import nouns_of
+from hdpkit.kinds.signatures.starts import RankChoice, _mean_field
 from hdpkit.posterior import exposures
 from hdpkit.signatures import (
     CHANNELS,
@@ -20,9 +23,6 @@ from hdpkit.signatures import (
     read_spectra,
     write_signatures,
 )
-from hdpkit.signatures.extraction import COVER, names_of_signatures
-from hdpkit.signatures.runs import nouns_of
-from hdpkit.signatures.starts import RankChoice, _mean_field
 from hdpkit.summaries import diagnose
 
 SBS96 = CHANNELS["SBS96"]

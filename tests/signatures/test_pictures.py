@@ -7,6 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.pictures import levels_of
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -17,7 +18,6 @@ from hdpkit.signatures import (
     plot_spectra,
     write_pages,
 )
-from hdpkit.signatures.pictures import levels_of
 
 pytest.importorskip("matplotlib").use("agg")
 

@@ -12,11 +12,11 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.files import text_of
+from hdpkit.kinds.signatures.export import _by_channel
+from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
 from hdpkit.report import write_report
 from hdpkit.run.run_folder import RunFolder
 from hdpkit.signatures import CHANNELS, extract_signatures
-from hdpkit.signatures.export import _by_channel
-from hdpkit.signatures.runs import load_settings, signatures_of_run
 from hdpkit.stores import KeepsCells
 
 SBS96 = CHANNELS["SBS96"]

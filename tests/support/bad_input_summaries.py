@@ -5,7 +5,7 @@ from bad_input_folders import trace_of
 from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
 
 import hdpkit as hk
-from hdpkit.signatures.runs import nouns_of
+from hdpkit.kinds.signatures.runs import nouns_of
 
 __all__ = ["SUMMARIES"]
 

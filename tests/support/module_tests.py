@@ -52,7 +52,7 @@ BY_USE = {
     "measures.conjugate": "measures/test_base_measures.py",
     "measures.dirichlet_multinomial": "exact/test_exact_kernels.py",
     "measures.selection_nodes": "measures/test_selection_sums.py",
-    "models.saved_estimator": "models/test_topic_model.py",
+    "kinds.saved_estimator": "models/test_topic_model.py",
     "moves.dish_gibbs": "exact/test_exact_kernels.py",
     "moves.slice": "laws/test_hyperparameter_laws.py",
     "moves.split_merge": "exact/test_exact_kernels.py",

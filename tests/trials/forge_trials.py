@@ -33,11 +33,11 @@ from hdpkit import errors, files, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
 from hdpkit.files import from_json, pack, to_json, unpack
+from hdpkit.kinds.signatures.runs import load_settings
 from hdpkit.run.blocks import BlockReader, BlockWriter
 from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import load_command
 from hdpkit.signatures import CHANNELS
-from hdpkit.signatures.runs import load_settings
 from hdpkit.writing import opened_text, sealed_text
 
 SECONDS, LONGEST = 20, 120

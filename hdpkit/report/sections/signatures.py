@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import printable
+from hdpkit.kinds.signatures.channels import plain_channels
+from hdpkit.kinds.signatures.extraction import COVER, REST, Signatures
+from hdpkit.kinds.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
+from hdpkit.kinds.signatures.runs import Settings
 from hdpkit.posterior.vectors import unit_rows
 from hdpkit.report.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
 from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of, rounded
 from hdpkit.report.section import Content
-from hdpkit.signatures import Signatures
-from hdpkit.signatures.channels import plain_channels
-from hdpkit.signatures.extraction import COVER, REST
-from hdpkit.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
-from hdpkit.signatures.runs import Settings
 
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40

@@ -18,7 +18,7 @@ from hdpkit.data.files.counts import TOKEN_LIMIT, first_not_whole
 from hdpkit.data.files.delimited import NumberTable, read_number_table
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError
-from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
+from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
 
 ANY = "any"
 """Used instead of a classification: channels with any names, in the order of the file."""

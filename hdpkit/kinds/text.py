@@ -12,7 +12,7 @@ from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError
-from hdpkit.models.settings import ModelSettings
+from hdpkit.kinds.settings import ModelSettings
 
 
 def sentences_of(text: Any) -> Any:

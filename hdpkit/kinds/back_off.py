@@ -15,7 +15,7 @@ from hdpkit.data.encode import UNKNOWN_SYMBOL
 from hdpkit.data.files.arpa import Row
 from hdpkit.errors import DataError
 from hdpkit.franchise.freezing import Snapshot
-from hdpkit.models.predict import Posterior
+from hdpkit.kinds.predict import Posterior
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format
 

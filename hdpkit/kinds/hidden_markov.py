@@ -20,17 +20,17 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.fixed_states import StateProbabilities, fixed_states, probabilities_under
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.measures.gamma_poisson import GammaPoisson
-from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.models.hidden_markov_parts import (
+from hdpkit.kinds.hidden_markov_parts import (
     EMISSIONS,
     measure_of,
     moves_of_states,
     restaurants_of_states,
 )
-from hdpkit.models.mixture_parts import warn_of_time
-from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
+from hdpkit.kinds.mixture_parts import warn_of_time
+from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.evaluation import evaluate

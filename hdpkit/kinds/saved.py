@@ -9,7 +9,7 @@ from typing import Any
 from hdpkit.checks import whole_number
 from hdpkit.errors import RunError
 from hdpkit.files import pack, reading, unpack
-from hdpkit.models.settings import ModelSettings
+from hdpkit.kinds.settings import ModelSettings
 from hdpkit.run.describe import Allowed, describe, rebuild
 from hdpkit.run.run_folder import MODEL, RunFolder, kept
 

@@ -13,10 +13,10 @@ from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.kinds.characters import Characters, StringModel
+from hdpkit.kinds.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.protocol import base_measures, check_arguments
-from hdpkit.models.characters import Characters, StringModel
-from hdpkit.models.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Purpose, Seed, as_source

@@ -13,9 +13,9 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.channels import Channels
+from hdpkit.kinds.signatures.spectra import arranged, given_channels, read_table, side_of
 from hdpkit.posterior.vectors import unit_rows
-from hdpkit.signatures.channels import Channels
-from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
 
 _ROUNDING = 0.01
 """Largest deviation from one of the sum of a signature's shares, which are rounded in files."""

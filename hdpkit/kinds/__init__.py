@@ -3,13 +3,13 @@
 `NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
 keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,
 and P of each token there in each sample, by the walk of sampling. Only the back-off weights of
-`hdpkit.models.back_off` have code of their own.
+`hdpkit.kinds.back_off` have code of their own.
 
 `TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
 (`hdpkit.posterior.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over
 sequences, and predicts by the forward and backward pass (`hdpkit.franchise.fixed_states`). `MixtureModel`
 declares one restaurant of points, or one for each group, and predicts under the dishes of samples
-(`hdpkit.franchise.fixed_components`). What they share is in `hdpkit.models.sampled`. They are imported on
+(`hdpkit.franchise.fixed_components`). What they share is in `hdpkit.kinds.sampled`. They are imported on
 first use, because they derive from classes of scikit-learn.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 
 from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
-from hdpkit.models.ngram import NGramModel
-from hdpkit.models.predict import Scores
-from hdpkit.models.spelling import Spelling
+from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.predict import Scores
+from hdpkit.kinds.spelling import Spelling
 
 __all__ = ["ESTIMATORS", "NGramModel", "Scores", "Spelling", "estimator"]
 
@@ -42,4 +42,4 @@ def estimator(name: str) -> Any:
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
     module = {"HiddenMarkovModel": "hidden_markov", "MixtureModel": "mixture"}.get(name, "topic")
-    return getattr(import_module(f"hdpkit.models.{module}"), name)
+    return getattr(import_module(f"hdpkit.kinds.{module}"), name)

@@ -19,8 +19,8 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
+from hdpkit.kinds.settings import moves_for
 from hdpkit.measures.atomic import AtomicMeasure
-from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
 from hdpkit.run.scheduler import Scheduler

@@ -13,10 +13,10 @@ from hdpkit.canvas import load_matplotlib, plain
 from hdpkit.checks import absolute_path, instance
 from hdpkit.errors import DataError
 from hdpkit.files import refusals
-from hdpkit.signatures.channels import Channels, plain_channels
-from hdpkit.signatures.extraction import Signatures
-from hdpkit.signatures.known import KnownSignatures, check_channels
-from hdpkit.signatures.pictures import draw_spectrum, plot_activity, plot_exposures
+from hdpkit.kinds.signatures.channels import Channels, plain_channels
+from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.kinds.signatures.known import KnownSignatures, check_channels
+from hdpkit.kinds.signatures.pictures import draw_spectrum, plot_activity, plot_exposures
 from hdpkit.writing import check_place, written_aside
 
 _A4 = (11.69, 8.27)

@@ -18,8 +18,8 @@ from hdpkit.checks import DAMAGED, fitting, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.models import saved_estimator
-from hdpkit.models.kept_columns import KeptColumns
+from hdpkit.kinds import saved_estimator
+from hdpkit.kinds.kept_columns import KeptColumns
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples

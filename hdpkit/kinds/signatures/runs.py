@@ -12,13 +12,13 @@ from hdpkit.checks import absolute_path, numbers_between, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
 from hdpkit.files import reading
+from hdpkit.kinds.signatures.channels import channels_of
+from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.known import KnownSignatures
+from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.settled import states_of_run
 from hdpkit.run.run_folder import SIGNATURES, RunFolder
 from hdpkit.run.runs import Run
-from hdpkit.signatures.channels import channels_of
-from hdpkit.signatures.extraction import Signatures, extract_signatures
-from hdpkit.signatures.known import KnownSignatures
-from hdpkit.signatures.starts import RankChoice
 
 
 @attrs.frozen

@@ -13,10 +13,10 @@ from hdpkit.arrays import Floats
 from hdpkit.canvas import colours, evenly, given_axes, given_figure, load_matplotlib, plain
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.channels import CHANNELS, Block, Channels, plain_channels
+from hdpkit.kinds.signatures.extraction import REST, Signatures
+from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.posterior.vectors import unit_rows
-from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
-from hdpkit.signatures.extraction import REST, Signatures
-from hdpkit.signatures.known import KnownSignatures
 
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"

@@ -20,9 +20,9 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.models.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
-from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
-from hdpkit.models.topic_parts import (
+from hdpkit.kinds.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.kinds.topic_input import are_texts, checked_counts, counter_of, whole_counts
+from hdpkit.kinds.topic_parts import (
     PURPOSES,
     default_moves,
     for_purpose,
@@ -407,7 +407,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
         if self._topics.repeats.differ:
-            from hdpkit.models.joint_score import joint_scores
+            from hdpkit.kinds.joint_score import joint_scores
 
             return mean_log_probability(
                 lambda cells: joint_scores(copy.copy(self), observed, cells, new), observed, held, new_terms

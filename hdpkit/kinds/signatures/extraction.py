@@ -13,6 +13,8 @@ from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
+from hdpkit.kinds.signatures.channels import Channels, channels_of
+from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
 from hdpkit.posterior import exposures
 from hdpkit.posterior.consensus import Consensus
 from hdpkit.posterior.exposures import Exposures, reconstruction
@@ -20,8 +22,6 @@ from hdpkit.posterior.merging import extract_components
 from hdpkit.posterior.readability import REPEATS
 from hdpkit.posterior.vectors import ComponentSet, first_terms, nearest
 from hdpkit.run.runs import Run
-from hdpkit.signatures.channels import Channels, channels_of
-from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
 
 COVER = "in simulated cohorts 90 % intervals contained 68 % to 76 % of the true exposures"
 """What intervals of exposures cover, by default (docs/signature_cohorts.md)."""

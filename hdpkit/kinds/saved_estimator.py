@@ -20,7 +20,7 @@ from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.files import pack, reading, unpack
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.starts import Factors, Random, TermClusters
-from hdpkit.models.kept_columns import KeptColumns
+from hdpkit.kinds.kept_columns import KeptColumns
 from hdpkit.moves import Move
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.run.chain_trace import ChainTrace

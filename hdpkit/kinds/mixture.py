@@ -17,9 +17,7 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.measures.gamma_poisson import GammaPoisson
-from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.models.mixture_parts import (
+from hdpkit.kinds.mixture_parts import (
     MEASURES,
     directions_of,
     measure_of_points,
@@ -27,7 +25,9 @@ from hdpkit.models.mixture_parts import (
     restaurants_of_mixture,
     warn_of_time,
 )
-from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import PointComponents, dishes_of

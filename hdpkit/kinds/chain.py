@@ -14,8 +14,8 @@ from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.sample import SeatingSample
-from hdpkit.models.saved import keeping
-from hdpkit.models.settings import ModelSettings
+from hdpkit.kinds.saved import keeping
+from hdpkit.kinds.settings import ModelSettings
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
 from hdpkit.run.collect import Checkpoint

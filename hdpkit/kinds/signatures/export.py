@@ -10,9 +10,9 @@ import numpy as np
 
 from hdpkit.checks import flag, instance
 from hdpkit.data.files.tables import Columns, write_table
+from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.posterior.export import new_folder
-from hdpkit.signatures.extraction import Signatures
-from hdpkit.signatures.known import KnownSignatures
 
 
 def write_signatures(

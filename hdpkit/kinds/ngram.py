@@ -20,12 +20,12 @@ from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.view import RestaurantView
-from hdpkit.models.back_off import arpa_rows
-from hdpkit.models.chain import ModelChain, opened, spread
-from hdpkit.models.predict import Posterior, Scores, generate
-from hdpkit.models.saved import load
-from hdpkit.models.settings import ModelSettings, moves_for
-from hdpkit.models.text import first_data, more_data, sentences_of
+from hdpkit.kinds.back_off import arpa_rows
+from hdpkit.kinds.chain import ModelChain, opened, spread
+from hdpkit.kinds.predict import Posterior, Scores, generate
+from hdpkit.kinds.saved import load
+from hdpkit.kinds.settings import ModelSettings, moves_for
+from hdpkit.kinds.text import first_data, more_data, sentences_of
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.run.collect import Checkpoint

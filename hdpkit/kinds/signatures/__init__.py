@@ -1,0 +1,1 @@
+"""Mutational signatures. Users import them from `hdpkit.signatures`."""

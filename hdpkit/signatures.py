@@ -1,0 +1,31 @@
+"""Mutational signatures: counts of mutations by sample and channel, components, and plots."""
+
+from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
+from hdpkit.kinds.signatures.export import write_signatures
+from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
+from hdpkit.kinds.signatures.pages import write_pages
+from hdpkit.kinds.signatures.pictures import plot_activity, plot_cosines, plot_exposures, plot_spectra
+from hdpkit.kinds.signatures.spectra import read_spectra
+from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
+
+__all__ = [
+    "CHANNELS",
+    "Channels",
+    "Decomposition",
+    "KnownSignatures",
+    "Matches",
+    "RankChoice",
+    "Signatures",
+    "channels_of",
+    "choose_rank",
+    "extract_signatures",
+    "plot_activity",
+    "plot_cosines",
+    "plot_exposures",
+    "plot_spectra",
+    "read_signatures",
+    "read_spectra",
+    "write_pages",
+    "write_signatures",
+]
