@@ -66,7 +66,7 @@ def demo(out: Path | None, **options: Any) -> None:
     """
     import hdpkit as hk
     from hdpkit.kinds.topic_parts import default_moves, for_purpose, topic_measure, topic_restaurants
-    from hdpkit.report.write import write_report
+    from hdpkit.pages.write import write_report
 
     folder = _free() if out is None else out
     check_new_folder(folder)

@@ -17,7 +17,7 @@ from hdpkit.cli.runs import open_corpus_run
 from hdpkit.data.files.tables import rows_of, table_text
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
-from hdpkit.plots.topics import match as draw
+from hdpkit.pages.plots.topics import match as draw
 from hdpkit.posterior.matching import TopicMatch, match_topics
 from hdpkit.posterior.run_topics import component_set_of_run
 from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet

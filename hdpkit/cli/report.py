@@ -82,7 +82,7 @@ def report(run: Path, out: Path | None, topics: ShownTopics, allow: tuple[str, .
       hdpkit report run --texts posts.csv
       hdpkit report run --out topics.html --title "Reports of 2025"
     """
-    from hdpkit.report import write_report
+    from hdpkit.pages.write import write_report
 
     if topics.most is not None:
         options["topics"] = topics.most

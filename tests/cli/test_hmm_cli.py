@@ -10,8 +10,8 @@ import hdpkit as hk
 from hdpkit.cli.hmm import read_sequences
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.pages.sections.states import read_states, read_transitions
 from hdpkit.report import write_report
-from hdpkit.report.sections.states import read_states, read_transitions
 
 
 def call(*arguments, code=0):
@@ -81,7 +81,7 @@ def test_the_page_shows_states_over_time_and_transitions(fitted, tmp_path):
 
 
 def test_what_the_pictures_show(fitted):
-    from hdpkit.report.write import _report_data
+    from hdpkit.pages.write import _report_data
 
     report = _report_data(
         str(fitted[0]), None, None, (), None, about=None, title=None, command=None, most_topics=500,

@@ -9,8 +9,8 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.runs import nouns_of
-from hdpkit.report import charts
-from hdpkit.report.page import _vega
+from hdpkit.pages import charts
+from hdpkit.pages.page import _vega
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
+from hdpkit.pages.page import _environment, as_json
 from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.report import SECTIONS, Content, Section, write_report
-from hdpkit.report.page import _environment, as_json
 from hdpkit.run.run_folder import load_command
 
 

@@ -243,7 +243,7 @@ def test_channels_in_another_order_keep_their_names(tmp_path):
 
 
 def test_signatures_that_are_not_drawn_have_their_names_in_the_list_of_samples(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("hdpkit.report.sections.signatures._MOST", 1)
+    monkeypatch.setattr("hdpkit.pages.sections.signatures._MOST", 1)
     page = write_report(run[0], tmp_path / "page.html").read_text()
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
     shown = {number for row in data["documents"] for number in row[2::2]}

@@ -10,8 +10,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.kinds.signatures.runs import signatures_of_run
+from hdpkit.pages.report_data import ReportData
 from hdpkit.posterior.run_topics import topics_of_run
-from hdpkit.report.report_data import ReportData
 
 RNG = np.random.default_rng(0)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from hdpkit.errors import ParameterError, importing_extra
 from hdpkit.kinds.signatures.runs import Nouns
-from hdpkit.report.report_data import ReportData
-from hdpkit.report.section import Section
+from hdpkit.pages.report_data import ReportData
+from hdpkit.pages.section import Section
 
 _SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from hdpkit.arrays import Int64s
 from hdpkit.errors import printable
+from hdpkit.pages.charts import trend
+from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.trends import Trends, trends
-from hdpkit.report.charts import trend
-from hdpkit.report.report_data import ReportData, rounded
-from hdpkit.report.section import Content
 
 _MOST = 12  # topics, those whose shares change most
 

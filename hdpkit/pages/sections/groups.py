@@ -6,10 +6,10 @@ from typing import Any
 
 import scipy
 
+from hdpkit.pages.charts import tree
+from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.run_topics import GroupedTopics
-from hdpkit.report.charts import tree
-from hdpkit.report.report_data import ReportData, rounded
-from hdpkit.report.section import Content
 
 
 def read_groups(report: ReportData) -> Content | None:

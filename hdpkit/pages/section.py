@@ -10,7 +10,7 @@ import attrs
 
 from hdpkit.checks import function, instance, text, validator
 from hdpkit.errors import ParameterError
-from hdpkit.report.report_data import ReportData
+from hdpkit.pages.report_data import ReportData
 
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
 

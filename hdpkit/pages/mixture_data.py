@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from hdpkit.errors import DataError, printable
 from hdpkit.franchise.sample import Sample
-from hdpkit.plots.components import Plane
+from hdpkit.pages.plots.components import Plane
+from hdpkit.pages.report_data import ReportData
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.points import components_in_common
-from hdpkit.report.report_data import ReportData
 
 
 @attrs.define(slots=False, kw_only=True)

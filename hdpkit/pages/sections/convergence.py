@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import evenly
-from hdpkit.report.charts import bars, lines
-from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
-from hdpkit.report.section import Content
+from hdpkit.pages.charts import bars, lines
+from hdpkit.pages.report_data import ReportData, diagnosis_of, rounded
+from hdpkit.pages.section import Content
 
 _POINTS = 400
 

@@ -16,12 +16,12 @@ from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.signatures.runs import nouns_of
+from hdpkit.pages.mixture_data import MixtureData
+from hdpkit.pages.page import check_extra, rendered
+from hdpkit.pages.report_data import ReportData
+from hdpkit.pages.section import Section
+from hdpkit.pages.sections import SECTIONS
 from hdpkit.posterior.run_topics import merged_state, topics_of_run, topics_of_state
-from hdpkit.report.mixture_data import MixtureData
-from hdpkit.report.page import check_extra, rendered
-from hdpkit.report.report_data import ReportData
-from hdpkit.report.section import Section
-from hdpkit.report.sections import SECTIONS
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.run_folder import load_command
 from hdpkit.run.runs import Run, open_run

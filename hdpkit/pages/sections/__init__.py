@@ -5,31 +5,31 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from hdpkit.report.report_data import ReportData
-from hdpkit.report.section import Content, Section
-from hdpkit.report.sections.components import (
+from hdpkit.pages.report_data import ReportData
+from hdpkit.pages.section import Content, Section
+from hdpkit.pages.sections.components import (
     read_components,
     read_mixture,
     read_together,
     read_weights,
 )
-from hdpkit.report.sections.convergence import read_convergence
-from hdpkit.report.sections.documents import read_documents
-from hdpkit.report.sections.groups import read_groups
-from hdpkit.report.sections.labels import read_labels
-from hdpkit.report.sections.overview import read_overview
-from hdpkit.report.sections.reproduce import read_reproduce
-from hdpkit.report.sections.samples import read_samples
-from hdpkit.report.sections.signatures import (
+from hdpkit.pages.sections.convergence import read_convergence
+from hdpkit.pages.sections.documents import read_documents
+from hdpkit.pages.sections.groups import read_groups
+from hdpkit.pages.sections.labels import read_labels
+from hdpkit.pages.sections.overview import read_overview
+from hdpkit.pages.sections.reproduce import read_reproduce
+from hdpkit.pages.sections.samples import read_samples
+from hdpkit.pages.sections.signatures import (
     read_cohort,
     read_cohort_samples,
     read_exposures,
     read_signatures_section,
 )
-from hdpkit.report.sections.states import read_states, read_transitions
-from hdpkit.report.sections.topic_map import read_map
-from hdpkit.report.sections.topics import read_topics
-from hdpkit.report.sections.trends import read_trends
+from hdpkit.pages.sections.states import read_states, read_transitions
+from hdpkit.pages.sections.topic_map import read_map
+from hdpkit.pages.sections.topics import read_topics
+from hdpkit.pages.sections.trends import read_trends
 
 __all__ = ["SECTIONS"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from hdpkit.canvas import evenly
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
-from hdpkit.plots.components import RADIUS, ellipse
+from hdpkit.pages.charts import heat, plane, strips, together
+from hdpkit.pages.mixture_data import MixtureData
+from hdpkit.pages.plots.components import RADIUS, ellipse
+from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import dishes_of
-from hdpkit.report.charts import heat, plane, strips, together
-from hdpkit.report.mixture_data import MixtureData
-from hdpkit.report.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
-from hdpkit.report.section import Content
 
 _MOST_POINTS = 2_500
 _MOST_PARAMETERS = 60

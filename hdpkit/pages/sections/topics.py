@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import printable
+from hdpkit.pages.charts import bars
+from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.vectors import unit_rows
-from hdpkit.report.charts import bars
-from hdpkit.report.report_data import ReportData, rounded
-from hdpkit.report.section import Content
 
 _PRESENT = 0.05
 _RELEVANCE = 0.4  # Sievert & Shirley 2014: lambda; 1 is the weight alone

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
+from hdpkit.pages.section import Content
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.repetition import repetition
-from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of
-from hdpkit.report.section import Content
 
 _BURSTS = "concentration/bursts"
 

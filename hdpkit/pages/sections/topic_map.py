@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.report.charts import AREAS, scatter
-from hdpkit.report.report_data import ReportData, coordinates, rounded
-from hdpkit.report.section import Content
+from hdpkit.pages.charts import AREAS, scatter
+from hdpkit.pages.report_data import ReportData, coordinates, rounded
+from hdpkit.pages.section import Content
 
 _MOST = 150
 _NAMED = 60  # at most; the page leaves out those that would overlap larger ones

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.pages.charts import intervals
+from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.alignment import MIN_OCCURRENCE
 from hdpkit.posterior.consensus import in_common
-from hdpkit.report.charts import intervals
-from hdpkit.report.report_data import ReportData, rounded
-from hdpkit.report.section import Content
 
 _TERMS = 8
 _IN_CHART = 30

@@ -4,12 +4,12 @@ Every function draws into ``ax`` if it is given, otherwise into a new figure, an
 that draw several panels take ``figure`` and return the Figure.
 """
 
-from hdpkit.plots.components import components, group_weights
-from hdpkit.plots.moves import acceptance, move_times
-from hdpkit.plots.partitions import dendrogram, posterior_similarity
-from hdpkit.plots.scores import perplexity
-from hdpkit.plots.topics import match, similarity, topics
-from hdpkit.plots.traces import topic_shares, trace, traces
+from hdpkit.pages.plots.components import components, group_weights
+from hdpkit.pages.plots.moves import acceptance, move_times
+from hdpkit.pages.plots.partitions import dendrogram, posterior_similarity
+from hdpkit.pages.plots.scores import perplexity
+from hdpkit.pages.plots.topics import match, similarity, topics
+from hdpkit.pages.plots.traces import topic_shares, trace, traces
 
 __all__ = [
     "acceptance",

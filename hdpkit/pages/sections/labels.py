@@ -8,9 +8,9 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import printable
-from hdpkit.report.charts import heat
-from hdpkit.report.report_data import ReportData, distinct, rounded
-from hdpkit.report.section import Content
+from hdpkit.pages.charts import heat
+from hdpkit.pages.report_data import ReportData, distinct, rounded
+from hdpkit.pages.section import Content
 
 _MOST_KEYS = 24
 _MOST_TOPICS = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.report.report_data import ReportData, rounded
-from hdpkit.report.section import Content
+from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.section import Content
 
 _MOST = 10_000
 _TOPICS = 4

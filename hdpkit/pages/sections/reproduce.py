@@ -10,8 +10,8 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import HdpkitError, printable
-from hdpkit.report.report_data import ReportData
-from hdpkit.report.section import Content
+from hdpkit.pages.report_data import ReportData
+from hdpkit.pages.section import Content
 from hdpkit.run.run_folder import versions
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
-from hdpkit.report.charts import over_time, transition_heat
-from hdpkit.report.mixture_data import MixtureData
-from hdpkit.report.report_data import ReportData, distinct
-from hdpkit.report.section import Content
+from hdpkit.pages.charts import over_time, transition_heat
+from hdpkit.pages.mixture_data import MixtureData
+from hdpkit.pages.report_data import ReportData, distinct
+from hdpkit.pages.section import Content
 
 _MOST_SEQUENCES = 40  # in the picture
 _MOST_RUNS = 4_000  # of observations of one state in a row

@@ -12,10 +12,10 @@ from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.extraction import COVER, REST, Signatures
 from hdpkit.kinds.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
 from hdpkit.kinds.signatures.runs import Settings
+from hdpkit.pages.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
+from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of, rounded
+from hdpkit.pages.section import Content
 from hdpkit.posterior.vectors import unit_rows
-from hdpkit.report.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
-from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of, rounded
-from hdpkit.report.section import Content
 
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40

@@ -153,7 +153,7 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any
     if franchise.measure.takes_terms or not franchise.measure.supports("moments"):
         raise DataError(
             "franchise", franchise, "of a measure of numbers that has moments",
-            "For topics see hdpkit.plots.topics; a measure of your own can define moments().",
+            "For topics see hdpkit.pages.plots.topics; a measure of your own can define moments().",
         )  # fmt: skip
     if franchise.n_dishes == 0:
         raise StateError("franchise", franchise, "a franchise with dishes", RUN_FIRST)

@@ -1,0 +1,1 @@
+"""Figures with Matplotlib. Users import `hdpkit.plots`."""
