@@ -19,8 +19,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_number_or_prior
-from hdpkit.posterior import consensus
-from hdpkit.summaries import align_topics
+from hdpkit.summaries import align_topics, consensus
 
 
 def franchise_of(corpus, options):

@@ -32,8 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
 from hdpkit.io import Layout, TextOptions, demo_documents, read_corpus
-from hdpkit.posterior import coherence, consensus
-from hdpkit.summaries import align_topics, exclusivity
+from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
 
 HEAD = (
     "| corpus | tokens | setting | K | in common | their tokens | for 90 % | NPMI | exclusivity | "

@@ -45,7 +45,7 @@ from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.comparison.mixing import CheckedChains, MixingCheck, check_mixing
 from hdpkit.posterior.comparison.predictive import StatisticCheck
 from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
-from hdpkit.posterior.evaluation import evaluate
+from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.evaluation.pointwise import GroupLogLikelihood
 from hdpkit.posterior.evaluation.result import Evaluation

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hdpkit.allowed import Allowed
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import plural, say, shown_path
@@ -15,7 +16,6 @@ from hdpkit.data.files.corpora import CONVERTED, FORMATS, ReadCorpus, detect_for
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
-from hdpkit.run.describe import Allowed
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
@@ -99,7 +99,7 @@ def given_text(options: dict[str, Any]) -> TextOptions | None:
     if not given and languages is None and file is None:
         return None
     if "tokenizer" in given:
-        given["tokenizer"] = Allowed(options["allow"]).find(TextOptions(**given).tokenizer, "function")
+        given["tokenizer"] = Allowed(options["allow"]).function(TextOptions(**given).tokenizer)
     if languages is None and file is None:
         return TextOptions(**given)
     listed = [] if languages is None else [name.strip() for name in languages.split(",")]

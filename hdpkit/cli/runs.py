@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import click
 
+from hdpkit.allowed import NotAllowed
 from hdpkit.cli.backends import backend_of, ended_together
 from hdpkit.cli.components import echo_components
 from hdpkit.cli.folders import (
@@ -65,7 +66,6 @@ from hdpkit.posterior.run_topics import merged_state, topics_of_run
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint
-from hdpkit.run.describe import NotAllowed
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command

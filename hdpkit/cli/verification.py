@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 import numpy as np
 
+from hdpkit.allowed import Allowed, NotAllowed
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.arrays import HEADER, is_corpus_folder
 from hdpkit.data.files.shards import MANIFEST, is_shard, shard_name
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.run.blocks import BlockReader
-from hdpkit.run.describe import Allowed, NotAllowed
 from hdpkit.run.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
 from hdpkit.run.runs import chains_of
 from hdpkit.run.samples import stored_sweeps

@@ -6,7 +6,7 @@ import abc
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -20,16 +20,7 @@ from hdpkit.numerics import log
 from hdpkit.parts import Part, PlainRows
 from hdpkit.priors import Prior, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
-
-NEW = -2
-"""In place of a dish: one that would be born next."""
-
-
-class Eaten(Protocol):
-    """An object that knows the dish of each data customer, for instance a seating store."""
-
-    def dish_of(self, customer: int) -> int:
-        """Slot of a customer's dish, -1 while the customer is not seated, `NEW` for a dish that is tried."""
+from hdpkit.steps.tree import NEW, Eaten
 
 
 class DishRows(Part):

@@ -24,7 +24,6 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, StateErro
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.state_homes import (
     DishRows,
-    Eaten,
     HomeState,
     PreviousDish,
     StateHomes,
@@ -34,6 +33,7 @@ from hdpkit.franchise.state_homes import (
 )
 from hdpkit.parts import Part, PlainRows
 from hdpkit.steps._walk import ContextTree
+from hdpkit.steps.tree import Eaten
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 

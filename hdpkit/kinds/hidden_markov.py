@@ -33,7 +33,7 @@ from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
-from hdpkit.posterior.evaluation import evaluate
+from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.random import RandomStream
 from hdpkit.run.chain_trace import ChainTrace

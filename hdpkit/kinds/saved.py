@@ -6,11 +6,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import whole_number
 from hdpkit.errors import RunError
 from hdpkit.files import pack, reading, unpack
 from hdpkit.kinds.settings import ModelSettings
-from hdpkit.run.describe import Allowed, describe, rebuild
+from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import MODEL, RunFolder, kept
 
 _KIND = "ngram"

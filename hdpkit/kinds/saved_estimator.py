@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import absolute_path, items
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
@@ -25,7 +26,7 @@ from hdpkit.moves import Move
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.collect import Plan
-from hdpkit.run.describe import Allowed, describe, rebuild
+from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import (
     ESTIMATOR,
     READING,
@@ -198,5 +199,5 @@ def _rebuilt(value: Any, allowed_imports: Allowed, place: str) -> Any:
 def _options(data: Any, allowed_imports: Allowed) -> TextOptions:
     given = dict(data)
     if given.get("tokenizer") is not None:
-        given["tokenizer"] = allowed_imports.find(given["tokenizer"], "function")
+        given["tokenizer"] = allowed_imports.function(given["tokenizer"])
     return TextOptions(**given)

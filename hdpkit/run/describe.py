@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
-import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 
-from hdpkit.errors import CorruptRunError, HdpkitError, ParameterError, RunError
+from hdpkit.allowed import Allowed, imported, is_class, unknown, within
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.files import pack, to_json
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
@@ -65,110 +64,28 @@ _PLACES: dict[str, tuple[type, ...]] = {
 of an allowed module is accepted, since its base class isn't known."""
 
 
-class NotAllowed(RunError):
-    """A file names an object from outside the package that isn't allowed to be imported."""
+def find(allowed: Allowed, name: Any, place: str = "argument") -> Any:
+    """The class or function of a name ("module:name", or "move/table-gibbs"), of the kind ``place``.
 
-
-class Allowed:
-    """What may be imported or called in addition to the package itself: names of modules, or objects.
-
-    A module includes its submodules, and allows only what is defined in it, not what it imports.
+    ``place`` is "function", "store" (a class), or the kind of object whose class is named. NotAllowed if it
+    isn't allowed, RunError if it doesn't exist or is of another kind.
     """
-
-    def __init__(self, allow: Iterable[Any] = ()) -> None:
-        given = isinstance(allow, Iterable) and not isinstance(allow, str | type)
-        if not given or getattr(allow, "closed", False) is True or getattr(allow, "ndim", None) == 0:
-            raise ParameterError(
-                "allow", allow, "a list of module names, classes and functions", 'allow=["my_module"].'
-            )
-        self._modules: list[str] = []
-        self._things: list[Any] = []
-        for thing in allow:
-            if isinstance(thing, str):
-                self._modules.append(thing)
-            elif isinstance(thing, types.ModuleType):
-                self._modules.append(thing.__name__)
-            elif isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType):
-                self._things.append(thing)
-            else:
-                raise ParameterError(
-                    "allow", thing, "module names, classes or functions", "Pass the class, not an instance."
-                )
-
-    def find(self, name: Any, place: str = "argument") -> Any:
-        """The class or function of a name ("module:name", or "move/table-gibbs"), of the kind ``place``.
-
-        ``place`` is "function", "store" (a class), or the kind of object whose class is named. NotAllowed if
-        it isn't allowed, RunError if it doesn't exist or is of another kind.
-        """
-        if not isinstance(name, str):
-            raise _unknown(name, "The file was changed.")
-        kind, _, entry = name.partition("/")
-        if entry:
-            if kind not in REGISTRIES or entry not in REGISTRIES[kind]:
-                raise _unknown(name, "It is of a newer hdpkit, or the file was changed.")
-            return _fitting(name, REGISTRIES[kind][entry].thing, place, package=True)
-        module, _, qualname = name.partition(":")
-        for thing in self._things:
-            # A script's classes are in "__main__" while it runs, and in the script's module when it is
-            # imported.
-            same = thing.__module__ == module or "__main__" in (thing.__module__, module)
-            if same and thing.__qualname__ == qualname:
-                return _fitting(name, thing, place, package=False)
-        package = _within(module, _HOUSES)
-        if not package and (module.split(".")[0] == "hdpkit" or not _within(module, self._modules)):
-            raise NotAllowed(
-                "class", name, "of hdpkit, or allowed",
-                f"If you trust it: hk.open_run(folder, allow=[{module!r}]), or pass the class itself.",
-            )  # fmt: skip
-        return _fitting(name, _imported(name, module, qualname), place, package)
-
-
-def _within(module: str, names: Iterable[str]) -> bool:
-    return any(module == name or module.startswith(name + ".") for name in names)
-
-
-def _imported(name: str, module: str, qualname: str) -> Any:
-    """The class or function that a module defines under this name."""
-    parts, path = qualname.split("."), module.split(".")
-    plain = all(part.isidentifier() and not part.startswith("__") for part in parts)
-    # A package's __main__ is a program; only the script that is running is loaded under that name.
-    program = "__main__" in path and module != "__main__"
-    if not plain or program or not all(part.isidentifier() for part in path):
-        raise _unknown(name, "The file was changed.")
-    try:
-        importlib.import_module(module)
-    except Exception as error:  # the module's own code may raise any error
-        raise _unknown(
-            name, f"It can't be found ({type(error).__name__}: {error}); put its module on the path."
-        ) from error
-    there: Any = sys.modules.get(module)
-    thing: Any = there
-    for depth, part in enumerate(parts, 1):
-        names = type.__dict__["__dict__"].__get__(thing) if thing is not there else vars(there)
-        thing = names.get(part)
-        if isinstance(thing, staticmethod):
-            thing = thing.__func__
-        own = _is_class(thing) or (depth == len(parts) and type(thing) is types.FunctionType)
-        if not own or thing.__module__ != module or thing.__qualname__ != ".".join(parts[:depth]):
-            raise _unknown(name, f"{module!r} defines no class or function of this name.")
-    # A wrapper of a function of the module has its name, but is code of another module.
-    if type(thing) is types.FunctionType and thing.__globals__ is not vars(there):
-        raise _unknown(name, f"It is wrapped by code of another module than {module!r}: pass it itself.")
-    return thing
-
-
-def _is_class(thing: Any) -> bool:
-    return issubclass(type(thing), type)  # isinstance would access __class__
+    kind, _, entry = name.partition("/") if isinstance(name, str) else ("", "", "")
+    if entry:
+        if kind not in REGISTRIES or entry not in REGISTRIES[kind]:
+            raise unknown(name, "It is of a newer hdpkit, or the file was changed.")
+        return _fitting(name, REGISTRIES[kind][entry].thing, place, package=True)
+    if place == "function":
+        return allowed.function(name)
+    package = isinstance(name, str) and within(name.partition(":")[0], _HOUSES)
+    return _fitting(name, imported(name) if package else allowed.find(name), place, package)
 
 
 def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
     """The object, if it is allowed at this place."""
-    if place == "function":
-        fits = not package and isinstance(thing, types.FunctionType | types.BuiltinFunctionType)
-    elif place == "store":
-        fits = _is_class(thing) and not missing_verbs(thing)
-    elif not _is_class(thing) or place not in _PLACES:
+    if place == "store":
+        fits = is_class(thing) and not missing_verbs(thing)
+    elif not is_class(thing) or place not in _PLACES:
         fits = False
     elif issubclass(thing, _PLACES[place]):
         fits = True
@@ -184,17 +101,13 @@ def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
     return thing
 
 
-def _unknown(name: Any, remedy: str) -> RunError:
-    return RunError("class", name, "there", remedy)
-
-
 _DEEPEST = 300  # limit of nesting, far above that of the package's own declarations
 _CHANGED = "The file was changed."
 _KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
 def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
-    """Build the object of kind ``place`` (as in `Allowed.find`) described by the result of `describe`.
+    """Build the object of kind ``place`` (as in `find`) described by the result of `describe`.
 
     Nothing else is imported or called. A RunError if that fails, a CorruptRunError if `describe` made no such
     tree.
@@ -215,13 +128,13 @@ def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int) -> Any
     if set(tree) == {"dict"} and isinstance(tree["dict"], dict):
         return {key: _rebuilt(item, allowed_imports, place, depth + 1) for key, item in tree["dict"].items()}
     if set(tree) == {"class"}:
-        return allowed_imports.find(tree["class"], place)
+        return find(allowed_imports, tree["class"], place)
     if set(tree) == {"function"} and place in ("argument", "part of a base measure"):
-        return allowed_imports.find(tree["function"], "function")
+        return find(allowed_imports, tree["function"], "function")
     arguments = tree.get("arguments")
     if set(tree) != {"object", "arguments"} or not isinstance(arguments, dict) or place == "store":
         raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
-    kind = allowed_imports.find(tree["object"], place)  # before its arguments are built
+    kind = find(allowed_imports, tree["object"], place)  # before its arguments are built
     built = {
         key: _rebuilt(value, allowed_imports, _place_of(kind, key), depth + 1)
         for key, value in arguments.items()

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 import scipy
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
@@ -21,7 +22,6 @@ from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
-from hdpkit.run.describe import Allowed
 from hdpkit.run.progress import Tick
 from hdpkit.run.run_folder import Checkpointed, RunFolder
 from hdpkit.run.shards.backend import Backend

@@ -17,6 +17,7 @@ import attrs
 import filelock
 import numpy as np
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import (
     LARGEST,
     MOST_CHAINS,
@@ -55,7 +56,7 @@ from hdpkit.run.blocks import (
     pack_rows,
 )
 from hdpkit.run.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
-from hdpkit.run.describe import Allowed, describe, described_franchise, described_start, rebuild
+from hdpkit.run.describe import describe, described_franchise, described_start, rebuild
 from hdpkit.run.samples import SampleFile, Samples, stored_sweeps
 from hdpkit.run.trace import Trace
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import filelock
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import LARGEST, absolute_path, function, instance, made_by, whole_number
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
@@ -22,7 +23,7 @@ from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains_in_folder
 from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
-from hdpkit.run.describe import Allowed, function_name
+from hdpkit.run.describe import function_name
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.run.progress import bar_of
 from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
@@ -506,7 +507,7 @@ class Run:
                 "record", None, f"given, since these functions have no name to find them by: {unnamed}",
                 f"resume(record={{...}}) with the keys {sorted(names)}.",
             )  # fmt: skip
-        return {key: self._leave.find(name, "function") for key, name in names.items()}
+        return {key: self._leave.function(name) for key, name in names.items()}
 
     def _warn_of_versions(self) -> None:
         now = versions()

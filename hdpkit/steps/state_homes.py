@@ -20,12 +20,12 @@ import attrs
 import numpy as np
 
 from hdpkit.errors import StateError
-from hdpkit.franchise.state_homes import NEW, Eaten
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.kernels import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO, Row, register_kernel
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.table_counts import draw_tables_of
+from hdpkit.steps.tree import NEW, Eaten
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores._counts import CountsStore
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hdpkit.arrays import Floats
-from hdpkit.franchise.topology import Tree
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.root import ReferenceRoot
+from hdpkit.steps.tree import Tree
 from hdpkit.stores import Detail, SeatingStore, detail_of
 from hdpkit.stores._seating import Seating
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
+from hdpkit.allowed import NotAllowed
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.to_shards import text_blocks
 from hdpkit.errors import (
@@ -23,7 +24,6 @@ from hdpkit.errors import (
     StorageError,
     UnspacedTextWarning,
 )
-from hdpkit.run.describe import NotAllowed
 
 TEXTS = [
     "The ship sails; the SHIP of salt, 42 times.",

@@ -4,36 +4,23 @@ import re
 from pathlib import Path
 
 import pytest
-from test_layers import MODULES, ROW, TESTS, imports, layer_of, name_of
+from test_layers import FACE, MODULES, ROOMS, TESTS
 
 ROOT = TESTS.parent
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PICTURE = (ROOT / "docs" / "figures" / "house.svg").read_text(encoding="utf-8")
-TABLE = TEXT.partition("| floor | packages |\n| --- | --- |\n")[2].partition("\n\n")[0]
-FLOORS = dict(re.findall(r"^\| (\w+) \| (.*) \|$", TABLE, re.MULTILINE))
-NAMES = {
-    floor: [name for name in re.findall(r"`(\w+)`", cell) if name in ROW] for floor, cell in FLOORS.items()
-}
-NUMBER = {name: number for number, names in enumerate(reversed(NAMES.values())) for name in names}
+TABLE = TEXT.partition("| room | what is in it |\n| --- | --- |\n")[2].partition("\n\n")[0]
 
 
-def test_every_package_is_on_one_floor():
-    assert sorted(name for names in NAMES.values() for name in names) == sorted(ROW)
+def test_the_table_has_the_rooms_in_order():
+    assert tuple(re.findall(r"^\| (\w+) \|", TABLE, re.MULTILINE)) == ROOMS
+    face = next(line for line in TABLE.splitlines() if line.startswith("| face |"))
+    assert set(re.findall(r"`(\w+)`", face)) == FACE
 
 
-def test_imports_lead_to_the_same_floor_or_down():
-    for path in MODULES:
-        own = layer_of(name_of(path))
-        for name in imports(path) if own else ():
-            there = layer_of(name)
-            assert there not in ROW or NUMBER[there] <= NUMBER[own], f"{path}: {name} is on a higher floor"
-
-
-def test_the_picture_has_the_floors_of_the_table():
+def test_the_picture_has_the_rooms_from_top_to_bottom():
     drawn = re.findall(r"<text[^>]*>([^<]*)</text>", PICTURE)
-    # Of a package with the name of its floor, the floor comes first.
-    assert sorted(FLOORS, key=drawn.index) == list(FLOORS)
-    assert set(ROW) - {"arrays"} <= set(drawn)  # types for annotations, which every package may import
+    assert [name for name in drawn if name in ROOMS] == list(reversed(ROOMS))
 
 
 PLACES = sorted(set(re.findall(r"`([\w/]+/[\w.]*|\w+\.(?:pyx?|h))`", TEXT)))

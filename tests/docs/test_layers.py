@@ -1,4 +1,4 @@
-"""Layers: a layer imports only from rows above its own; no file is unused; nothing imports the harness."""
+"""Rooms: a room imports only from those before its own; no file is unused; nothing imports the harness."""
 
 import ast
 import functools
@@ -9,36 +9,14 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
-ROWS = [
-    {"arrays", "errors", "numerics", "vectors"},
-    {"checks", "html_tables", "stirling"},
-    {"registry"},
-    {"writing"},
-    {"canvas", "files"},
-    {"random"},
-    {"parts"},
-    {"priors", "data"},
-    {"prior_expectations"},
-    {"_compiled"},
-    {"base_measures", "stores"},
-    {"franchise"},
-    {"init"},
-    {"moves"},
-    {"record"},
-    {"shards"},
-    {"schedule"},
-    {"run"},
-    {"plots"},
-    {"evaluation", "comparison"},
-    {"summaries"},
-    {"models"},
-    {"signatures"},
-    {"report"},
-    {"io"},
-    {"cli"},
-    {"testing"},
-]
-ROW = {layer: number for number, row in enumerate(ROWS) for layer in row}
+#: The ground is all other modules of the package's own folder, except for those of the face.
+ROOMS = (
+    "ground", "data", "stores", "measures", "steps", "franchise", "moves", "run", "posterior", "kinds", "pages",
+    "face", "cli", "testing",
+)  # fmt: skip
+FACE = {
+    "hdpkit", "base_measures", "evaluation", "init", "io", "plots", "report", "shards", "signatures", "summaries",
+}  # fmt: skip
 MODULES = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".py", ".pyx", ".pxd")]
 CIMPORT = re.compile(r"^\s*(?:from (hdpkit[\w.]*) c?import|c?import (hdpkit[\w.]*))", re.MULTILINE)
 
@@ -64,30 +42,19 @@ def imports(path):
     return {name for name in found if name.split(".")[0] == "hdpkit"}
 
 
-def layer_of(name):
-    parts = name.split(".")
-    return parts[1] if len(parts) > 1 else None
+def room_of(name):
+    """The room of a module or of a name in it."""
+    first = [*name.split("."), "hdpkit"][1]
+    return "face" if first in FACE else first if first in ROOMS else "ground"
 
 
 @pytest.mark.quick
-def test_every_module_has_a_row():
-    assert {layer_of(name_of(path)) for path in MODULES} - {None} <= set(ROW)
-
-
-@pytest.mark.quick
-def test_layers_import_only_from_rows_above():
+def test_rooms_import_only_from_those_before():
     for path in MODULES:
-        own = layer_of(name_of(path))
-        if own is None:
-            continue
+        own = room_of(name_of(path))
         for name in imports(path):
-            layer = layer_of(name)
-            if layer in (None, "py") or layer not in ROW:
-                # The package itself: only the people's side and the harness may use the public face.
-                assert own in ("cli", "testing"), f"{path.relative_to(PACKAGE)} imports {name}"
-            else:
-                allowed = layer == own or ROW[layer] < ROW[own]
-                assert allowed, f"{path.relative_to(PACKAGE)} ({own}) imports {name}"
+            before = ROOMS.index(room_of(name)) <= ROOMS.index(own)
+            assert before, f"{path.relative_to(PACKAGE)} ({own}) imports {name} ({room_of(name)})"
 
 
 def modules_imported(path):
@@ -110,18 +77,6 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not graph, {name: sorted(needed & graph.keys()) for name, needed in graph.items()}
 
 
-@pytest.mark.parametrize("package", ["base_measures", "stores", "franchise"])
-def test_what_a_folder_of_readable_twins_imports_does_not_import_it(package):
-    """Else the package and its folder `reference` would import each other."""
-    graph = {name_of(path): modules_imported(path) for path in MODULES if path.suffix == ".py"}
-    twins = {name for name in graph if name.startswith(f"hdpkit.{package}.reference.")}
-    others = {name for name in graph if name.startswith(f"hdpkit.{package}.")} - twins
-    reached, more = set(), twins
-    while more := {needed for name in more for needed in graph[name]} & others - reached:
-        reached |= more
-    assert not {name: graph[name] & twins for name in reached if graph[name] & twins}
-
-
 def test_no_move_reads_a_private_name_of_the_state():
     for path in sorted((PACKAGE / "moves").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -129,48 +84,11 @@ def test_no_move_reads_a_private_name_of_the_state():
                 assert ast.unparse(node.value) in ("self", "cls"), f"{path.name}: {ast.unparse(node)}"
 
 
-def test_siblings_never_import_each_other():
-    for one, other in (("base_measures", "stores"), ("stores", "base_measures")):
-        for path in MODULES:
-            if layer_of(name_of(path)) == one:
-                assert not any(layer_of(name) == other for name in imports(path)), path
-
-
-def test_compiled_code_knows_no_python_class_of_the_package():
-    for path in MODULES:
-        if layer_of(name_of(path)) == "_compiled":
-            assert {layer_of(name) for name in imports(path)} <= {
-                "_compiled",
-                "random",
-                "errors",
-                "numerics",
-                "vectors",
-            }, path
-
-
-# Packages of `_compiled`: each imports only from those before it.
-COMPILED = [
-    "support", "stores", "walk", "measures", "generic_sweeps", "fused_sweeps", "fixed_dishes", "starts",
-]  # fmt: skip
-
-
-def test_compiled_packages_import_only_from_those_before():
-    for path in MODULES:
-        parts = name_of(path).split(".")
-        if parts[1:2] != ["_compiled"] or len(parts) == 2:
-            continue
-        for name in imports(path):
-            if layer_of(name) == "_compiled":
-                package = name.split(".")[2]
-                allowed = COMPILED[: COMPILED.index(parts[2]) + 1] if parts[2] in COMPILED else []
-                assert package in allowed, f"{path} imports {name}"
-
-
 def test_no_built_module_is_left_of_a_source_that_is_elsewhere():
     for path in PACKAGE.rglob("*"):
         if path.suffix in (".so", ".pyd"):
             stem = path.name.split(".")[0]
-            if stem == "shared_utilities":  # Cython makes its source
+            if stem == "_shared_utilities":  # Cython makes its source
                 continue
             source = path.with_name(stem + (".cpp" if stem.startswith("isa_") else ".pyx"))
             assert source.exists(), f"{path} has no source: delete it"
@@ -178,17 +96,14 @@ def test_no_built_module_is_left_of_a_source_that_is_elsewhere():
 
 def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
-        if layer_of(name_of(path)) == "moves":
-            assert {layer_of(name) for name in imports(path)} <= {
-                "arrays", "checks", "errors", "franchise", "moves",
-                "numerics", "priors", "random", "registry",
-            }, path  # fmt: skip
+        if room_of(name_of(path)) == "moves":
+            assert not {room_of(name) for name in imports(path)} & {"stores", "measures"}, path
 
 
 def test_importing_the_package_loads_no_part_of_scipy():
     # Every command and worker pays for what is imported at the start. `import scipy` loads its parts on use.
     for path in MODULES:
-        if layer_of(name_of(path)) == "testing" or path.suffix != ".py":
+        if room_of(name_of(path)) == "testing" or path.suffix != ".py":
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -202,7 +117,7 @@ def test_no_file_is_dead():
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
     for path in MODULES:
         name = name_of(path)
-        if path.suffix == ".py" and path.name != "__init__.py":
+        if path.suffix == ".py" and path.name != "__init__.py" and room_of(name) != "face":
             begun = ("hdpkit.cli.main", "hdpkit.run.worker")  # as commands
             assert name in used or name in begun, f"{name} is imported by nobody"
 

@@ -23,6 +23,7 @@ from bad_values import another, corpus, tiny
 
 import hdpkit as hk
 from hdpkit import moves, shards, signatures, summaries, testing
+from hdpkit.allowed import Allowed
 from hdpkit.base_measures import (
     DirichletMultinomialReference,
     NormalInverseWishartReference,
@@ -36,7 +37,6 @@ from hdpkit.posterior.run_topics import topics_of_state
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
-from hdpkit.run.describe import Allowed
 from hdpkit.run.run_folder import RunFolder
 from hdpkit.run.states import state_of
 from hdpkit.stores import ExplicitStore, FrozenSeating, stores

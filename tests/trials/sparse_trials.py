@@ -232,9 +232,8 @@ def _triples(matrix, n, m):
 def doors():
     """Function of a matrix for each door; those that return counts return them."""
     import hdpkit as hk
-    from hdpkit.posterior import consensus
     from hdpkit.posterior.evaluation.completion import completion_perplexity
-    from hdpkit.summaries import align_topics
+    from hdpkit.summaries import align_topics, consensus
 
     dense = counts_of(random.Random(0)) * 3
     options = {

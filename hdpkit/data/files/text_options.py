@@ -17,13 +17,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.allowed import Allowed
 from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
 from hdpkit.checks import path as checked_path
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
 from hdpkit.files import refusals
-from hdpkit.run.describe import Allowed
 from hdpkit.writing import written_aside
 
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
@@ -232,7 +232,7 @@ class TextCounter:
         )  # fmt: skip
         allowed_imports = Allowed(allow)
         if isinstance(given.tokenizer, str):
-            given = attrs.evolve(given, tokenizer=allowed_imports.find(given.tokenizer, "function"))
+            given = attrs.evolve(given, tokenizer=allowed_imports.function(given.tokenizer))
         self._options: TextOptions = given
         self._vocabulary: tuple[str, ...] | None = None
         self._counter: Any = None

@@ -15,9 +15,8 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.signatures.channels import Channels, channels_of
 from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
-from hdpkit.posterior import exposures
 from hdpkit.posterior.consensus import Consensus
-from hdpkit.posterior.exposures import Exposures, reconstruction
+from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
 from hdpkit.posterior.merging import extract_components
 from hdpkit.posterior.readability import REPEATS
 from hdpkit.posterior.vectors import ComponentSet, first_terms, nearest

@@ -7,10 +7,9 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.posterior import consensus
 from hdpkit.posterior.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.posterior.readability import agreed_on, agreement
-from hdpkit.summaries import align_topics, diagnose
+from hdpkit.summaries import align_topics, consensus, diagnose
 
 N_TERMS, N_GROUPS = 60, 24
 LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common

@@ -6,7 +6,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.run.describe import Allowed, rebuild
+from hdpkit.allowed import Allowed
+from hdpkit.run.describe import find, rebuild
 
 MODULE = """
 import abc, functools, os, subprocess
@@ -103,7 +104,7 @@ GOOD = {
 def test_what_a_module_defines_is_found(trap):
     allowed = Allowed(["trap_module", "trap_package"])
     for name, place in GOOD.items():
-        found = allowed.find(name, place)
+        found = find(allowed, name, place)
         module, _, qualname = name.partition(":")
         assert (found.__module__, found.__qualname__) == (module, qualname)
 
@@ -120,7 +121,7 @@ def test_what_a_module_only_reaches_is_not(trap, place):
     allowed = Allowed([trap])
     for name in REACHED.split():
         with pytest.raises(errors.RunError):
-            allowed.find(f"{trap}:{name}", place)
+            find(allowed, f"{trap}:{name}", place)
     assert sys.modules[trap].CALLED == []
 
 
@@ -142,7 +143,7 @@ def test_a_class_belongs_where_it_stands(trap):
     }.items():  # fmt: skip
         for place in places:
             with pytest.raises(errors.RunError):
-                allowed.find(name, place)
+                find(allowed, name, place)
     for name in (
         None,
         3,
@@ -154,7 +155,7 @@ def test_a_class_belongs_where_it_stands(trap):
         "hdpkit.cli.main:main",
     ):
         with pytest.raises(errors.RunError):
-            Allowed([trap]).find(name, "argument")
+            find(Allowed([trap]), name, "argument")
 
 
 def test_modules_of_libraries_lend_only_what_they_define():
@@ -163,10 +164,10 @@ def test_modules_of_libraries_lend_only_what_they_define():
                  "os:popen", "builtins:exec", "subprocess:Popen", "numpy:ndarray"):  # fmt: skip
         for place in ("move", "component", "hyperparameter", "store", "base measure"):
             with pytest.raises(errors.RunError):
-                allowed.find(name, place)
+                find(allowed, name, place)
     for name in ("numpy:f2py.os.system", "os:system", "os.path:join", "builtins:exec", "numpy:load"):
         with pytest.raises(errors.RunError):
-            allowed.find(name, "function")
+            find(allowed, name, "function")
 
 
 def test_what_is_passed_itself_belongs_where_it_stands_too():
@@ -175,10 +176,10 @@ def test_what_is_passed_itself_belongs_where_it_stands_too():
             return moves.MoveInfo()
 
     name = f"{Local.__module__}:{Local.__qualname__}"
-    assert Allowed([Local]).find(name, "move") is Local
+    assert find(Allowed([Local]), name, "move") is Local
     for place in ("store", "component", "function", "hyperparameter"):
         with pytest.raises(errors.RunError):
-            Allowed([Local]).find(name, place)
+            find(Allowed([Local]), name, place)
 
 
 CALLS = []

@@ -13,7 +13,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.extraction import COVER, names_of_signatures
 from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.kinds.signatures.starts import RankChoice, _mean_field
-from hdpkit.posterior import exposures
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -23,7 +22,7 @@ from hdpkit.signatures import (
     read_spectra,
     write_signatures,
 )
-from hdpkit.summaries import diagnose
+from hdpkit.summaries import diagnose, exposures
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)

@@ -395,10 +395,11 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
     ],
 )
 def test_nothing_else_of_the_package_is_called(name):
-    from hdpkit.run.describe import Allowed
+    from hdpkit.allowed import Allowed
+    from hdpkit.run.describe import find
 
     with pytest.raises(errors.RunError):
-        Allowed().find(name)
+        find(Allowed(), name)
 
 
 class Opaque(moves.Move):

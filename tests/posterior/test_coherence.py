@@ -8,8 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.posterior import coherence
-from hdpkit.summaries import diversity, exclusivity
+from hdpkit.summaries import coherence, diversity, exclusivity
 
 RNG = np.random.default_rng(3)
 WORDS = [f"w{v}" for v in range(12)]

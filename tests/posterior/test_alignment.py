@@ -13,8 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.posterior import consensus, exposures
-from hdpkit.summaries import align_topics, merge_topics
+from hdpkit.summaries import align_topics, consensus, exposures, merge_topics
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)

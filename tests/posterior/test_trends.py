@@ -8,8 +8,7 @@ import pytest
 import hdpkit as hk
 from hdpkit.data.files.dates import date_keys, iso_date, periods_of
 from hdpkit.errors import DataError
-from hdpkit.posterior import trends
-from hdpkit.summaries import align_topics
+from hdpkit.summaries import align_topics, trends
 
 DAYS = [
     "1998-05-31",

@@ -9,9 +9,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Sample, TermMeans
-from hdpkit.posterior import exposures
 from hdpkit.posterior.merging import merged_sample
-from hdpkit.summaries import extract_components, merge_components, merge_topics, reconstruction
+from hdpkit.summaries import exposures, extract_components, merge_components, merge_topics, reconstruction
 
 V, GROUPS, ETA = 40, 6, 0.1
 LAWS = np.random.default_rng(2).dirichlet(np.full(V, 0.1), size=4)
