@@ -40,7 +40,7 @@ def counter_of(text: Any) -> TextCounter:
     if text is None or isinstance(text, TextOptions):
         return TextCounter(text)
     raise ParameterError(
-        "text", text, "hdpkit.data.files.text_options.TextOptions, a TextCounter, or None",
+        "text", text, "hdpkit.io.TextOptions, a TextCounter, or None",
         'text=TextOptions(min_documents=2).',
     )  # fmt: skip
 

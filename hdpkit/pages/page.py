@@ -41,7 +41,7 @@ def _vega() -> str:
 
 @functools.cache
 def _own(name: str) -> str:
-    return resources.files("hdpkit.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return resources.files("hdpkit.pages").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def as_json(value: Any) -> str:
@@ -74,7 +74,7 @@ def _environment() -> Any:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("hdpkit.report"),
+        loader=jinja2.PackageLoader("hdpkit.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         lstrip_blocks=True,

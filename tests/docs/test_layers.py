@@ -11,11 +11,12 @@ TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 #: The ground is all other modules of the package's own folder, except for those of the face.
 ROOMS = (
-    "ground", "data", "stores", "measures", "steps", "franchise", "moves", "run", "posterior", "kinds", "pages",
-    "face", "cli", "testing",
+    "ground", "data", "stores", "measures", "steps", "franchise", "moves", "run", "posterior", "kinds",
+    "pages", "face", "cli", "testing",
 )  # fmt: skip
 FACE = {
-    "hdpkit", "base_measures", "evaluation", "init", "io", "plots", "report", "shards", "signatures", "summaries",
+    "hdpkit", "base_measures", "evaluation", "init", "io", "plots", "report", "shards", "signatures",
+    "summaries",
 }  # fmt: skip
 MODULES = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".py", ".pyx", ".pxd")]
 CIMPORT = re.compile(r"^\s*(?:from (hdpkit[\w.]*) c?import|c?import (hdpkit[\w.]*))", re.MULTILINE)
