@@ -37,7 +37,7 @@ def main(root, package, *names):
             pyx,
             nthreads=2,
             include_path=[root],
-            shared_utility_qualified_name="hdpkit.shared_utilities",
+            shared_utility_qualified_name="hdpkit._shared_utilities",
             compiler_directives={
                 "language_level": 3, "boundscheck": False, "wraparound": False, "initializedcheck": False,
                 "cdivision": True, "binding": True, "embedsignature": True, "auto_pickle": False,

@@ -36,10 +36,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
 MODULES = (
-    "slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells",
-    "state_sequences",
+    "_slice_ends", "_fused_topics", "_fused_blocks", "_fused_observed", "_fused_slices", "_fused_cells",
+    "_state_sequences",
 )  # fmt: skip
-OTHERS = ("draws", "instruction_set")  # that they import, and that are patched too
+OTHERS = ("_draws", "instruction_set")  # that they import, and that are patched too
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H
 #define HDPKIT_SWITCH_H
@@ -73,7 +73,7 @@ cdef const hdpkit_slice_functions *of_scripts = functions
 def patched() -> dict[str, str]:
     """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
-    for name in (*(f"{module}.pyx" for module in MODULES), "draws.pxd", "slice_ends.pxd"):
+    for name in (*(f"{module}.pyx" for module in MODULES), "_draws.pxd", "_slice_ends.pxd"):
         found[name] = (SOURCES / name).read_text(encoding="utf-8")
     for number, fault in enumerate(ALL_FAULTS, start=1):
         for patch in fault.patches:
@@ -90,12 +90,12 @@ def sources() -> dict[str, str]:
     copied = "|".join((*MODULES, *OTHERS))
     for name in [name for name in found if name.endswith((".pyx", ".pxd"))]:
         text = re.sub(rf"{re.escape(PRODUCTION)}\.({copied})\b", rf"{PACKAGE}.\1", found[name])
-        found[name] = text + DECLARED * (name != "slice_ends.pxd")
-    slices = found["fused_slices.pyx"]
+        found[name] = text + DECLARED * (name != "_slice_ends.pxd")
+    slices = found["_fused_slices.pyx"]
     begin = slices.index("\nfrom")
     assert "cimport SliceWorkspace, add_blocks, functions, of_scripts" in slices
     slices = slices.replace(", add_blocks, functions, of_scripts", ", add_blocks")
-    found["fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
+    found["_fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
     module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
     found |= {
         "isa_baseline.cpp": '#include "switch.h"\n' + module,
