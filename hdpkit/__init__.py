@@ -16,7 +16,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdpkit import errors, init, moves, plots, summaries
+from hdpkit.base_measures import (
+    AtomicMeasure,
+    BaseMeasure,
+    BetaBernoulli,
+    Bursty,
+    Categorical,
+    DirichletMultinomial,
+    Finite,
+    GammaPoisson,
+    NonConjugate,
+    NormalGamma,
+    NormalInverseWishart,
+    SparseDirichletMultinomial,
+    Uniform,
+    VonMisesFisher,
+    base_measures,
+)
 from hdpkit.data import Corpus, Groups, Limits, NGrams, Sequences, ShardedCorpus, downsample
+from hdpkit.evaluation import Evaluation, Forecast, GroupLogLikelihood, evaluate, forecast
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.fixed_dishes import FoldIn
 from hdpkit.franchise.fixed_states import StateProbabilities
@@ -27,17 +45,6 @@ from hdpkit.franchise.state_homes import PreviousDish
 from hdpkit.kinds import ESTIMATORS, estimator
 from hdpkit.kinds.ngram import NGramModel
 from hdpkit.kinds.spelling import Spelling
-from hdpkit.measures.atomic import AtomicMeasure, Categorical, Uniform
-from hdpkit.measures.beta_bernoulli import BetaBernoulli
-from hdpkit.measures.bursty import Bursty
-from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.measures.gamma_poisson import GammaPoisson
-from hdpkit.measures.non_conjugate import Finite, NonConjugate
-from hdpkit.measures.normal_gamma import NormalGamma
-from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
-from hdpkit.measures.protocol import BaseMeasure, base_measures
-from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
-from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.parts import IntegrablePart, Part
 from hdpkit.posterior.comparison.candidates import Candidate
 from hdpkit.posterior.comparison.compare import compare_schedules
@@ -45,10 +52,6 @@ from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.comparison.mixing import CheckedChains, MixingCheck, check_mixing
 from hdpkit.posterior.comparison.predictive import StatisticCheck
 from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
-from hdpkit.posterior.evaluation.evaluate import evaluate
-from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.evaluation.pointwise import GroupLogLikelihood
-from hdpkit.posterior.evaluation.result import Evaluation
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.run.chain_trace import ChainTrace

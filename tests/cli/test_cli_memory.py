@@ -50,7 +50,7 @@ def in_third_sweep(move, state, rng, steps=None):
         (("infer", "{run}", "{corpus}"), "hdpkit.cli.infer.topics_of_run"),
         (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.cli.export.topics_of_run"),
         (("topics", "{run}"), "hdpkit.cli.runs.state_topics"),
-        (("report", "{run}"), "hdpkit.report.write_report"),
+        (("report", "{run}"), "hdpkit.pages.write.write_report"),
         (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -17,7 +17,7 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.corpora import ReadingSettings, read_corpus
 from hdpkit.data.files.delimited import escaped, read_rows, unescaped
 from hdpkit.data.files.records import Layout, ReadingNotes
 from hdpkit.data.files.tables import write_table, write_workbook
@@ -515,7 +515,7 @@ def test_every_table_is_safe_and_read_as_it_was(unsafe, tmp_path):
     assert all(word in raw for word in ("\n@SUM(1),", "\n\t=1+1", "\x1b]0;title\x07"))
     # And what was written is a corpus again.
     write_table(tmp_path / "texts.csv", {"id": list(corpus.names), "text": list(corpus.names)})
-    read = hk.io.corpora.read_corpus(
+    read = read_corpus(
         tmp_path / "texts.csv", layout=Layout(id_column="id", text_column="text", escaped=True)
     )
     assert set(read.names) == set(words)
