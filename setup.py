@@ -173,7 +173,7 @@ class BuildExtensions(build_ext):
                 "embedsignature": True,
                 # Objects are made again from arrays: a pickle could contain any pointer or length.
                 "auto_pickle": False,
-                # No module changes anything of its own after the import; `guarded.pyx` guards objects.
+                # No module changes anything of its own after the import; a franchise is used under its lock.
                 "freethreading_compatible": True,
             },
         )

@@ -35,4 +35,3 @@ cdef class Hold:
     cdef int give(self) noexcept
 
 
-cdef Hold locked(FranchiseLock lock)

@@ -344,13 +344,6 @@ cdef Hold held_as(FranchiseLock lock, bint reading, bint looking, bint anyway=Fa
     return hold
 
 
-cdef Hold locked(FranchiseLock lock):
-    """A hold of the lock for the duration of a function called from Python; None if the object isn't shared."""
-    if lock is None:
-        return None
-    return held_as(lock, True, False)
-
-
 cdef class Block:
     """A block in which this thread has the lock. ``end`` undoes what ``begin`` does; both may change the state.
 

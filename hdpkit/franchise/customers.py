@@ -44,7 +44,7 @@ class Customers(Attached):
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of the right size; it reads dishes from the data if it can."""
         state = self.state
-        store = state._own(state._store_type(topology.n_all, topology.n_nodes))
+        store = state._store_type(topology.n_all, topology.n_nodes)
         state._dish_kind.show_to(store, bank)
         return store
 
@@ -148,7 +148,7 @@ class CustomersByCell(Customers):
 
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of cells."""
-        cells = self.state._own(CellsStore(topology.n_customers, topology.n_nodes))
+        cells = CellsStore(topology.n_customers, topology.n_nodes)
         cells.observe_cells(topology.cells)
         if isinstance(bank, ReadsCells):
             bank.read_cells(cells)

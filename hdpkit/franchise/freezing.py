@@ -161,8 +161,6 @@ class Freezing(Reading):
         self.data.check_unchanged()  # mapped data that have changed must not be read
         self._verb = self._lent = self._on_pulse = None
         self.slots.source = None
-        if getattr(self.store, "busy", False):
-            self.store.busy = False
         self._walks = {}
         for part in self._parts.values():
             if isinstance(part, IntegrablePart):
@@ -396,8 +394,7 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
     known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
-    # States frozen by the package's compiled stores are complete, unless the store was changed directly.
-    whole = franchise._store_type in COMPILED_STORES and not getattr(franchise.store, "touched", True)
+    whole = franchise._store_type in COMPILED_STORES  # what they freeze is complete
 
     def make(frozen: dict[str, Any], source: ChoiceSource | None = None) -> Any:
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)

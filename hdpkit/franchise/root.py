@@ -53,7 +53,7 @@ class FixedTable(Attached, Part):
     def __init__(self, state: Any, declared: FixedWeights) -> None:
         super().__init__(state)
         self.n_dishes = declared.n_dishes
-        self.table: WeightTable = state._own(WeightTable())
+        self.table: WeightTable = WeightTable()
 
     def _remainder(self, n: int) -> float:
         return max(self.n_dishes - n, 0) / self.n_dishes
@@ -124,7 +124,7 @@ class Weights(Attached, IntegrablePart):
 
     def __init__(self, state: Any) -> None:
         super().__init__(state)
-        self.table: WeightTable = state._own(WeightTable())
+        self.table: WeightTable = WeightTable()
         self._given = False  # whether new dishes already have weights, which are set at the end
 
     def _numbers(self) -> tuple[float, float]:

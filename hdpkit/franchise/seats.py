@@ -263,7 +263,7 @@ class Seats(KernelChoice):
 
     def _table_store(self) -> Any:
         """An empty store of seats for this franchise."""
-        return self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
+        return self._table_store_type(self.topology.n_all, self.topology.n_nodes)
 
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""

@@ -150,7 +150,7 @@ def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
     seated = franchise.copy()
     if keep != "seating":
         topology = seated.topology
-        seated.store = seated._own(seated._store_type(topology.n_customers, topology.n_nodes))
+        seated.store = seated._store_type(topology.n_customers, topology.n_nodes)
     return seated
 
 

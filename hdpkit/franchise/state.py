@@ -30,7 +30,6 @@ from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_homes import StickyRows
 from hdpkit.franchise.topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
-from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import ReadsParts, StatisticsBank, observed_bank
 from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
@@ -38,10 +37,8 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.steps._root import WeightTable
 from hdpkit.steps.kernels import KERNELS
 from hdpkit.stores import missing_verbs, stores
-from hdpkit.stores._seating import Seating
 
 
 class State(Locked):
@@ -114,7 +111,7 @@ class State(Locked):
         self._dish_kind.check_root(root)
         self._forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
-        self.slots = self._own(DishSlots())
+        self.slots = DishSlots()
         self._brought = _parts_of(self.measure, self)
         self.bank = self._bank_for(self.measure, data)
         self.store = self._customers.store(self.topology, self.bank)
@@ -167,7 +164,7 @@ class State(Locked):
 
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
-        bank = self._own(self._customers.bank(measure, data))
+        bank = self._customers.bank(measure, data)
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)
         if isinstance(measure, ByRestaurant):
@@ -201,12 +198,6 @@ class State(Locked):
                 "Name the restaurants by which dishes differ, for instance 'document'.",
             )  # fmt: skip
         return self.topology.restaurants_at(names.index(measure.differ_by))
-
-    def _own(self, thing: Any) -> Any:
-        """Put an object that compiled code reads under the lock of the franchise."""
-        if isinstance(thing, Seating | DishSlots | CompiledBank | WeightTable):
-            thing.lock = self._lock
-        return thing
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a repeated seed gives other numbers."""

@@ -28,7 +28,6 @@ from hdpkit.checks import (
     whole_numbers,
 )
 from hdpkit.errors import ParameterError, StateError
-from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
@@ -111,23 +110,16 @@ class Verbs(Held):
             self.expand_cells()
             arguments = tuple(self.bank if one is counted else one for one in arguments)
         kernel, function = self._kernel_of(verb)
-        if kernel != "reference":
-            if getattr(self._seating, "touched", False):  # changed by methods of the store
-                audit(self, self._parts)
-                self._seating.touched = False
-        elif source is not None and source.overridden:
+        if kernel == "reference" and source is not None and source.overridden:
             source = Asked(source)
         given = (self._walk_of(kernel), *arguments) if walk else arguments
         if source is not None:
             given = (*given, source)
-        return self._lock.change(
-            self._run_kernel, verb, kernel != "reference", function, given, source, prepare
-        )
+        return self._lock.change(self._run_kernel, verb, function, given, source, prepare)
 
     def _run_kernel(
         self,
         verb: str,
-        compiled: bool,
         function: Any,
         given: tuple[Any, ...],
         source: ChoiceSource | None,
@@ -135,13 +127,10 @@ class Verbs(Held):
     ) -> Any:
         """Call a kernel; until its end nothing else may use the franchise."""
         slots = self.slots
-        stores = () if not compiled else (self.store,) if self._lent is None else (self.store, self._lent)
         self._changes += 1
         try:
             self._verb = verb
             slots.source = source
-            for store in stores:
-                store.busy = True
             if prepare and source is not None:
                 self.bank.prepare(source)
             done = function(*given)
@@ -153,8 +142,6 @@ class Verbs(Held):
             raise failure from None
         finally:
             self._verb = slots.source = None
-            for store in stores:
-                store.busy = False
         if slots.trouble is not None:
             self._raise_trouble()
         if self._waiting:
@@ -584,6 +571,16 @@ class Blocks(Verbs):
         array_in_place("sizes", sizes, np.int64, 2, remedy="Units on each side.")
         if forced is not None:
             forced = whole_numbers("forced", forced, -1, 1, np.int8, length=n, remedy="None draws the sides.")
+            if (forced[visited] < 0).any():
+                raise ParameterError(
+                    "forced", forced, "0 or 1 where a unit is visited", "None draws the sides."
+                )
+        here = sides[visited]
+        if (abs(here) > 1).any() or any(np.count_nonzero(here == side) > sizes[side] for side in (0, 1)):
+            raise ParameterError(
+                "sides, sizes", (sides, sizes), "0, 1 or -1 for each unit, and how many are on each side",
+                "Count them: np.count_nonzero(sides == 0).",
+            )  # fmt: skip
         pair = items("slots", slots, "two reserved slots", remedy="Work inside `reserved(2)`.")
         if len(pair) != 2 or pair[0] == pair[1]:
             raise ParameterError("slots", slots, "two reserved slots", "Work inside `reserved(2)`.")

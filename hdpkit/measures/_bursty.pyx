@@ -132,7 +132,6 @@ cdef class BurstyBank(CompiledBank):
                              "Build the bank for the data of the franchise.")
         CompiledBank.ready(self)
         self.read = False
-        self.inner.lock = self.lock
         found = numbers32("restaurants", restaurants, 0, 2**31 - 3)
         self.b.n_restaurants = max(found, default=-1) + 1
         # Earlier observations have one that nobody enters.

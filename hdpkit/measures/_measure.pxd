@@ -5,11 +5,10 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
-from hdpkit._guarded cimport Guarded
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
 
-cdef class CompiledBank(Guarded):
+cdef class CompiledBank:
     cdef measure_t c
     cdef int64_t n_customers       # number of data customers
     cdef DishSlots slots           # slots of the franchise; None: not attached

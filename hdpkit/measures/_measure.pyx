@@ -45,7 +45,7 @@ cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_c
     return status if status < 0 else as_weights(out, n)
 
 
-cdef class CompiledBank(Guarded):
+cdef class CompiledBank:
     """Statistics of all dishes, by slot, accessed by a C struct, which a subclass fills."""
 
     cdef int complete(self, int64_t n_customers) except -1:

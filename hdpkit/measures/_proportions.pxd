@@ -3,7 +3,6 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._guarded cimport Guarded
 
 
 cdef cppclass Proportions:
@@ -19,7 +18,7 @@ cdef inline bint has_proportion(Proportions *p, int32_t slot) noexcept nogil:
     return (p != NULL and not p.integrated and slot < <int64_t>p.log_pi.size() and p.log_pi[slot] <= 0.0)
 
 
-cdef class ProportionTable(Guarded):
+cdef class ProportionTable:
     cdef Proportions p
     cdef int make_room(self, int64_t n_slots) except -1
     cdef int set_one(self, int32_t slot, double log_pi, double log_rest) except -1

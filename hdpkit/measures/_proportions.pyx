@@ -11,7 +11,7 @@ cdef int32_t LARGEST = 1 << 30
 cdef double NONE = 1.0      # instead of a logarithm, for a slot without a proportion
 
 
-cdef class ProportionTable(Guarded):
+cdef class ProportionTable:
     """The proportion pi of each slot that has one, as (log pi, log(1 - pi)).
 
     Attributes

@@ -2,10 +2,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._measure_type cimport measure_t
-from hdpkit._guarded cimport Guarded
 
 
-cdef class DishSlots(Guarded):
+cdef class DishSlots:
     cdef vector[int32_t] live          # occupied slots, ascending
     cdef vector[int32_t] position      # of a slot in `live`, -1 if it is not in it
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH

@@ -9,7 +9,6 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from hdpkit._arguments cimport numbers32, refuse, whole, whole32
-from hdpkit._franchise_lock cimport Hold, locked
 from hdpkit.errors import ReturnValueError, StateError
 
 cdef enum:
@@ -50,7 +49,7 @@ cdef int tell_aside(DishSlots slots, int32_t slot, const int32_t *customers, int
     return 0
 
 
-cdef class DishSlots(Guarded):
+cdef class DishSlots:
     """The slots of a franchise; all births and deaths of dishes take place here.
 
     A dish is born in the smallest free slot, so the slot depends only on the set of live ones. Within the
@@ -412,7 +411,6 @@ cdef class DishSlots(Guarded):
         return self.position[k] if 0 <= k < <int32_t>self.position.size() else -1
 
     def __len__(self):
-        cdef Hold hold = locked(self.lock)      # len() is no attribute
         return self.live.size()
 
     def compaction(self):

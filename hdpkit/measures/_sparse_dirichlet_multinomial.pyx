@@ -95,7 +95,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.proportions = shown
         self.b.given = NULL
         if shown is not None:
-            shown.lock = self.lock
             self.b.given = &shown.p
 
     def begin(self, slot):

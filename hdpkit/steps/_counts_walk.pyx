@@ -21,7 +21,6 @@ from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport ANONYMOUS, Entry, Node, Seating
 from hdpkit.stores._stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
-from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.steps._walk cimport Walk
@@ -57,13 +56,9 @@ cdef class CountsWalk(Walk):
     def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
                   Root root not None, declaration):
         cdef size_t i
-        if type(store) is not CountsStore:
-            refuse("store", store, "a CountsStore", "Use a Walk over any other.")
         self.tables_at_end = False
         self.counts = store
         self.declaration = declaration
-        check_length("declaration", self.declaration.shape[0], self.parent.shape[0])
-        check_numbers32("declaration", self.declaration, 0, self.parent.shape[0])
         self.ratios.resize(np.asarray(self.declaration).max(initial=-1) + 1)
         for i in range(self.ratios.size()):
             clear_ratios(&self.ratios[i])

@@ -2,7 +2,6 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.stores._seating cimport Seating
-from hdpkit._guarded cimport Guarded
 from hdpkit.measures._slots cimport DishSlots
 
 
@@ -15,7 +14,6 @@ cdef class Root:
     cdef const int32_t[::1] value    # if dishes are atoms: atom of each data customer
 
     cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1
-    cdef int check_customers(self, int64_t n_customers) except -1
     cdef int check_dishes(self) except -1
     cdef int32_t given(self, int32_t customer) noexcept nogil
     cdef bint opens_again(self) noexcept nogil
@@ -33,7 +31,7 @@ cdef class AtomRoot(Root):
     pass
 
 
-cdef class WeightTable(Guarded):
+cdef class WeightTable:
     cdef vector[double] weight        # of each slot, 0 if it has no dish
     cdef double rest                  # weight of all new dishes
     cdef int make_room(self, int64_t n_slots) except -1

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into
 
 from hdpkit.stores._seating cimport Entry, Node, Seating
-from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole32
+from hdpkit._arguments cimport check_length, numbers32, refuse, whole32
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.errors import StateError
 
@@ -34,16 +34,10 @@ cdef class Root:
         self.value = None
 
     cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1:
-        if type(self) is Root:
-            refuse("root", self, "LatentRoot, AtomRoot or WeightedRoot", "Leave it to Franchise.walk().")
         self.store = store
         self.slots = slots
         self.concentration = concentration
         self.discount = discount
-        return 0
-
-    cdef int check_customers(self, int64_t n_customers) except -1:
-        """Raise an error unless the root fits this number of data customers."""
         return 0
 
     cdef int check_dishes(self) except -1:
@@ -133,11 +127,6 @@ cdef class AtomRoot(Root):
     def __cinit__(self, base, value):
         self.base = base
         self.value = value
-        check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
-
-    cdef int check_customers(self, int64_t n_customers) except -1:
-        check_length("value", self.value.shape[0], n_customers)
-        return 0
 
     cdef int check_dishes(self) except -1:
         """Raise an error unless the live dishes are the atoms and the root serves no others."""
@@ -194,7 +183,7 @@ cdef class AtomRoot(Root):
         return p / (self.concentration[0] + record.customers)
 
 
-cdef class WeightTable(Guarded):
+cdef class WeightTable:
     """Weights of the dishes and of all new dishes, with sum 1: beta of Teh et al. 2006, section 5.2.
 
     Weights below the smallest normal number are replaced by it.

@@ -21,24 +21,14 @@ cdef class Units:
     cdef object bounds              # that a fused verb keeps with these units
     cdef int64_t serial, seen       # the seating in which they were found, and its number of changes then
 
-    cdef int belong(self, ExplicitStore store) except -1
-    cdef int has_tables_only(self) except -1
     cdef int found_in(self, ExplicitStore store, int32_t level) except -1
     cdef int kept(self, ExplicitStore store) except -1
 
 
 cdef double weigh_again(measure_t *measure, const int32_t *block, int64_t size, const int32_t *slots, int64_t n,
                         const double *prior, double *w) noexcept nogil
-cdef int check_tree(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
-                    const int32_t[::1] node_level) except -1
 cdef int misplaced(int64_t customer, str allowed, str remedy) except -1
 cdef int fail(str what, int64_t who) except -1 with gil
 cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil
 cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) except -1 nogil
-cdef int check_bank(Walk walk, CompiledBank bank) except -1
-cdef int check_parts(Walk walk, CompiledBank bank) except -1
-cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1
-cdef int check_units(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last) except -1
-cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, const int8_t[::1] sides,
-                    const int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, object forced) except -1

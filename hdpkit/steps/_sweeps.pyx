@@ -13,10 +13,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.measures._measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
-from hdpkit._arguments cimport (
-    check_length, check_numbers32, check_numbers64, check_range, numbers64, refuse, whole,
-)
-from hdpkit._guarded import guarded
+from hdpkit._arguments cimport numbers64, whole
 from hdpkit.steps._counts_walk cimport STAYS, CountsWalk
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
@@ -106,23 +103,6 @@ cdef class Units:
     unseated, other units moved, tables renumbered by `settle` or `thaw`) using them raises a StateError.
     """
 
-    cdef int belong(self, ExplicitStore store) except -1:
-        """Raise a StateError unless these units are valid for the current seating."""
-        if store is None or self.serial != store.serial:
-            raise StateError("units", "of another seating", "units of this franchise, as it is seated now",
-                             "Index the units again: franchise.units(level).")
-        if self.seen != store.moved():
-            raise StateError("units", "out of date", "units of the current seating",
-                             "Customers or tables have moved since: index the units again.")
-        return 0
-
-    cdef int has_tables_only(self) except -1:
-        cdef size_t u
-        for u in range(self.code.size()):
-            if self.code[u] >= 0:
-                refuse("units", "with customers", "tables only", "Index them without with_customers=True.")
-        return 0
-
     cdef int found_in(self, ExplicitStore store, int32_t level) except -1:
         self.serial = store.serial
         self.n_customers = store.n_customers
@@ -137,7 +117,12 @@ cdef class Units:
 
     def check(self, ExplicitStore store not None):
         """Raise a StateError unless these units are valid for the current seating."""
-        self.belong(store)
+        if self.serial != store.serial:
+            raise StateError("units", "of another seating", "units of this franchise, as it is seated now",
+                             "Index the units again: franchise.units(level).")
+        if self.seen != store.moved():
+            raise StateError("units", "out of date", "units of the current seating",
+                             "Customers or tables have moved since: index the units again.")
 
     def __len__(self):
         return self.code.size()
@@ -200,17 +185,6 @@ cdef _copy32(vector[int32_t] *values):
     return out
 
 
-cdef int check_tree(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
-                    const int32_t[::1] node_level) except -1:
-    """Raise an error unless these arrays describe a tree of the store's restaurants and customers."""
-    check_length("home", home.shape[0], store.n_customers)
-    check_length("parent", parent.shape[0], <int64_t>store.nodes.size())
-    check_length("node_level", node_level.shape[0], <int64_t>store.nodes.size())
-    check_numbers32("home", home, 0, <int64_t>store.nodes.size() - 1)
-    return 0
-
-
-@guarded
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
                 bint with_customers):
@@ -224,7 +198,6 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     cdef vector[int64_t] fill
     cdef int64_t i, n = store.n_customers, start
     cdef int32_t table, unit, below, t
-    check_tree(store, home, parent, node_level)
     unit_of_table.assign(store.pool.size(), -1)
     unit_of_customer.assign(n, -1)
     with nogil:
@@ -279,69 +252,6 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     return units
 
 
-# ------------------------------------------------------------------------- checks of arguments, once per call
-
-cdef int check_parts(Walk walk, CompiledBank bank) except -1:
-    """Raise an error unless a walk and a bank belong together and rows can be filled."""
-    walk.check_dishes()
-    # The bank may have further values, those of known components.
-    if bank.n_customers < walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
-        refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
-               "its store", "Use the bank and the walk of one franchise.")
-    return check_bank(walk, bank)
-
-
-cdef int check_bank(Walk walk, CompiledBank bank) except -1:
-    """Raise an error unless this bank is the one notified of births and deaths."""
-    bank.ready()
-    if walk.slots.bank is not bank:
-        refuse("bank", "of another franchise", "that of the walk's franchise", "Use both of one franchise.")
-    return 0
-
-
-cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1:
-    check_parts(walk, bank)
-    return check_range(first, last, walk.home.shape[0])
-
-
-cdef int check_units(Walk walk, CompiledBank bank, Units units, int64_t first, int64_t last) except -1:
-    check_parts(walk, bank)
-    units.belong(walk.store)
-    return check_range(first, last, units.code.size())
-
-
-cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1] order, const int8_t[::1] sides,
-                    const int64_t[::1] sizes, int32_t slot_a, int32_t slot_b, object forced) except -1:
-    cdef int64_t i, n = units.code.size()
-    cdef const int8_t[::1] target
-    cdef int64_t visited[2]
-    visited[0] = visited[1] = 0
-    check_units(walk, bank, units, 0, 0)
-    bank.slot_number(slot_a)
-    bank.slot_number(slot_b)
-    if slot_a == slot_b or walk.slots.occupied(slot_a) or walk.slots.occupied(slot_b):
-        refuse("slots", (slot_a, slot_b), "two reserved slots", "Work inside `with franchise.reserved(2) as slots:`.")
-    check_numbers64("order", order, 0, n - 1)
-    check_length("sides", sides.shape[0], n)
-    check_length("sizes", sizes.shape[0], 2)
-    check_numbers64("sizes", sizes, 0, n)
-    if forced is not None:
-        target = forced
-        check_length("forced", target.shape[0], n)
-        for i in range(order.shape[0]):
-            if not 0 <= target[order[i]] <= 1:
-                refuse("forced", target[order[i]], "0 or 1 where a unit is visited", "Give the side of each unit.")
-    for i in range(order.shape[0]):
-        if not -1 <= sides[order[i]] <= 1:
-            refuse("sides", sides[order[i]], "0, 1 or -1", "Give the side of each unit, -1 for none yet.")
-        if sides[order[i]] >= 0:
-            visited[sides[order[i]]] += 1
-    if visited[0] > sizes[0] or visited[1] > sizes[1]:
-        refuse("sizes", (sizes[0], sizes[1]), "the number of units on each side, including those to be visited",
-               "Count them: np.count_nonzero(sides == 0).")
-    return 0
-
-
 # ------------------------------------------------------------------------------------------- customers
 
 cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogil:
@@ -386,14 +296,13 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     return 0
 
 
-@guarded
 def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other."""
     cdef int64_t i
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
-    check_customers(walk, bank, first, last)
+    walk.check_dishes()
     with nogil:
         restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
@@ -401,7 +310,6 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
         draw_tables_of(walk, &nodes, &source.c)
 
 
-@guarded
 def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 in order, from the predictive given the seated ones."""
@@ -410,7 +318,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
     cdef measure_t *measure = &bank.c
-    check_customers(walk, bank, first, last)
+    walk.check_dishes()
     with nogil:
         restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
@@ -437,20 +345,12 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
         draw_tables_of(walk, &nodes, &source.c)
 
 
-@guarded
 def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
                 int64_t first, int64_t last, ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 in order, from the prior given their dishes."""
     cdef int64_t i
     cdef int32_t customer
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
-    walk.standing()
-    check_bank(walk, bank)
-    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
-    check_length("dishes", dishes.shape[0], walk.home.shape[0])
-    for i in range(first, last):
-        if not walk.slots.occupied(dishes[i]):
-            refuse("dishes", dishes[i], "occupied slots", "See open_dish().")
     with nogil:
         restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
@@ -465,16 +365,12 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
         draw_tables_of(walk, &nodes, &source.c)
 
 
-@guarded
 def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
     """Unseat the seated ones of data customers first .. last - 1, and every table that closes."""
     cdef int64_t i
     cdef int32_t customer, dish
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
-    walk.standing()
-    check_bank(walk, bank)
-    check_range(first, last, min(walk.home.shape[0], bank.n_customers, walk.store.n_customers))
     with nogil:
         restaurants_of(walk, first, last, &nodes)
         for i in range(first, last):
@@ -492,12 +388,9 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
 
 # ------------------------------------------------------------------------------------ sweeps over units
 
-@guarded
 def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
     cdef size_t u
-    walk.standing()
-    units.belong(walk.store)
     out = np.empty(units.code.size(), dtype=np.int32)
     cdef int32_t[::1] o = out
     with nogil:
@@ -562,21 +455,19 @@ cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) 
     return 0
 
 
-@guarded
 def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
            ChoiceSource source not None):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
     cdef int64_t u
     cdef vector[double] weights
     cdef ExplicitStore store = walk.store
-    check_units(walk, bank, units, first, last)
+    walk.check_dishes()
     with nogil:
         for u in range(first, last):
             resample_dish_one(walk, store, &bank.c, units, u, &weights, &source.c)
     units.kept(store)
 
 
-@guarded
 def scan_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
                int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
@@ -597,7 +488,7 @@ def scan_units(Walk walk not None, CompiledBank bank not None, Units units not N
     cdef bint is_forced = forced is not None
     cdef const int8_t[::1] target
     cdef measure_t *measure = &bank.c
-    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    walk.check_dishes()
     if is_forced:
         target = forced
     slots[0] = slot_a
@@ -632,22 +523,16 @@ def scan_units(Walk walk not None, CompiledBank bank not None, Units units not N
     return log_q
 
 
-@guarded
 def add_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
               int32_t slot):
     """Add the values below these units to a slot."""
     cdef int64_t i, u
-    bank.slot_number(slot)
-    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
-    if units.n_customers > bank.n_customers:
-        refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
     for i in range(which.shape[0]):
         u = which[i]
         bank.check(bank.c.add(bank.c.self, slot, units.customer.data() + units.offset[u],
                                units.offset[u + 1] - units.offset[u]))
 
 
-@guarded
 def log_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
               const int32_t[::1] slots not None):
     """Log predictives of the values below these units, each alone: shape (n, slots + 1), nats.
@@ -658,10 +543,6 @@ def log_units(CompiledBank bank not None, Units units not None, const int64_t[::
     cdef const int32_t *block
     cdef const int32_t *first = &slots[0] if n else NULL
     cdef measure_t *measure = &bank.c
-    bank.slot_numbers(np.asarray(slots))
-    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
-    if units.n_customers > bank.n_customers:
-        refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
     out = np.empty((which.shape[0], n + 1))
     cdef double[:, ::1] o = out
     with nogil:
@@ -673,7 +554,6 @@ def log_units(CompiledBank bank not None, Units units not None, const int64_t[::
     return out
 
 
-@guarded
 def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
     """Change the dish of these customers of the root and of all customers below them. Nothing is drawn.
@@ -685,16 +565,6 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
     cdef ExplicitStore store = walk.store
     cdef measure_t *measure = &bank.c
     cdef const int32_t *block
-    walk.standing()
-    check_bank(walk, bank)
-    units.belong(store)
-    if units.n_customers > bank.n_customers:
-        refuse("bank", "of another franchise", "that of the walk's franchise", "Use both of one franchise.")
-    if units.level != 1:
-        refuse("units", f"of level {units.level}", "customers of the root", "Index them with units(1).")
-    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
-    if not walk.slots.occupied(dish):
-        refuse("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
     for i in range(which.shape[0]):
         u = which[i]
         code = units.code[u]
@@ -980,24 +850,6 @@ cdef class Group:
         return 1
 
 
-cdef int check_groups(Walk walk, const int32_t[::1] nodes, const int64_t[::1] begin, const int32_t[::1] customers,
-                      int64_t first, int64_t last) except -1:
-    """Raise an error unless groups first .. last - 1 have the data customers of their restaurants, once each."""
-    cdef int64_t g, i
-    check_range(first, last, nodes.shape[0])
-    check_length("begin", begin.shape[0], nodes.shape[0] + 1)
-    for g in range(first, last):
-        if not 0 <= begin[g] < begin[g + 1] <= customers.shape[0]:
-            refuse("begin", begin[g + 1], f"ascending, up to {customers.shape[0]}", "Pass what groups() returned.")
-        for i in range(begin[g], begin[g + 1]):
-            if (not 0 <= customers[i] < walk.home.shape[0] or walk.home[customers[i]] != nodes[g]
-                    or (i > begin[g] and customers[i] <= customers[i - 1])):
-                refuse("customers", customers[i], f"data customers of restaurant {nodes[g]}, ascending",
-                       "Pass what groups() returned.")
-    return 0
-
-
-@guarded
 def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[::1] nodes not None,
                   const int64_t[::1] begin not None, const int32_t[::1] customers not None, int64_t first,
                   int64_t last, int32_t scratch, int64_t launches, ChoiceSource source not None):
@@ -1009,11 +861,7 @@ def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[
     cdef Group group = Group()
     cdef int64_t g, i
     cdef int64_t accepted = 0
-    check_parts(walk, bank)
-    check_groups(walk, nodes, begin, customers, first, last)
-    bank.slot_number(scratch)
-    if walk.slots.occupied(scratch):
-        refuse("scratch", scratch, "a reserved slot", "See Franchise.reserved.")
+    walk.check_dishes()
     group.walk = walk
     group.store = walk.store
     group.measure = &bank.c
@@ -1076,13 +924,12 @@ cdef int reseat_indicated_one(CountsWalk walk, measure_t *measure, int32_t custo
     return 0
 
 
-@guarded
 def reseat_indicated(CountsWalk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
                      ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other."""
     cdef int64_t i
     cdef vector[double] weights
-    check_customers(walk, bank, first, last)
+    walk.check_dishes()
     walk.begin()
     with nogil:
         for i in range(first, last):

@@ -11,11 +11,10 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._arguments cimport check_range, refuse
+from hdpkit._arguments cimport refuse
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport Entry
 from hdpkit.steps._walk cimport Walk
-from hdpkit._guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -253,24 +252,16 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
 
 
 cdef CountsStore counts_store(Walk walk):
-    """The store of a walk; raises an error unless it is a store of counts with two levels."""
-    cdef int64_t r
+    """The store of a walk; raises an error unless rows can be filled."""
     walk.check_dishes()
-    if type(walk.store) is not CountsStore and not walk.store.by_cell:
-        raise StateError("store", type(walk.store).__name__, "CountsStore", "Other stores keep their tables up to date.")
-    for r in range(1, walk.parent.shape[0]):
-        if walk.parent[r] != 0:
-            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Use store='histogram'.")
     return walk.store
 
 
-@guarded
 def draw_tables(Walk walk not None, int64_t first, int64_t last, ChoiceSource source not None):
     """Draw the tables of restaurants first .. last - 1 given their customers, by Bernoulli draws."""
     cdef vector[int32_t] nodes
     cdef int32_t node
     counts_store(walk)
-    check_range(first, last, walk.parent.shape[0])
     for node in range(<int32_t>first, <int32_t>last):
         nodes.push_back(node)
     walk.ready(0)
@@ -348,7 +339,6 @@ cdef int spread(int32_t *tables, int64_t n, int64_t n_open, int32_t *order, int3
     return 0
 
 
-@guarded
 def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
     """Draw the tables of all restaurants given their customers, by one binomial draw for each dish and l.
 
@@ -386,7 +376,6 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
             store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, store.find(0, dish[i]))
 
 
-@guarded
 def draw_totals(Walk walk not None, ChoiceSource source not None):
     """Draw the number of customers that the root would have with each dish, given the restaurants below.
 

@@ -5,7 +5,6 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from hdpkit._arguments cimport check_length, check_numbers32, check_numbers64, check_range, refuse, whole
 from hdpkit.numerics cimport det_log1p
 from hdpkit.vectors cimport vector
 
@@ -67,8 +66,6 @@ cdef int fill_rows(Places *p, const int64_t[::1] begins, const int32_t[::1] term
     for d in range(p.n_documents):
         for e in range(begins[d], begins[d + 1]):
             i = position[terms[e]]
-            if i < 0:
-                refuse("order", terms[e], "every term that occurs", "Give the terms of the counts.")
             p.terms.end[i + 1] += 1
             last += i < n_terms
     for i in range(p.n_used):
@@ -125,17 +122,10 @@ def cluster_terms(const int64_t[::1] begins not None, const int32_t[::1] terms n
     cdef Places p
     cdef int failed
     p.n_documents = begins.shape[0] - 1
-    p.n_terms = whole("n_placed", n_placed, 1, order.shape[0])
+    p.n_terms = n_placed
     p.n_used = order.shape[0]
-    p.threads = whole("threads", threads, 1, MOST_THREADS)
+    p.threads = threads
     p.wide_registers = wide_registers
-    check_length("counts", counts.shape[0], terms.shape[0])
-    check_numbers64("begins", begins, 0, terms.shape[0])
-    check_numbers64("counts", counts, 1, (<int64_t>1) << 53)
-    check_numbers32("terms", terms, 0, n_terms - 1)
-    check_numbers32("order", order, 0, n_terms - 1)
-    check_numbers64("first", first, 0, n_placed - 1)
-    whole("first", first.shape[0], 1, n_placed)
     p.label.assign(n_terms, 0)
     fill_rows(&p, begins, terms, counts, order)
     with nogil:
@@ -160,9 +150,6 @@ def copied_labels(const int32_t[::1] labels not None, const int32_t[::1] values 
     """
     cdef Copies c
     cdef int64_t n = values.shape[0]
-    whole("threads", threads, 1, MOST_THREADS)
-    check_numbers32("values", values, 0, labels.shape[0] - 1)
-    check_numbers64("begins", begins, 0, n)
     made = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] out = made
     if n == 0:

@@ -1,14 +1,13 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._guarded cimport Guarded
 from hdpkit.stores._seating cimport ENTRY_WORDS, Seating
 from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.random._source cimport choice_source
 
 
-cdef class Walk(Guarded):
+cdef class Walk:
     cdef readonly Seating store
     cdef readonly DishSlots slots
     cdef readonly object topology     # keeps the arrays below alive
@@ -25,10 +24,7 @@ cdef class Walk(Guarded):
     cdef vector[int32_t] place        # place of its entry at each restaurant of the path, -1 for none
     cdef vector[double] row           # probability of each live dish, a new one last
 
-    cdef int check_tree(self) except -1
     cdef int check_dishes(self) except -1
-    cdef int standing(self) except -1
-    cdef int face(self) except -1
     cdef int fit(self, object node, object customer, object dish) except -1
 
     cdef inline int ready(self, int32_t node) except -1 nogil:

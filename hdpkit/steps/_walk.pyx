@@ -11,15 +11,15 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from hdpkit.stores._seating cimport Entry, Node, Seating
-from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole32
+from hdpkit._arguments cimport refuse, whole32
 from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
-from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.errors import DataError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
 
 
-cdef class Walk(Guarded):
+cdef class Walk:
     """Seats customers of a franchise over any compiled store.
 
     Parameters
@@ -38,9 +38,6 @@ cdef class Walk(Guarded):
 
     def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
                   Root root not None, *declaration):
-        if type(slots) is not DishSlots:
-            refuse("slots", slots, "DishSlots itself", "Compiled code ignores methods that a subclass overrides.")
-        self.lock = store.lock
         self.store = store
         self.tables_at_end = store.tables_at_end
         self.slots = slots
@@ -53,44 +50,11 @@ cdef class Walk(Guarded):
         self.home = home
         self.concentration = concentration
         self.discount = discount
-        self.check_tree()
-
-    cdef int check_tree(self) except -1:
-        """Raise an error unless the arrays describe a tree of the store's restaurants, parents first."""
-        cdef int64_t r, n = <int64_t>self.store.nodes.size()
-        if n == 0:
-            refuse("store", self.store, "a store with restaurants", "Restaurant 0 is the root.")
-        check_length("parent", self.parent.shape[0], n)
-        check_length("concentration", self.concentration.shape[0], n)
-        check_length("discount", self.discount.shape[0], n)
-        check_numbers32("home", self.home, 0, n - 1)
-        for r in range(n):
-            if not -1 <= self.parent[r] < r or (self.parent[r] < 0) != (r == 0):
-                refuse("parent", self.parent[r], "-1 for restaurant 0, a smaller number for any other",
-                       "Parents come first.")
-        return self.root.check_customers(self.home.shape[0])
 
     # ------------------------------------------------------------------ checks of arguments
 
-    cdef int face(self) except -1:
-        """Begin a call from Python; raises an error while compiled code is changing the seating."""
-        self.standing()
-        if self.store.busy:
-            raise BusyError("walk", "inside a verb", "used by one verb at a time",
-                            "A method that a verb calls can't read the franchise.")
-        return 0
-
-    cdef int standing(self) except -1:
-        """Raise an error unless the walk fits the current restaurants."""
-        if self.store is None:
-            raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
-        if self.parent.shape[0] != <int64_t>self.store.nodes.size():
-            raise StateError("walk", "out of date", "one over the current restaurants", "Call franchise.walk() again.")
-        return 0
-
     cdef int check_dishes(self) except -1:
         """Raise an error unless rows can be filled."""
-        self.standing()
         return self.root.check_dishes()
 
     cdef int fit(self, object node, object customer, object dish) except -1:
@@ -219,7 +183,6 @@ cdef class Walk(Guarded):
     def prior_row(self, node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
         cdef size_t i
-        self.face()
         self.check_dishes()
         self.fill_row(self.store.node_number(node))
         out = np.empty(self.row.size())
@@ -230,7 +193,6 @@ cdef class Walk(Guarded):
 
     def probability(self, node, dish):
         """P_node of one dish, or of a new dish if the slot is not occupied."""
-        self.face()
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
         self.trace_dish(self.store.node_number(node), k, self.root.above(k))
         return self.level[0]
@@ -243,10 +205,6 @@ cdef class Walk(Guarded):
         (their number may be any that is not a slot); 1 if dishes are latent.
         """
         cdef int64_t i
-        self.face()
-        check_length("dishes", dishes.shape[0], nodes.shape[0])
-        check_length("above", above.shape[0], nodes.shape[0])
-        check_numbers32("nodes", nodes, 0, <int64_t>self.store.nodes.size() - 1)
         out = np.empty(nodes.shape[0])
         cdef double[::1] o = out
         with nogil:
@@ -257,7 +215,6 @@ cdef class Walk(Guarded):
 
     def seat(self, customer, node, dish, ChoiceSource source not None):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
-        self.face()
         self.fit(node, customer, dish)
         self.store.may_sit(node, dish, customer)
         self.ready(node)
@@ -265,7 +222,6 @@ cdef class Walk(Guarded):
 
     def unseat(self, customer, node, dish, ChoiceSource source not None):
         """Remove a customer; True if the dish has lost its last one."""
-        self.face()
         self.fit(node, customer, dish)
         if self.store.find(node, dish) < 0:
             raise StateError("dish", dish, f"one that restaurant {node} serves", "See store.dish_of(customer).")

@@ -59,7 +59,6 @@ cdef class CellsStore(CountsStore):
                    "The root is not a document.")
         check_length("cells", cells.n_customers, self.n_customers)
         check_cells_of(begin, term, count, self.n_customers)
-        self.begin_change()
         self.begin, self.term, self.count = begin, term, count
         self.cells = cells
         self.first = first
@@ -75,7 +74,6 @@ cdef class CellsStore(CountsStore):
         """Unseat all customers."""
         cdef vector[int32_t] empty
         cdef int64_t piece, n, documents
-        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.runs.clear()
         self.key[0] = self.key[1] = 0

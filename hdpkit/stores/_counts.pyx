@@ -37,7 +37,6 @@ cdef class CountsStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.dish_of_customer.assign(self.n_customers, -1)
 
@@ -176,8 +175,6 @@ cdef class CountsStore(Seating):
             if at < 0 or self.entries(above)[at].customers < self.entries(r)[place].tables:
                 raise StateError("parent", parent, f"where the tables of restaurant {r} are customers",
                                  "See topology.parent.")
-        self.begin_change()
-        self.touched = True
         self.change_tables(r, place, n, above, at)
 
     def dishes(self, empty=empty_row):

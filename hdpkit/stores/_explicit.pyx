@@ -38,7 +38,6 @@ cdef class ExplicitStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.seats.assign(self.n_customers, -1)
         self.pool.clear()
@@ -367,8 +366,6 @@ cdef class ExplicitStore(Seating):
     def serve_dish(self, table, dish):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
         cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
-        self.begin_change()
-        self.touched = True
         self.ready(self.words_for(self.pool[number].node), 1)
         self.serve(number, k)
 

@@ -51,7 +51,6 @@ cdef class HistogramStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        self.begin_change()
         self.clear_nodes(self.nodes.size())
         if self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
@@ -296,7 +295,6 @@ cdef class HistogramStore(Seating):
         if values.shape[0] < self.n_customers:
             check_length("values", values.shape[0], self.n_customers)
         check_numbers32("values", values, 0, 2**31 - 2)
-        self.begin_change()
         if not self.observed:
             for node in range(self.nodes.size()):
                 if self.nodes[node].customers > 0:

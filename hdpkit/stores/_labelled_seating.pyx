@@ -13,7 +13,6 @@ from hdpkit.stores._histogram cimport HistogramStore
 from hdpkit.stores._seating cimport Entry
 from hdpkit.stores._stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
-from hdpkit._guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
@@ -217,7 +216,6 @@ def lump(labelled):
     return {"dish": eaten, **bin_columns(&bins)}
 
 
-@guarded
 def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
     """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn.
 
@@ -464,7 +462,6 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     return dict(zip(("seat", "table_node", "table_dish", "table_seat"), seats))
 
 
-@guarded
 def draw_seats(HistogramStore store not None, ExplicitStore labelled not None, const int32_t[::1] home not None,
                const int32_t[::1] parent not None, const int32_t[::1] level not None, ChoiceSource source not None):
     """Replace a labelled seating by one that is drawn by `seat_out` for the dishes and histograms of a store."""

@@ -2,7 +2,6 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.stores._arena cimport Arena
 from hdpkit.vectors cimport vector
 
-from hdpkit._guarded cimport Guarded
 from hdpkit.random._source cimport choice_source
 
 cdef enum:
@@ -51,14 +50,12 @@ cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept
     return held - used > share * held
 
 
-cdef class Seating(Guarded):
+cdef class Seating:
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers
     cdef int32_t largest             # largest capacity of a block of entries
     cdef int32_t most_tables         # largest number of tables of a dish in a restaurant so far
-    cdef public bint touched         # customers were moved by Python methods since the owner last checked
-    cdef public bint busy            # compiled code is working on it
     cdef readonly bint tables_at_end   # whether tables are drawn at the end of a verb, given counts of customers
     cdef readonly bint by_cell       # customers with the same document and term are not distinguished
     cdef bint indexed                # `samples` is up to date
@@ -131,7 +128,6 @@ cdef class Seating(Guarded):
     cdef bint squeeze_extra(self, double share) except -1 nogil
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1
-    cdef int begin_change(self) except -1
     cdef int32_t node_number(self, object node) except -1
     cdef int32_t customer_number(self, object customer) except? -1
     cdef int32_t data_customer(self, object customer) except -1

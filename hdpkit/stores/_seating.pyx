@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memmove
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
-from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
@@ -103,11 +103,10 @@ cdef int absent() except -1 with gil:
     raise StateError("store", "Seating", "one that seats customers", "This one holds counts.")
 
 
-cdef class Seating(Guarded):
+cdef class Seating:
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
     def __init__(self, n_customers, n_nodes):
-        self.begin_change()
         if self.nodes.size() > 0:
             raise StateError("store", type(self).__name__, "initialised once", "Make another one, or call clear().")
         self.n_customers = whole("n_customers", n_customers, 0, MOST)
@@ -283,13 +282,6 @@ cdef class Seating(Guarded):
         """Raise a StateError unless a customer sits in a restaurant with this dish."""
         return absent()
 
-    cdef int begin_change(self) except -1:
-        """Begin a change from Python; raises an error while compiled code is working on the store."""
-        if self.busy:
-            raise BusyError("store", "inside a verb", "changed by one verb at a time",
-                            "A method that a verb calls can't change the seating.")
-        return 0
-
     cdef int32_t node_number(self, object node) except -1:
         return whole32("node", node, 0, <int64_t>self.nodes.size() - 1)
 
@@ -320,9 +312,7 @@ cdef class Seating(Guarded):
         if self.find(r, k) < 0:
             raise StateError("dish", dish, f"one that restaurant {r} serves", "Open a table for it.")
         self.may_sit(r, k, who)
-        self.begin_change()
         self.ready(0, 1)
-        self.touched = True
         self.join_table(r, k, who, discount, &source.c)
 
     def open(self, node, dish, customer):
@@ -331,9 +321,7 @@ cdef class Seating(Guarded):
         cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
         cdef int32_t who = self.customer_number(customer)
         self.may_sit(r, k, who)
-        self.begin_change()
         self.ready(self.words_for(r), 1)
-        self.touched = True
         self.open_table(r, k, who, &as_customer)
         return as_customer
 
@@ -346,9 +334,7 @@ cdef class Seating(Guarded):
         if self.find(r, k) < 0:
             raise StateError("dish", dish, f"one that restaurant {r} serves", "See dish_of(customer).")
         self.may_leave(r, k, who)
-        self.begin_change()
         self.ready(0, 1)
-        self.touched = True
         closed = self.remove_customer(r, k, who, &source.c, &as_customer)
         return bool(closed), as_customer
 
@@ -454,7 +440,6 @@ cdef class Seating(Guarded):
         """Rename dishes; the mapping keeps their order, so the entries remain sorted."""
         cdef int32_t node, place
         cdef int32_t[::1] to = mapping_of(self, mapping)
-        self.begin_change()
         self.indexed = False
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
@@ -471,7 +456,6 @@ cdef class Seating(Guarded):
         empty.capacity = 0
         cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, MOST)
         cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), MOST)
-        self.begin_change()
         self.grow_customers(more_customers)
         self.nodes.resize(more_nodes, empty)     # if this fails, the seats added above are unused
         self.n_customers = more_customers
@@ -508,7 +492,6 @@ cdef class Seating(Guarded):
         check_counts(node, dish, customers, tables, self.nodes.size())
         if type(self) is not Seating:
             raise StateError("store", type(self).__name__, "Seating itself", "Counts don't contain the table of a customer.")
-        self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
         with nogil:
@@ -535,7 +518,6 @@ cdef class Seating(Guarded):
         cdef bint moved
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
-        self.begin_change()
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)

@@ -413,3 +413,21 @@ def test_bad_parameters_are_refused(source, call, name, values):
             call(source, value)
         assert caught.value.parameter == name, value
         assert isinstance(caught.value, HdpkitError)
+
+
+@pytest.mark.parametrize("source", [RandomStream(), ScriptedSource()])
+def test_arguments_of_draws(source):
+    for n in (np.inf, np.nan, 2**63, 10**30, 0, -1, None, "a", 1.5, True):
+        with pytest.raises(ParameterError, match="n = "):
+            source.index(n)
+    for n in (2**63 - 1, np.inf, -1, None, "a"):
+        with pytest.raises(ParameterError, match="n = "):
+            source.permutation(n)
+    for p in (-1.0, np.nan, None, "a", [0.5]):
+        with pytest.raises(ParameterError, match="p = "):
+            source.bernoulli(p)
+    for weights in ([10**400], "a", None, [[1.0]], [], [[1], [1, 2]], {}):
+        with pytest.raises(ParameterError, match="weights"):
+            source.choose(weights)
+        with pytest.raises(ParameterError, match="weights"):
+            source.choose_log(weights)

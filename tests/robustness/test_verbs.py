@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 import verb_trials
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
-from hdpkit.measures._slots import DishSlots
-from hdpkit.steps._root import LatentRoot
-from hdpkit.steps._walk import Walk
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
@@ -252,15 +249,13 @@ class Meddler(hk.Part):
     """Calls what it can from inside a verb."""
 
     def __init__(self, state):
-        self.state, self.errors, self.walk = state, [], state.walk()
+        self.state, self.errors = state, []
 
     def born(self, slot):
         calls = (
             lambda: self.state.reseat(0, 1, RandomStream()),
             lambda: self.state.root_weights(),
             lambda: self.state.clear(),
-            lambda: self.walk.prior_row(0),
-            lambda: self.state.store.clear(),
             lambda: self.state.settle(),
         )
         for call in calls:
@@ -290,17 +285,6 @@ def test_calls_from_inside_a_verb(store, kernel):
         state.reseat(0, 40, RandomStream((sweep, 0)))
     assert meddler.errors
     assert None not in meddler.errors
-    go_on(state)
-
-
-def test_a_seating_changed_by_hand_is_audited_before_it_is_relied_on():
-    state = started(topics, "explicit")
-    before = state.freeze()
-    node = int(state.topology.home[0])
-    state.store.remove(node, state.store.dish_of(0), 0, RandomStream())
-    with pytest.raises(StateError):
-        state.reseat(1, 2, RandomStream())
-    state.thaw(before)
     go_on(state)
 
 
@@ -471,22 +455,3 @@ def test_a_measure_that_derives_from_ours_is_asked(measure):
     state.enter(0, len(corpus), RandomStream())
     assert counter.asked > before
     go_on(state)
-
-
-def test_a_walk_takes_the_package_s_slots_only():
-    state = started(topics, "explicit")
-
-    class Mine(DishSlots):
-        pass
-
-    t = state.topology
-    with pytest.raises(ParameterError, match="slots"):
-        Walk(
-            state.store,
-            Mine(),
-            t.parent,
-            t.home,
-            state.hyperparameters.theta,
-            state.hyperparameters.d,
-            LatentRoot(),
-        )

@@ -7,8 +7,10 @@ import pytest
 from hdpkit.stores._labelled_seating import draw_seats, lump_seats
 
 import hdpkit as hk
+from hdpkit.errors import DataError
 from hdpkit.random import RandomStream
 from hdpkit.stores import (
+    CountsStore,
     Detail,
     ExplicitReference,
     ExplicitStore,
@@ -28,6 +30,13 @@ from hdpkit.testing.store_contract import check_store
 def test_registered_store_keeps_its_contract(name):
     report = check_store(stores[name].thing)
     assert len(report) == 9
+
+
+@pytest.mark.parametrize("kind", [ExplicitStore, HistogramStore, CountsStore])
+@pytest.mark.parametrize("frozen", [None, [], {}, 3, np.zeros(3), {"dish": 1}, "dish", {0: 1}])
+def test_a_store_thaws_what_a_store_froze(kind, frozen):
+    with pytest.raises(DataError):
+        kind(3, 2).thaw(frozen)
 
 
 # ------------------------------------------------------------------------- stores that are wrong

@@ -46,11 +46,10 @@ def franchise(store, kernel="auto", data=None):
 
 
 def members(f):
-    """Uses by name: members of a franchise, of a view and of the parts kept from before a run."""
+    """Uses by name: members of a franchise and of a view."""
     source = RandomStream((1, 1))
     frozen = f.freeze()
-    view, walk, store, bank, slots = f.restaurant("document", 0), f.walk(), f.store, f.bank, f.slots
-    counts = store.counts()
+    view = f.restaurant("document", 0)
     arguments = {
         "add_units": None, "concentration": ("root",),
         "draw_sequences": None, "state_probabilities": None,  # of hidden Markov models only
@@ -90,40 +89,6 @@ def members(f):
         found[f"view.{name}"] = lambda name=name, given=given: (
             getattr(view, name)(*given) if callable(getattr(view, name)) else getattr(view, name)
         )
-    kept = {
-        "store": (store, {"customers": (0, 0), "dish_of": (0,), "node_customers": (0,), "node_dishes": (0,),
-                          "node_tables": (0,), "table_sizes": (0, 0), "tables": (0, 0), "table_at": (0,),
-                          "size_counts": (np.array([0]),), "log_seating": (np.ones(41), np.zeros(41)),
-                          "table_size": None, "table_node": None, "serve_dish": None, "join": None,
-                          "open": None, "remove": None,
-                          "relabel_dishes": None, "grow": (len(f.data), 41), "thaw": None,
-                          "take_counts": counts, "observe": None, "set_tables": None,
-                          "clear": (), "make_room": ([0],)}),
-        "bank": (bank, {"born": None, "died": None, "add": None, "remove": None, "log_predictive": (0, [0]),
-                        "predictives": (0, 1, [0]),
-                        "block": ([0], [0]), "log_block": ([0], [0]), "adopt": (f.measure,),
-                        "relabelled": None, "fix": None,
-                        "rebuild": (f.dishes.astype(np.int32), np.arange(f.n_dishes)), "thaw": (None,),
-                        "rebuild_counts": (
-                            np.asarray(f.data.values), f.dishes, np.ones(len(f.data)), np.arange(f.n_dishes)
-                        ),
-                        "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
-                        "in_floats": ([(1.0, 0.0)] * 2, 60), "in_floats_given_weights": ([(1.0, 0.0)] * 2,),
-                        "log_marginal_total": ([0],), "sizes": ([0],), "attach": (slots,)}),
-        "slots": (slots, {"reset": (list(slots.occupied_slots()),), "attach": None,
-                          "add_part": None, "open_in": None,
-                          "close": (10**6,), "release": (10**6,), "is_occupied": (0,), "place": (0,),
-                          "is_reserved": (0,),
-                          "relabel": None, "open": None, "reserve": None}),
-        "walk": (walk, {"prior_row": (0,), "probability": (0, 0), "seat": None, "unseat": None,
-                        "probabilities": (np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1))}),
-    }  # fmt: skip
-    for part, (thing, given) in kept.items():
-        for name in (name for name in dir(thing) if not name.startswith("_") and name != "lock"):
-            if given.get(name, ()) is not None and callable(getattr(thing, name)):
-                found[f"{part}.{name}"] = lambda thing=thing, name=name, given=given: getattr(thing, name)(
-                    *given.get(name, ())
-                )
     found["Snapshot"] = lambda: Snapshot(f)
     found["Scheduler.run"] = lambda: hk.Scheduler(SCHEDULE).run(f, 1, rng=1, init=None)
     found["Scheduler.sample"] = lambda: next(hk.Scheduler(SCHEDULE).sample(f, 1, rng=1, init=None))

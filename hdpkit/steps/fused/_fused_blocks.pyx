@@ -20,8 +20,7 @@ from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._arena cimport arena_room
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
-from hdpkit.steps._sweeps cimport Units, check_scan, check_tree, check_units, fail, serve_below
-from hdpkit._arguments cimport refuse
+from hdpkit.steps._sweeps cimport Units, fail, serve_below
 from hdpkit.steps._root cimport WeightedRoot, WeightTable
 from hdpkit.steps._walk cimport Walk
 from hdpkit.numerics cimport det_log
@@ -29,7 +28,6 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.steps import _sweeps as sweeps
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.steps.fused._topic_workspace cimport hdpkit_words, refresh_words
-from hdpkit._guarded import guarded
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
@@ -510,7 +508,7 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
     the next unit.
     """
     cdef vector[int32_t] places      # place of the next customer of a table, -1 if none was found yet
-    cdef int64_t i, n = store.n_customers, n_found = 0, end = 0
+    cdef int64_t i, n = store.n_customers, end = 0
     cdef const int32_t *seats = store.seats.data()
     cdef const Table *tables = store.pool.data()
     cdef int32_t *next_place
@@ -528,19 +526,14 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
         if home[i] == 0:
             at_root = True
             if with_customers:
-                if end >= n:
-                    break
                 units.code.push_back(<int32_t>i)
                 units.table_offset.push_back(units.table.size())
                 units.offset.push_back(end)
                 customers[end] = <int32_t>i
                 end += 1
-                n_found += 1
             continue
         place = next_place[table]
-        if <uint32_t>place >= <uint32_t>n:      # not found yet, or beyond the end
-            if place >= 0 or tables[table].size < 1 or end + tables[table].size > n:
-                break
+        if place < 0:      # not found yet
             place = <int32_t>end
             units.code.push_back(~table)
             units.table_offset.push_back(units.table.size())
@@ -549,20 +542,13 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
             end += tables[table].size
         customers[place] = <int32_t>i
         next_place[table] = place + 1
-        n_found += 1
-    else:
-        if n_found == end:
-            units.table_offset.push_back(units.table.size())
-            units.offset.push_back(end)
-            units.node.assign(units.code.size(), 0)
-            units.customer.resize(end)
-            return at_root
-    with gil:
-        refuse("home", "of another tree", "the restaurants where these customers sit, the root and its children",
-               "Use the one of the franchise's topology.")
+    units.table_offset.push_back(units.table.size())
+    units.offset.push_back(end)
+    units.node.assign(units.code.size(), 0)
+    units.customer.resize(end)
+    return at_root
 
 
-@guarded
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
                 bint with_customers):
@@ -572,7 +558,6 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     """
     cdef Units units
     cdef bint at_root        # whether there are data customers at the root
-    check_tree(store, home, parent, node_level)
     if store.units_found is not None and with_customers in store.units_found:
         if store.units_at == store.changes:
             units = store.units_found[with_customers]
@@ -588,14 +573,11 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     return units
 
 
-@guarded
 def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
     cdef ExplicitStore store = walk.store
     cdef size_t u
     cdef int32_t code
-    walk.standing()
-    units.belong(store)
     out = np.empty(units.code.size(), dtype=np.int32)
     cdef int32_t[::1] o = out
     with nogil:
@@ -627,7 +609,6 @@ cdef bint words_are_below(BurstyCounts *words, Walk walk, Units units, int64_t f
     return True
 
 
-@guarded
 def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
                   ChoiceSource source not None, bint bounded=True, by_line=None):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
@@ -635,7 +616,7 @@ def resample_dish(Walk walk not None, CompiledBank bank not None, Units units no
     With ``bounded``, dishes that can't be drawn aren't computed; for tables of ``by_line`` terms or more (0: never,
     None: what takes the least time) first by bounds of sixteen dishes together. The chain is the same without.
     """
-    check_units(walk, bank, units, first, last)
+    walk.check_dishes()
     if any_customer(units, first, last) or (
             isinstance(bank, BurstyBank)
             and not words_are_below(&(<BurstyBank>bank).b, walk, units, first, last)):
@@ -654,10 +635,9 @@ def resample_dish(Walk walk not None, CompiledBank bank not None, Units units no
     units.kept(walk.store)
 
 
-@guarded
 def bounds(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t unit):
     """Upper bounds of log2 of the weights of all slots for a table, relative to its own dish: float32."""
-    check_units(walk, bank, units, unit, unit + 1)
+    walk.check_dishes()
     cdef Blocks blocks = Blocks(walk, bank, units, RandomStream())
     blocks.s.unit = unit
     blocks.s.last = unit + 1
@@ -688,7 +668,6 @@ def bytes_of_bounds(Units units not None, int64_t n_terms):
     return kept[:n].reshape(n_terms, -1), of_lines.reshape(n_terms, -1)
 
 
-@guarded
 def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
                int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
@@ -696,7 +675,7 @@ def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units
 
     See the generic twin.
     """
-    check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
+    walk.check_dishes()
     cdef Blocks blocks = Blocks(walk, bank, units, source)
     cdef hdpkit_blocks *s = &blocks.s
     cdef const int8_t[::1] target

@@ -28,9 +28,8 @@ from hdpkit.steps.fused._slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._cells cimport PIECE, CellsStore
-from hdpkit._arguments cimport check_length, refuse, whole
+from hdpkit._arguments cimport whole
 from hdpkit.steps._walk cimport Walk
-from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -218,7 +217,6 @@ cdef int check_cells(Walk walk, CellsStore store, int64_t n_terms) except -1:
     return 0
 
 
-@guarded
 def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                ChoiceSource source not None):
     """Draw the customers of each dish by cell, given topics and weights of a `SlicePlan`; then draw tables.
@@ -228,7 +226,6 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     sweep_cells(walk, bank, work, plan, source, 0.0, None)
 
 
-@guarded
 def bursty_cell_sweep(Walk walk not None, bank not None, SliceWorkspace work not None, plan not None,
                       ChoiceSource source not None):
     """The same where topics differ by document: over a `BurstyCells`, whose tables are drawn too."""
@@ -294,7 +291,6 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace
             sweep.first_run[i] = place
             place += (<int64_t>store.runs[i].size()
                       - (store.begin[min((i + 1) * PIECE, sweep.n_documents)] - store.begin[i * PIECE])) // 2
-        check_length("tables", tables_before.shape[0], place)
         sweep.was_tables = &tables_before[0] if place else NULL
         for i in range(sweep.n_documents):
             longest = max(longest, store.begin[i + 1] - store.begin[i])
@@ -311,9 +307,6 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace
             cells[t].logs = <double *>cells[t].own + longest * stride
         if scripted:
             given = plan.own
-            check_length("own", given.shape[0], sweep.n_documents)
-            check_length("own", given.shape[1], stride)
-            check_length("own", given.shape[2], bank.b.n_terms)
             sweep.given = &given[0, 0, 0]
     for t in range(n_threads):
         cells[t].burst = burst
@@ -354,20 +347,8 @@ cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
     return 0
 
 
-cdef int check_stream(ChoiceSource source) except -1:
-    """Raise an error unless draws can be made from the state of a stream."""
-    if not isinstance(source, RandomStream) or source.overridden:
-        refuse("source", source, "a RandomStream", "Scripts and sources of your own draw one by one.")
-    return 0
-
-
 def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
     """Binomial draws as in sweeps over cells, for tests: int64, shape (size,)."""
-    check_stream(source)
-    whole("n", n, 0, LARGEST)
-    whole("size", size, 1, 1 << 40)
-    if not 0.0 <= p <= 1.0:
-        refuse("p", p, "a number from 0 to 1", "Give a probability.")
     found = np.empty(size, dtype=np.int64)
     cdef int64_t[::1] out = found
     functions.binomials(<philox *>source.c.state, n, p, size, &out[0])
@@ -380,13 +361,8 @@ def multinomial(ChoiceSource source not None, int64_t n, weights, int64_t size, 
     Coarse: words have six bits, so that rounding leaves many customers for a second draw.
     """
     cdef int64_t n_labels = len(weights), blocks = (n_labels + LANES - 1) // LANES
-    check_stream(source)
-    whole("n", n, 0, LARGEST)
-    whole("size", size, 1, 1 << 40)
     padded = np.zeros(blocks * LANES)
     padded[:n_labels] = weights
-    if not (padded.min(initial=0.0) >= 0.0 and 0.0 < padded.sum() < np.inf):
-        refuse("weights", weights, "numbers that are not negative, with a positive sum", "Give one for each label.")
     found = np.zeros((size, blocks * LANES), dtype=np.int32)
     room = np.empty(blocks * LANES * 20 + LINE_BYTES, dtype=np.int8)
     cdef const double[::1] w = padded

@@ -17,7 +17,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from hdpkit.steps.fused._slice_workspace cimport SliceWorkspace, add_blocks, functions, of_scripts
 from hdpkit.steps.fused._slice_ends cimport (
-    Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
+    Sweep, add_up, begin, begin_topics, check_threads, end, finish, finish_held, settle)
 from hdpkit.steps.fused._slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
 from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._bursty_counts cimport (
@@ -26,9 +26,8 @@ from hdpkit.measures._cell_table cimport clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
-from hdpkit._arguments cimport check_length, refuse
+from hdpkit._arguments cimport refuse
 from hdpkit.steps._walk cimport Walk
-from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
@@ -100,8 +99,6 @@ cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspac
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
     n = min(len(plan.values), walk.home.shape[0])
-    if bank.n_customers < n:
-        refuse("bank", f"of {bank.n_customers} customers", f"of {n} customers", "Use the bank of the same data.")
     work.index_documents(walk.topology[0], bank.terms, walk.home, n, walk.parent.shape[0])
     work.index_rows(walk.parent)
     check_seated(walk, work, store)
@@ -118,7 +115,6 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     cdef bint scripted = is_scripted(source)
     cdef int n_threads = 1 if scripted else plan.threads
     cdef CountsStore store = counts_of(walk)
-    check_plan(plan, walk, bank)
     begin(sweep, walk, bank, work, store, plan, source, scripted)
     work.s.labels = store.dish_of_customer.data()
     work.s.bursts = bursts
@@ -134,7 +130,6 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     return store
 
 
-@guarded
 def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                 ChoiceSource source not None):
     """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
@@ -149,7 +144,6 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     end(&sweep, walk, bank, work, store, plan, "customer")
 
 
-@guarded
 def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
                        ChoiceSource source not None):
     """The same where topics differ by document. Proportions are integrated out, whatever the plan says."""
@@ -278,7 +272,6 @@ cdef int hide_large(BurstyBank bank) except -1:
     return 0
 
 
-@guarded
 def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None,
                       plan not None, ChoiceSource source not None):
     """Draw topics, or this worker's share of them (`SliceWorkspace.share_topics`), for `sweep_shards`."""
@@ -290,14 +283,12 @@ def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None
     begin_documents(walk, bank, work, plan, source)
 
 
-@guarded
 def draw_bursty_shard_topics(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
                              ChoiceSource source not None):
     """The same where topics differ by document."""
     draw_shard_topics(walk, bank.inner, work, begin_bursts(walk, bank, plan), source)
 
 
-@guarded
 def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                  ChoiceSource source not None):
     """A sweep over the documents of some shards, the others of which other workers have, after `draw_shard_topics`.
@@ -316,7 +307,6 @@ def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, Sli
     return changed_here(&sweep, work, store, plan)
 
 
-@guarded
 def sweep_bursty_shards(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
                         ChoiceSource source not None):
     """The same where topics differ by document: the observations of topics are tables of words."""
@@ -339,7 +329,6 @@ cdef object changed_here(Sweep *sweep, SliceWorkspace work, CountsStore store, o
     return changed[0], changed[1]
 
 
-@guarded
 def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
                   const int64_t[::1] observations not None, const int64_t[::1] tables not None, tuple counts not None):
     """End the sweep of a plan over all shards; arguments are the sums of the workers' results of `sweep_shards`.
@@ -350,9 +339,6 @@ def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, pl
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     cdef CountsStore store = counts_of(walk)
     bank.grow(n_slots)
-    check_plan(plan, walk, bank)
-    check_length("observations", observations.shape[0], n_slots)
-    check_length("tables", tables.shape[0], n_slots)
     change.assign(bank.b.stride, 0)
     of_root.assign(bank.b.stride, 0)
     for slot in range(n_slots):
@@ -363,7 +349,6 @@ def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, pl
     settle(walk, bank, store, plan, &of_root, &change)
 
 
-@guarded
 def settle_bursty_shards(Walk walk not None, BurstyBank bank not None, plan not None,
                          const int64_t[::1] observations not None, const int64_t[::1] tables not None,
                          tuple counts not None):

@@ -18,7 +18,7 @@ from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, list_cells, r
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._seating cimport ENTRY_WORDS
-from hdpkit.steps._sweeps cimport check_customers, fail, misplaced, reseat_one
+from hdpkit.steps._sweeps cimport fail, misplaced, reseat_one
 from hdpkit.steps._root cimport LatentRoot, WeightedRoot, WeightTable
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
@@ -28,7 +28,6 @@ from hdpkit.steps.fused._topic_workspace cimport (
     HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.steps import _sweeps as generic
-from hdpkit._guarded import guarded
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
@@ -243,7 +242,6 @@ cdef bint words_are_at_home(BurstyCounts *words, Walk walk, int64_t first, int64
     return True
 
 
-@guarded
 def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None, bint floats=False):
     """Reseat data customers first .. last - 1, one after the other.
@@ -251,7 +249,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     With a script, ``floats`` selects single precision as in production.
     """
     cdef Workspace workspace = workspace_of(bank)
-    check_customers(walk, bank, first, last)
+    walk.check_dishes()
     cdef Stores stores = Stores(walk)
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
@@ -296,7 +294,6 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
 
 # ------------------------------------------------------------------------------------------- for tests
 
-@guarded
 def asked_for(CompiledBank bank not None):
     """The choice requested from a script while its function runs: the customer and the outcomes.
 
@@ -318,7 +315,6 @@ def asked_for(CompiledBank bank not None):
     return workspace.s.customer, outcomes
 
 
-@guarded
 def bounds(TermCountsBank bank not None):
     """The bounded values and upper bounds of the last sweep in floats; shapes (slots,), (slots,), (V,).
 
@@ -338,13 +334,11 @@ def bounds(TermCountsBank bank not None):
     return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
 
 
-@guarded
 def exact_passes(CompiledBank bank not None):
     """Number of customers in production sweeps for whom the bound was not sufficient."""
     return workspace_of(bank).s.exact_passes
 
 
-@guarded
 def forget(TermCountsBank bank not None):
     """Free the workspace; the next sweep creates it again, and the chain doesn't change."""
     bank.workspace = None

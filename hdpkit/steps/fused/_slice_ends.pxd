@@ -27,7 +27,6 @@ cdef cppclass Sweep:
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil
 cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil
 cdef int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_source *source) noexcept nogil
-cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) except -1
 cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1
 cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,

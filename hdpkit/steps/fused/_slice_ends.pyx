@@ -15,7 +15,6 @@ from hdpkit.steps.fused._slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit.steps.fused._slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
-from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit.stores._arena cimport arena_give, arena_take
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport ENTRY_WORDS, Entry, Node, room_for
@@ -32,41 +31,10 @@ cdef int MOST_THREADS = 4096
 cdef double NOTHING = -1e300     # the logarithm of 0
 
 
-cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) except -1:
-    """Raise an error unless the arrays of a plan fit the bank and the restaurants; sweeps check nothing."""
-    cdef const int32_t[::1] slots = plan.slots
-    cdef const double[::1] weights = plan.weights
-    cdef const double[:, ::1] rows
-    cdef int64_t i, n = slots.shape[0]
-    cdef double least = plan.least
-    check_numbers32("slots", slots, 0, bank.b.stride - 1)
-    for i in range(1, n):
-        if slots[i] <= slots[i - 1]:
-            refuse("slots", slots[i], f"above {slots[i - 1]}, because slots ascend", "Give each slot once.")
-    check_length("weights", weights.shape[0], n)
-    if not least >= 0.0:
-        refuse("least", least, "0 or more", "Labels with less weight are not drawn.")
-    whole("threads", plan.threads, 1, MOST_THREADS)
-    whole("before", plan.before, 0, 1 << 40)
-    if plan.topics is not None:
-        rows = plan.topics
-        check_length("topics", rows.shape[0], n)
-        check_length("topics", rows.shape[1], bank.b.n_terms)
-    if plan.above is not None:
-        rows = plan.above
-        check_length("above", rows.shape[0], walk.parent.shape[0])
-    if plan.proportions is not None:
-        rows = plan.proportions
-        check_length("proportions", rows.shape[0], walk.parent.shape[0])
-        check_length("proportions", rows.shape[1], bank.b.stride)
-    return 0
-
-
 cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1:
     """Lay out labels, and draw topics, or a part of them, unless the plan has topics."""
     cdef int i
-    check_plan(plan, walk, bank)
     work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
     work.take_labels(plan)
     if plan.topics is not None:
@@ -96,7 +64,6 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     sweep.held = NULL
     if plan.held is not None:
         held = plan.held         # the plan keeps a reference during the sweep
-        check_length("held", held.shape[0], walk.parent.shape[0])
         sweep.held = &held[0]
     work.copy_topics()
     if plan.topics is None:

@@ -16,7 +16,6 @@ from hdpkit.steps.fused._slices cimport (
     in_large_pages, share_out,
 )
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
-from hdpkit._arguments cimport refuse
 from hdpkit._count_changes cimport (
     Reader, Written, add_rows, check_whole, joined, reader_of, write_rows,
 )
@@ -63,8 +62,6 @@ def inverse_of_gamma(shape, degree):
 def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint32_t[::1] key not None):
     """Words of sixteen counters (first, word1, *upper), first + 1, ... under a key of two words: uint32, shape (16, 4)."""
     cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
-    if upper.shape[0] != 2 or key.shape[0] != 2:
-        refuse("key", key.shape[0], "two words, and two words of the counter", "Give two of each.")
     hdpkit_philox32(first, word1, &upper[0], &key[0], out)
     return np.array(<uint32_t[:4 * HDPKIT_PHILOX32_COUNTERS]>out).reshape(4, -1).T
 
@@ -136,8 +133,6 @@ cdef class SliceWorkspace:
             Largest size in bytes of topics of which this worker uses a copy: in pages of the usual size sweeps
             over small topics take longer.
         """
-        if not 0 <= worker < n_workers:
-            refuse("worker", worker, f"from 0 to {n_workers - 1}, the workers", "Number the workers from 0.")
         self.memory = memory
         self.most_copied = copied
         self.shared.worker = worker
@@ -167,8 +162,6 @@ cdef class SliceWorkspace:
             self.s.phi = on_a_line(&self.topics)
         if self.memory is not None:
             self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
-            if in_common.shape[0] < <int64_t>(stride * sizeof(double)) + n_terms * stride * real:
-                refuse("memory", f"{in_common.shape[0]} bytes", "as many bytes as it was asked for", "See share_topics.")
             self.sums = <double *>&in_common[0]
             self.s.phi = self.sums + stride
         self.s.terms = counts.terms
@@ -260,9 +253,6 @@ cdef class SliceWorkspace:
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
         """Changes of a block of terms in a sweep over shards; they can be read once. See `take_block`."""
-        if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks < MOST_BLOCKS
-                and <int64_t>self.changes.size() == self.s.n_terms * self.s.stride):
-            refuse("block", block, f"of {n_blocks}, after a sweep over shards", "Call sweep_shards first.")
         return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
 
     cdef int begin_changes(self) noexcept:
@@ -311,8 +301,6 @@ cdef class SliceWorkspace:
         self.s.threshold = plan.threshold
         self.s.least = plan.least
         for i in range(slots.shape[0]):
-            if slots[i] >= self.s.stride:
-                refuse("slots", slots[i], f"below {self.s.stride}", "Make room first.")
             self.psi[slots[i]] = psi[i]
             xi = min(psi[i], self.s.threshold)
             self.factor[slots[i]] = self.s.threshold / xi if xi > 0.0 else 0.0
@@ -437,8 +425,6 @@ cdef class SliceWorkspace:
         found = np.zeros((where.shape[0], self.s.n_terms))
         cdef double[:, ::1] out = found
         for i in range(where.shape[0]):
-            if not 0 <= where[i] < self.s.stride:
-                refuse("slots", where[i], f"below {self.s.stride}", "See occupied_slots().")
             for v in range(self.s.n_terms):
                 out[i, v] = ((<double *>self.s.phi)[v * self.s.stride + where[i]] if self.wide
                              else (<float *>self.s.phi)[v * self.s.stride + where[i]])

@@ -11,8 +11,6 @@ from hdpkit.steps._sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry
-from hdpkit._arguments cimport check_length, check_numbers32, check_range, refuse
-from hdpkit._guarded import guarded
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.steps._table_counts cimport tables_of
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
@@ -368,8 +366,6 @@ cdef class StateSequences:
     cdef const int32_t[:, ::1] _order
 
     def __init__(self, int32_t[::1] states not None, const int64_t[::1] offsets not None, keys, bint slices, int threads):
-        if offsets.shape[0] < 2 or offsets[offsets.shape[0] - 1] != states.shape[0]:
-            refuse("offsets", np.asarray(offsets), f"the bounds of sequences of {states.shape[0]} customers", "See Sequences.")
         self._states, self._offsets = states, offsets
         self._slices = np.zeros(states.shape[0] if slices else 0)
         self.threads = threads
@@ -387,8 +383,6 @@ cdef class StateSequences:
     def set_rows(self, pi):
         """Transition probabilities: float64, shape (n_states + 1, n_states), the start row last."""
         pi = np.ascontiguousarray(pi, dtype=np.float64)
-        if pi.ndim != 2 or pi.shape[0] != pi.shape[1] + 1:
-            refuse("pi", pi.shape, "n_states + 1 rows of n_states numbers", "The start row is the last.")
         order = np.argsort(-pi, axis=1, kind="stable").astype(np.int32)
         self._pi, self._order = pi, order
         self._sorted = np.ascontiguousarray(np.take_along_axis(pi, order.astype(np.int64), axis=1))
@@ -411,8 +405,6 @@ cdef class StateSequences:
         return found
 
     cdef int take(self, Job *job, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index, int64_t base) except -1:
-        if logs.shape[1] != job.n_states:
-            refuse("logs", logs.shape[1], f"{job.n_states} numbers in each row", "One for each state.")
         job.logs = NULL
         if logs.shape[0] > 0:
             job.logs = &logs[0, 0]
@@ -443,7 +435,6 @@ cdef class StateSequences:
         cdef const double[:, ::1] scaled = likelihoods
         if self._offsets[first] == self._offsets[last]:
             return
-        check_length("index", index.shape[0], self._offsets[last] - self._offsets[first])
         self.take(&job, logs, scaled, index, self._offsets[first])
         failed.assign(threads, 0)
         job.failed = failed.data()
@@ -515,7 +506,6 @@ def transition_counts(const int32_t[::1] states not None, const int64_t[::1] beg
         Number of states.
     """
     cdef int64_t i, before, s = 0
-    check_numbers32("states", states, -1, n - 1)
     counts = np.zeros((n + 1, n), dtype=np.int64)
     cdef int64_t[:, ::1] out = counts
     for i in range(states.shape[0]):
@@ -544,7 +534,6 @@ def draw_tables(const int64_t[::1] customers not None, const double[::1] masses 
     """
     cdef int64_t j, i, opened
     cdef double a
-    check_length("masses", masses.shape[0], customers.shape[0])
     tables = np.ones(customers.shape[0], dtype=np.int64)
     cdef int64_t[::1] out = tables
     for j in range(customers.shape[0]):
@@ -578,14 +567,6 @@ def draw_sides(const double[:, ::1] weights not None, const int8_t[::1] linked n
     cdef int64_t t, m = weights.shape[0], drawn
     cdef double p, rest, total, log_q = 0.0
     cdef const double *by_side
-    check_length("linked", linked.shape[0], m)
-    check_length("which", which.shape[0], m)
-    check_length("sides", sides.shape[0], m)
-    for t in range(m):
-        if not (0 <= which[t] < within.shape[0] and (not given or 0 <= sides[t] <= 1)):
-            refuse("which, sides", (which[t], sides[t]), "numbers of a divided state and of a side", "See split_states.")
-    if (m and weights.shape[1] != 2) or within.shape[1] != within.shape[0] or within.shape[2] != 2 or within.shape[3] != 2:
-        refuse("weights, within", (weights.shape[1], within.shape[2]), "two sides", "See split_states.")
     filters = np.empty((m, 2))
     cdef double[:, ::1] f = filters
     for t in range(m):
@@ -794,10 +775,6 @@ cdef class StatePasses:
     cdef const double[:, ::1] _log_pi
 
     def __init__(self, const double[:, ::1] pi not None, int threads):
-        if pi.shape[0] != pi.shape[1] + 1 or pi.shape[1] < 1:
-            refuse("pi", (pi.shape[0], pi.shape[1]), "n_states + 1 rows of n_states numbers", "The start row is the last.")
-        if threads < 1:
-            refuse("threads", threads, "at least 1", "One per processor is usual.")
         self._pi, self.threads = pi, threads
         self.these.job.n_states = pi.shape[1]
         self.these.job.slices = False
@@ -805,23 +782,12 @@ cdef class StatePasses:
         self.these.job.base = 0
 
     cdef int bounds(self, const int64_t[::1] offsets, int64_t n) except -1:
-        """Check the bounds of sequences, and keep them."""
-        cdef int64_t s
-        if self.these.job.pi == NULL:
-            raise TypeError("StatePasses was never initialised")
-        if offsets.shape[0] < 2 or offsets[0] != 0 or offsets[offsets.shape[0] - 1] != n:
-            refuse("offsets", np.asarray(offsets), f"the bounds of sequences of {n} customers", "See Sequences.")
-        for s in range(offsets.shape[0] - 1):
-            if offsets[s + 1] < offsets[s]:
-                refuse("offsets", np.asarray(offsets), "ascending numbers", "See Sequences.")
+        """Keep the bounds of sequences."""
         self.these.job.offsets, self.these.n_customers = &offsets[0], n
         return 0
 
     cdef int densities(self, const double[:, ::1] logs, const double[:, ::1] likelihoods, const double[::1] tops, const int32_t[::1] index) except -1:
-        """Check the densities of observations, and keep them."""
-        if logs.shape[1] != self.these.job.n_states:
-            refuse("logs", logs.shape[1], f"{self.these.job.n_states} numbers in each row", "One for each state.")
-        check_numbers32("index", index, -1, logs.shape[0] - 1)
+        """Keep the densities of observations."""
         self.these.job.logs = self.these.job.likelihoods = self.these.job.tops = NULL
         if logs.shape[0] > 0:
             self.these.job.logs = &logs[0, 0]
@@ -829,9 +795,6 @@ cdef class StatePasses:
         if index.shape[0] > 0:
             self.these.job.index = &index[0]
         if likelihoods is not None and likelihoods.shape[0] > 0:
-            if likelihoods.shape[0] != logs.shape[0] or likelihoods.shape[1] != logs.shape[1]:
-                refuse("likelihoods", (likelihoods.shape[0], likelihoods.shape[1]), "the shape of logs", "Give None.")
-            check_length("tops", 0 if tops is None else tops.shape[0], logs.shape[0])
             self.these.job.likelihoods, self.these.job.tops = &likelihoods[0, 0], &tops[0]
         return 0
 
@@ -877,16 +840,11 @@ cdef class StatePasses:
         last : float64 array, shape (n_sequences, n_states)
             Receives the filter of the last customer of each sequence; unchanged if it has none.
         """
-        cdef int64_t n = index.shape[0], K = self.these.job.n_states
+        cdef int64_t n = index.shape[0]
         cdef const double[::1] first = before
         cdef double[:, ::1] found = filters
         self.bounds(offsets, n)
         self.densities(logs, likelihoods, tops, index)
-        check_length("norms", norms.shape[0], n)
-        if last.shape[0] != offsets.shape[0] - 1 or last.shape[1] != K or (first is not None and first.shape[0] != K):
-            refuse("last, before", (last.shape[0], last.shape[1]), f"a row of {K} numbers for each sequence", "See fixed_states.")
-        if found is not None and (found.shape[0] != n or found.shape[1] != K):
-            refuse("filters", (found.shape[0], found.shape[1]), f"shape ({n}, {K})", "One row for each customer.")
         if n == 0:
             return 0
         self.these.before = NULL
@@ -901,10 +859,8 @@ cdef class StatePasses:
 
     def smooth(self, double[:, ::1] filters not None, const int64_t[::1] offsets not None, double[:, ::1] smoothed not None):
         """Receive p(z_t | the whole sequence) of filtered sequences in ``smoothed``: float64, (n_customers, n_states)."""
-        cdef int64_t n = filters.shape[0], K = self.these.job.n_states
+        cdef int64_t n = filters.shape[0]
         self.bounds(offsets, n)
-        if filters.shape[1] != K or smoothed.shape[0] != n or smoothed.shape[1] != K:
-            refuse("filters, smoothed", (smoothed.shape[0], smoothed.shape[1]), f"shape ({n}, {K})", "One row for each customer.")
         if n > 0:
             self.these.filters, self.these.smoothed = &filters[0, 0], &smoothed[0, 0]
             self.carry_out(offsets.shape[0] - 1, smooth_these)
@@ -912,7 +868,6 @@ cdef class StatePasses:
     def best_paths(self, const double[:, ::1] logs not None, const int32_t[::1] index not None,
                    const int64_t[::1] offsets not None, int64_t[::1] path not None):
         """Receive the most probable states of each sequence, all together (Viterbi 1967), in ``path``; see `filter`."""
-        check_length("path", path.shape[0], index.shape[0])
         self.bounds(offsets, index.shape[0])
         self.densities(logs, None, None, index)
         if index.shape[0] == 0:
@@ -975,7 +930,6 @@ cdef class Sites:
         if self.gaps:
             self.missing_of = np.ascontiguousarray(missing).view(np.int8)
             self.missing = self.missing_of
-            check_length("missing", self.missing.shape[0], store.n_customers)
         self.start = tree.first[len(tree.first) - 1]
         self.first_row = self.start + tree.n_fixed
         self.alpha, self.start_alpha = walk.concentration[self.first_row], walk.concentration[self.start]
@@ -1160,14 +1114,11 @@ cdef class Sites:
         return 0
 
 
-@guarded
 def reseat(walk, CompiledBank bank not None, missing, int64_t first, int64_t last, ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other; see `Sites`."""
     cdef Sites sites
     cdef int64_t i
     cdef const int8_t[::1] begins
-    bank.ready()
-    check_range(first, last, min(bank.n_customers, walk.topology.n_customers))
     if first == last:
         return
     # Whether a sequence begins at each of these customers and the one after them.
