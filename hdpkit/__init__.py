@@ -63,6 +63,7 @@ from hdpkit.run.samples import Samples
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.trace import Draw, Trace
 from hdpkit.steps.fused.instruction_set import instruction_set
+from hdpkit.steps.step import step
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ __all__ = [
     "moves",
     "open_run",
     "plots",
+    "step",
     "stores",
     "summaries",
 ]

@@ -22,7 +22,8 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import COUNTING_BANKS, VERBS
+from hdpkit.steps.slices import cell_sweep, slice_sweep
+from hdpkit.steps.step import COUNTING_BANKS
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
 from hdpkit.stores._cells import CellsStore
 from hdpkit.stores._counts import CountsStore
@@ -33,11 +34,10 @@ _CHUNK = 1 << 18  # customers counted at once
 
 
 class Customers(Attached):
-    """Each data customer has a dish; a verb may seat any of them."""
+    """Each data customer has a dish; a step may seat any of them."""
 
     single = True
-    sweep = "slice_sweep"  # the verb of a sweep over documents
-    verbs: Any = VERBS  # that run over it
+    sweep = slice_sweep  # over documents
 
     # ------------------------------------------------------------------ store and bank
 
@@ -132,19 +132,11 @@ class Customers(Attached):
         return FrozenSeats(dish, np.zeros_like(j), j, np.full_like(j, -1)).to(detail).arrays()
 
 
-class _VerbsByCell:
-    """The verbs that run over cells."""
-
-    def __contains__(self, verb: str) -> bool:
-        return VERBS[verb].by_cell
-
-
 class CustomersByCell(Customers):
     """Only the number of customers of each dish in each cell is kept: they are exchangeable."""
 
     single = False
-    sweep = "cell_sweep"
-    verbs = _VerbsByCell()
+    sweep = cell_sweep
 
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of cells."""

@@ -39,7 +39,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.steps._walk import Walk
-from hdpkit.steps.kernels import COMPILED_STORES
+from hdpkit.steps.step import COMPILED_STORES
 from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
 
@@ -159,7 +159,7 @@ class Freezing(Reading):
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
-        self._verb = self._lent = self._on_pulse = None
+        self._step = self._lent = self._on_pulse = None
         self.slots.source = None
         self._walks = {}
         for part in self._parts.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import hdpkit.stores._labelled_seating as compiled
 from hdpkit._franchise_lock import Block
 from hdpkit.checks import choice, flag, instance, real_number
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.state import State, measure_of
@@ -24,18 +23,8 @@ from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps._walk import Walk
 from hdpkit.steps.counts_walk import CountsReferenceWalk
-from hdpkit.steps.kernels import (
-    BY_STATE,
-    COMPILED_BANKS,
-    COMPILED_STORES,
-    KERNELS,
-    VERBS,
-    Row,
-    choose_kernel,
-    register_kernel,
-    register_verb,
-    serving_rows,
-)
+from hdpkit.steps.step import BY_STATE, COMPILED_BANKS, COMPILED_STORES, KERNELS, STEPS, Kernel, Step
+from hdpkit.steps.sweeps import reseat
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import (
     Compacts,
@@ -74,34 +63,37 @@ def _lump_seats_at_once(state: Any, labelled: Any) -> None:
     compiled.lump_seats(labelled, state.store)
 
 
-for _verb in ("draw_sizes", "seat_out", "draw_seats", "lump_seats"):
-    register_verb(_verb)
-for _name, _draws, _stores, _banks in (
-    ("generic", compiled, COMPILED_STORES, COMPILED_BANKS),
-    ("reference", reference, None, None),
+draw_sizes = Step("draw_sizes", reference.draw_sizes)
+seat_out = Step("seat_out", reference.seat_out)
+draw_seats = Step("draw_seats", _draw_seats)
+lump_seats = Step("lump_seats", _lump_seats)
+for _step, _run in (
+    (draw_sizes, compiled.draw_sizes),
+    (seat_out, compiled.seat_out),
+    (draw_seats, _draw_seats),
+    (lump_seats, _lump_seats),
 ):
-    _verbs = SimpleNamespace(
-        draw_sizes=_draws.draw_sizes, seat_out=_draws.seat_out, draw_seats=_draw_seats, lump_seats=_lump_seats
-    )
-    register_kernel(Row(_name, _verbs, _stores, _banks))
-_at_once = SimpleNamespace(draw_seats=_draw_seats_at_once, lump_seats=_lump_seats_at_once)
-register_kernel(Row("generic", _at_once, {HistogramStore}, COMPILED_BANKS, detail=Detail.SIZES))
+    _step.kernel("generic", _run, stores=COMPILED_STORES, banks=COMPILED_BANKS)
+for _step, _run in ((draw_seats, _draw_seats_at_once), (lump_seats, _lump_seats_at_once)):
+    _step.kernel("generic", _run, stores={HistogramStore}, banks=COMPILED_BANKS, detail=Detail.SIZES)
 
 
 class KernelChoice(State):
-    """Rows of the kernel table, cached until a condition on which they depend changes."""
+    """The kernels of steps, kept until a condition on which they depend changes."""
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        # Rows of the kernel table by verb, type of seating and bank, and whether weights are integrated out;
-        # and the kernels at the current hyperparameters, which change in every sweep.
-        self._rows: dict[tuple[Any, ...], list[Row]] = {}
+        # Kernels by step, type of seating and bank, and whether weights are integrated out; and those at the
+        # current hyperparameters, which change in every sweep.
+        self._serving: dict[tuple[Any, ...], list[Kernel]] = {}
         self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
         self._kernels_for: tuple[Any, ...] = (None,) * 4  # hyperparameters, their version, bank, measure
 
-    def kernel(self, verb: str) -> str:
-        """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
-        return self._kernel_of(verb)[0]
+    def kernel(self, step: str | Step) -> str:
+        """Name of the kernel that runs a step: "fused", "generic" or "reference"."""
+        if not isinstance(step, Step):
+            step = STEPS[choice("step", step, STEPS, remedy="Or the step itself.")]
+        return self._kernel_of(step)[0]
 
     @property
     def _table_store_type(self) -> Any:
@@ -113,8 +105,8 @@ class KernelChoice(State):
             kind, "LABELLED_STORE", ExplicitStore if kind in COMPILED_STORES else ExplicitReference
         )
 
-    def _kernel_of(self, verb: str) -> tuple[str, Callable[..., Any]]:
-        """Name and function of the kernel that runs a verb."""
+    def _kernel_of(self, step: Step) -> tuple[str, Callable[..., Any]]:
+        """Name and function of the kernel that runs a step."""
         numbers, bank, measure, found = self.hyperparameters, self.bank, self.measure, self._kernels_for
         if (
             found[0] is not numbers
@@ -125,28 +117,34 @@ class KernelChoice(State):
             self._kernels = {}
             self._kernels_for = numbers, numbers.version, bank, measure
         integrated = getattr(self.root._weights, "integrated", None) is not None
-        key = verb, type(self._seating), type(bank), integrated
-        kernel = self._kernels.get(key) if isinstance(verb, str) else None
+        key = step, type(self._seating), type(bank), integrated
+        kernel = self._kernels.get(key)
         if kernel is None:
-            if not isinstance(verb, str) or key not in self._rows:
-                self._rows[key] = self._rows_for(verb)
-            kernel = self._kernels[key] = choose_kernel(self._rows[key], verb, bank, numbers)
+            if key not in self._serving:
+                self._serving[key] = self._serving_kernels(step)
+            one = next((one for one in self._serving[key] if one.within(bank, numbers)), None)
+            if one is None:
+                raise KernelError(
+                    "kernel", self._serving[key][0].name,
+                    f"one that implements {step.name!r} accurately at these hyperparameters",
+                    "Use kernel='auto'.",
+                )  # fmt: skip
+            kernel = self._kernels[key] = one.name, one.run
         return kernel
 
-    def _rows_for(self, verb: str) -> list[Row]:
-        """Rows of the kernel table that serve a verb, whatever the hyperparameters are."""
-        choice("verb", verb, VERBS, remedy="See docs/extending.md.")
+    def _serving_kernels(self, step: Step) -> list[Kernel]:
+        """Kernels that serve a step, whatever the hyperparameters are."""
         root, levels = self.root._kind(), self.topology.n_levels
-        if VERBS[verb].draws_tables:
-            check_weights(self._seating, kind_of_root(self.root.declared), root, verb, levels)
-        lent = self._lent is not None and VERBS[verb].draws_tables  # a verb over customers
-        store = self._table_store_type if VERBS[verb].needs_tables or lent else self._store_type
-        return serving_rows(verb, self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
+        if step.draws_tables:
+            check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
+        lent = self._lent is not None and step.draws_tables  # a step over customers
+        store = self._table_store_type if step.needs_tables or lent else self._store_type
+        return step.serving(self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
         if self._forced_kernel in ("generic", "fused"):
-            self._kernel_of("reseat")
+            self._kernel_of(reseat)
 
 
 class Seats(KernelChoice):
@@ -166,7 +164,7 @@ class Seats(KernelChoice):
     def _walk_of(self, kernel: str | None = None) -> Any:
         """The walk of a kernel."""
         if not isinstance(kernel, str) or kernel not in KERNELS:
-            kernel = self._kernel_of("reseat")[0] if kernel is None else kernel
+            kernel = self._kernel_of(reseat)[0] if kernel is None else kernel
             choice("kernel", kernel, KERNELS, remedy="Leave it out.")
         if self.topology.kind in BY_STATE:  # compiled walks need homes that don't change
             kernel = "reference"
@@ -215,7 +213,7 @@ class Seats(KernelChoice):
         topology, frozen = self.topology, FrozenSeating.of(seating)
         if detail <= frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
-        draws = Draws(*(self._kernel_of(verb)[1] for verb in ("draw_sizes", "seat_out")))
+        draws = Draws(*(self._kernel_of(step)[1] for step in (draw_sizes, seat_out)))
         return frozen.to(detail, topology, source, draws, discount).arrays()
 
     # ------------------------------------------------------------------ customers of cells
@@ -257,7 +255,7 @@ class Seats(KernelChoice):
             return False
         self.expand_cells()
         working = self._table_store()
-        self._kernel_of("draw_seats")[1](self, working, source)
+        self._kernel_of(draw_seats)[1](self, working, source)
         self._lent = working
         return True
 
@@ -268,7 +266,7 @@ class Seats(KernelChoice):
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""
         if lent and self._lent is not None:
-            self._kernel_of("lump_seats")[1](self, self._lent)
+            self._kernel_of(lump_seats)[1](self, self._lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self._lent = None
 

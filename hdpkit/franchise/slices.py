@@ -22,7 +22,9 @@ from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.fused._fused_cells import FEW
 from hdpkit.steps.fused._slice_workspace import SliceWorkspace
-from hdpkit.steps.state_sequences import SequencePlan
+from hdpkit.steps.slices import draw_shard_topics, settle_shards, sweep_shards
+from hdpkit.steps.state_sequences import SequencePlan, sequence_sweep
+from hdpkit.steps.step import Step
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 BELOW = (
@@ -177,7 +179,7 @@ class Slices(Blocks):
             raise StateError(
                 "root", self.root.declared, "hk.FixedWeights, without slices", "Use moves.BeamSampler."
             )
-        n: int = self._run_sequences("sequence_sweep", source, slices=slices, threads=threads)
+        n: int = self._run_sequences(sequence_sweep, source, slices=slices, threads=threads)
         return n
 
     @changes
@@ -212,9 +214,9 @@ class Slices(Blocks):
                 "measure", type(self.measure).__name__, "conjugate, where a state's marginal is needed",
                 "Use TableGibbs and DishParameters.",
             )  # fmt: skip
-        import hdpkit.steps.state_splits  # noqa: F401 - few runs need it
+        from hdpkit.steps.state_splits import split_states  # few runs need it
 
-        found: tuple[bool, bool] = self._run_sequences("split_states", source, scans, length)
+        found: tuple[bool, bool] = self._run_sequences(split_states, source, scans, length)
         return found
 
     def _check_chain(self) -> None:
@@ -226,15 +228,15 @@ class Slices(Blocks):
             )  # fmt: skip
 
     def _run_sequences(
-        self, verb: str, source: ChoiceSource, *arguments: Any, slices: bool = False, threads: int = 1
+        self, step: Step, source: ChoiceSource, *arguments: Any, slices: bool = False, threads: int = 1
     ) -> Any:
-        """Run a verb over sequences, which sets the weights of new dishes."""
+        """Run a step over sequences, which sets the weights of new dishes."""
         above: Any = self.root.weights
         readable = self._forced_kernel == "reference"
         dishes = self._customers.dishes()
         plan = SequencePlan(self.measure, self.data, above, dishes, slices, threads, readable)
         with above.births_given():
-            return self._run(verb, self.bank, plan, *arguments, source=source, prepare=True)
+            return self._run(step, self.bank, plan, *arguments, source=source, prepare=True)
 
     def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
         """Break the remainder into labels.
@@ -304,12 +306,12 @@ class Slices(Blocks):
 
     def _run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
-        self._run("draw_shard_topics", self.bank, self._workspace, plan, source=source)
+        self._run(draw_shard_topics, self.bank, self._workspace, plan, source=source)
 
     def _run_shards(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
         arguments = (self.bank, self._workspace, plan)
-        observations, tables = self._run("sweep_shards", *arguments, source=source)
+        observations, tables = self._run(sweep_shards, *arguments, source=source)
         counts = tuple(
             self._workspace.take_changes(len(tables), block, n_blocks) for block in range(n_blocks)
         )
@@ -327,7 +329,7 @@ class Slices(Blocks):
             np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
         )
         with above.births_given():
-            self._run("settle_shards", self.bank, plan, observations, tables, total.counts)
+            self._run(settle_shards, self.bank, plan, observations, tables, total.counts)
         if self._whole_corpus is not None:
             self._whole_corpus.opened = total.opened
             take_bursts(self.bank, total.bursts)

@@ -37,7 +37,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.steps.kernels import KERNELS
+from hdpkit.steps.step import KERNELS, Step
 from hdpkit.stores import missing_verbs, stores
 
 
@@ -126,8 +126,8 @@ class State(Locked):
         self._on_pulse: Callable[[float], None] | None = None
         self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
-        self._changes = 0  # increased by verbs, and when the complete seating is replaced
-        self._verb: str | None = None  # the running verb
+        self._changes = 0  # increased by steps, and when the complete seating is replaced
+        self._step: Step | None = None  # that is running
         self._parts = Parts(self.slots)
         self.root = Root(self, self._parts, root)
 
@@ -153,11 +153,11 @@ class State(Locked):
         return self._lock.change(function, *arguments)
 
     def _outside(self) -> None:
-        """Raise an error inside a verb: methods of measures and parts can't use the franchise."""
-        if self._verb is not None and self._lock.held and not self._lock.closed:
+        """Raise an error inside a step: methods of measures and parts can't use the franchise."""
+        if self._step is not None and self._lock.held and not self._lock.closed:
             raise BusyError(
-                "franchise", f"inside the verb {self._verb!r}", "used by one verb at a time",
-                "A method that a verb calls may read its arguments and franchise.slots only.",
+                "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
+                "A method that a step calls may read its arguments and franchise.slots only.",
             )  # fmt: skip
 
     # ------------------------------------------------------------------ banks and stores

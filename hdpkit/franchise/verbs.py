@@ -10,16 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 import hdpkit.steps.counts_walk
-import hdpkit.steps.groups
-import hdpkit.steps.slices
-import hdpkit.steps.state_homes
-import hdpkit.steps.table_counts  # noqa: F401 - it registers kernels
+import hdpkit.steps.state_homes  # noqa: F401 - they attach kernels
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Int32s
 from hdpkit.checks import (
     array_in_place,
     as_float,
-    choice,
     flag,
     function,
     instance,
@@ -33,9 +29,10 @@ from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
-from hdpkit.steps import sweeps as reference
+from hdpkit.steps import sweeps, table_counts
 from hdpkit.steps._sweeps import Units
-from hdpkit.steps.kernels import VERBS
+from hdpkit.steps.groups import reseat_groups
+from hdpkit.steps.step import Step
 from hdpkit.stores import Detail, detail_of
 
 _OF_GROUPS = "Pass what franchise.groups() returned."
@@ -94,42 +91,37 @@ class Verbs(Held):
 
     def _run(
         self,
-        verb: str,
+        step: Step,
         *arguments: Any,
         walk: bool = True,
         source: ChoiceSource | None = None,
         prepare: bool = False,
     ) -> Any:
-        """Run a verb on its kernel; if it fails, the franchise is closed.
+        """Run a step on its kernel; if it fails, the franchise is closed.
 
         The kernel is called with the walk (unless ``walk`` is False), the arguments and the source. With
         ``prepare`` the bank needs the source: parameters may be drawn.
         """
-        if verb not in self._customers.verbs:
-            counted = self.bank  # by cell; the verb needs a bank by customer
+        if not (self._customers.single or step.by_cell):
+            counted = self.bank  # by cell; the step needs a bank by customer
             self.expand_cells()
             arguments = tuple(self.bank if one is counted else one for one in arguments)
-        kernel, function = self._kernel_of(verb)
+        kernel, function = self._kernel_of(step)
         if kernel == "reference" and source is not None and source.overridden:
             source = Asked(source)
         given = (self._walk_of(kernel), *arguments) if walk else arguments
         if source is not None:
             given = (*given, source)
-        return self._lock.change(self._run_kernel, verb, function, given, source, prepare)
+        return self._lock.change(self._run_kernel, step, function, given, source, prepare)
 
     def _run_kernel(
-        self,
-        verb: str,
-        function: Any,
-        given: tuple[Any, ...],
-        source: ChoiceSource | None,
-        prepare: bool,
+        self, step: Step, function: Any, given: tuple[Any, ...], source: ChoiceSource | None, prepare: bool
     ) -> Any:
         """Call a kernel; until its end nothing else may use the franchise."""
         slots = self.slots
         self._changes += 1
         try:
-            self._verb = verb
+            self._step = step
             slots.source = source
             if prepare and source is not None:
                 self.bank.prepare(source)
@@ -141,7 +133,7 @@ class Verbs(Held):
                 raise
             raise failure from None
         finally:
-            self._verb = slots.source = None
+            self._step = slots.source = None
         if slots.trouble is not None:
             self._raise_trouble()
         if self._waiting:
@@ -149,13 +141,13 @@ class Verbs(Held):
         return done
 
     @changes
-    def run_verb(self, verb: str, *arguments: Any, source: ChoiceSource) -> Any:
-        """Run a verb that was added by `register_verb`; if it fails, the franchise is closed.
+    def run_step(self, step: Step, *arguments: Any, source: ChoiceSource) -> Any:
+        """Run a step of your own (`hdpkit.steps.step`); if it fails, the franchise is closed.
 
         Parameters
         ----------
-        verb : str
-            Its name.
+        step : Step
+            What the decorator ``@step(...)`` made.
         arguments
             Passed to the kernel after the walk and the statistics of dishes.
         source : ChoiceSource
@@ -169,13 +161,13 @@ class Verbs(Held):
         Raises
         ------
         ParameterError
-            If there is no such verb, or no choice source.
+            If it is no step, or no choice source.
         KernelError
             If no kernel serves it over this store, measure, tree and root.
         """
-        choice("verb", verb, VERBS, remedy="Register it: hdpkit.steps.kernels.register_verb(name).")
+        instance("step", step, Step, "a step", remedy="Declare it: @step(...) above its function.")
         check_source(source)
-        return self._run(verb, self.bank, *arguments, source=source, prepare=True)
+        return self._run(step, self.bank, *arguments, source=source, prepare=True)
 
     @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
@@ -206,7 +198,7 @@ class Verbs(Held):
         """Number of customers in the piece after one of this size, which took so many seconds."""
         if self.draws_tables:
             # Each piece ends with draws of tables, and the chain must not depend on the machine's speed.
-            return min(2 * size, LARGEST_CHUNK[self._kernel_of("reseat")[0]])
+            return min(2 * size, LARGEST_CHUNK[self._kernel_of(sweeps.reseat)[0]])
         if took < CHUNK_SECONDS / 2:
             return 2 * size
         return max(1, size // 2) if took > CHUNK_SECONDS else size
@@ -228,7 +220,7 @@ class Verbs(Held):
             If it isn't a range of customers, or no choice source.
         """
         self._check_customers(first, last, source)
-        self._run("enter", self.bank, first, last, source=source, prepare=True)
+        self._run(sweeps.enter, self.bank, first, last, source=source, prepare=True)
 
     @changes
     def enter_given(self, dishes: Int32s, first: int, last: int, source: ChoiceSource) -> None:
@@ -268,7 +260,7 @@ class Verbs(Held):
         self._dish_kind.check_given(given, first, last)
         self._known.check_possible(self.data, given[first:last], "dishes", first)
         given = self._known.with_own(given)
-        self._run("enter_given", self.bank, given, first, last, source=source, prepare=True)
+        self._run(sweeps.enter_given, self.bank, given, first, last, source=source, prepare=True)
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -290,7 +282,7 @@ class Verbs(Held):
         """
         self._check_customers(first, last, source)
         self._held.check_free(first, last)
-        self._run("reseat", self.bank, first, last, source=source, prepare=True)
+        self._run(sweeps.reseat, self.bank, first, last, source=source, prepare=True)
 
     @property
     def draws_tables(self) -> bool:
@@ -331,14 +323,14 @@ class Verbs(Held):
         check_range(first, last, self.topology.n_nodes)
         check_source(source)
         self._need_counts()
-        self._run("draw_tables", first, last, source=source)
+        self._run(table_counts.draw_tables, first, last, source=source)
 
     @changes
     def draw_tables_by_dish(self, source: ChoiceSource) -> None:
         """Draw the tables of all restaurants by binomial draws; they must have the same concentration."""
         check_source(source)
         self._need_counts()
-        self._run("draw_tables_by_dish", source=source)
+        self._run(table_counts.draw_tables_by_dish, source=source)
 
     @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -360,7 +352,7 @@ class Verbs(Held):
         """
         self._check_customers(first, last, source)
         self._held.check_free(first, last)
-        self._run("leave", self.bank, first, last, source=source, prepare=True)
+        self._run(sweeps.leave, self.bank, first, last, source=source, prepare=True)
 
     @changes
     def open_dish(self, source: ChoiceSource | None = None) -> int:
@@ -461,7 +453,7 @@ class Blocks(Verbs):
         t = self.topology
         whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
         return self._run(
-            "index_units",
+            sweeps.index_units,
             self._seating,
             t.home,
             t.parent,
@@ -500,7 +492,7 @@ class Blocks(Verbs):
     def unit_dishes(self, units: Any) -> Int32s:
         """Slot of the dish of each unit."""
         self._check_units(units)
-        dishes: Int32s = self._run("unit_dishes", units)
+        dishes: Int32s = self._run(sweeps.unit_dishes, units)
         return dishes
 
     @changes
@@ -526,7 +518,7 @@ class Blocks(Verbs):
         check_range(first, last, len(units))
         check_source(source)
         self._held.check_units(units, range(first, last))
-        self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
+        self._run(sweeps.resample_dish, self.bank, units, first, last, source=source, prepare=True)
 
     @changes
     def scan_units(
@@ -589,7 +581,7 @@ class Blocks(Verbs):
         if np.isnan(as_float(log_q)):
             raise ParameterError("log_q", log_q, "a number", "It is what the scan before this one returned.")
         done = self._run(
-            "scan_units",
+            sweeps.scan_units,
             self.bank,
             units,
             visited,
@@ -623,7 +615,7 @@ class Blocks(Verbs):
         self._check_units(units)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
         self._check_reserved("slot", slot)
-        self._run("add_units", self.bank, units, places, slot, walk=False)
+        self._run(sweeps.add_units, self.bank, units, places, slot, walk=False)
 
     @changes
     def log_units(
@@ -656,7 +648,7 @@ class Blocks(Verbs):
         for slot in reserved:
             self._check_reserved("slots", slot)
         logs: npt.NDArray[np.float64] = self._run(
-            "log_units", self.bank, units, places, np.array(reserved, dtype=np.int32), walk=False
+            sweeps.log_units, self.bank, units, places, np.array(reserved, dtype=np.int32), walk=False
         )
         return logs
 
@@ -690,7 +682,7 @@ class Blocks(Verbs):
         if not self.slots.is_occupied(whole_number("dish", dish, 0, 2**31 - 2)):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._held.check_units(units, places)
-        self._run("move_units", self.bank, units, places, dish, source=source, prepare=True)
+        self._run(sweeps.move_units, self.bank, units, places, dish, source=source, prepare=True)
 
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
@@ -757,7 +749,7 @@ class Blocks(Verbs):
             )  # fmt: skip
         with self.reserved(1) as (scratch,):
             done = self._run(
-                "reseat_groups",
+                reseat_groups,
                 self.bank,
                 nodes,
                 begin,
@@ -789,7 +781,7 @@ class Blocks(Verbs):
     def _check_units(self, units: Any) -> None:
         """Raise an error unless these are units of the current seating."""
         self._need_tables()
-        kind = reference.Units if self._kernel_of("index_units")[0] == "reference" else Units
+        kind = sweeps.Units if self._kernel_of(sweeps.index_units)[0] == "reference" else Units
         instance(
             "units", units, kind, "what units(level) returned", remedy="Index them: franchise.units(level)."
         )

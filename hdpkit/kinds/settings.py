@@ -15,7 +15,7 @@ from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 from hdpkit.priors import Beta, Gamma
-from hdpkit.steps.kernels import KERNELS
+from hdpkit.steps.step import KERNELS
 from hdpkit.stores import stores
 
 ORDER_LIMIT = 100

@@ -11,6 +11,7 @@ from hdpkit.franchise.slices import MOST_THREADS, sequences_refused
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.state_sequences import sequence_sweep
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
@@ -30,7 +31,7 @@ class _BySequences(Move):
 
     serves = ("weights", "fixed weights", "state homes")
     continuous = True
-    verbs = ("sequence_sweep",)
+    calls = (sequence_sweep,)
     updates = ("seating", "root weights")
     slices = True
     threads: int = 1

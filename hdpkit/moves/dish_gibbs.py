@@ -9,6 +9,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.sweeps import index_units, resample_dish
 
 
 class DishGibbs(Move):
@@ -23,7 +24,7 @@ class DishGibbs(Move):
 
     serves = BLOCKS
     needs_tables = True
-    verbs = ("index_units", "resample_dish")
+    calls = (index_units, resample_dish)
 
     def n_steps(self, state: Franchise) -> int:
         """One per customer and level below the root."""

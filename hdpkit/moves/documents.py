@@ -17,6 +17,7 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.slices import slice_sweep
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
@@ -25,7 +26,7 @@ class _BySlices(OverDocuments):
     """A sweep that draws every token given topics and the root's weights."""
 
     proportions = "integrated"
-    verbs = ("slice_sweep",)
+    calls = (slice_sweep,)
     threads: int = 1
 
     def check(self, state: Franchise) -> None:

@@ -28,7 +28,7 @@ from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import BY_STATE
+from hdpkit.steps.step import BY_STATE, Step
 
 
 def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
@@ -194,11 +194,11 @@ class Move(abc.ABC):
         Names of `MODELS`: the roots under which the move is right, and whether it is if homes depend on the
         state, with known components and with held groups. Over other franchises a schedule with it is
         refused, and `hdpkit.testing.check_move` proves it over each of these. By default everything except
-        held groups, as for a move that only calls verbs which are exact by themselves (`reseat`); if
+        held groups, as for a move that only calls steps which are exact by themselves (`reseat`); if
         `needs_tables` is set, only a root that is a restaurant, since ratios of priors depend on the model.
-    verbs : tuple of str
-        Verbs of the franchise that the move always calls. A schedule over a franchise for which one of them
-        has no kernel (over its store, measure or tree) is refused.
+    calls : tuple of Step
+        Steps that the move always calls. A schedule over a franchise for which one of them has no kernel
+        (over its store, measure or tree) is refused.
     over : "documents", "totals" or None
         What the move needs to run over a corpus in shards (`hdpkit.shards.run`), bit for bit as in one
         process. "documents": each document alone, given topics and root weights; derive from
@@ -215,7 +215,7 @@ class Move(abc.ABC):
     by_cell: bool = False
     ensemble: bool = False
     updates: tuple[str, ...] = ("seating",)
-    verbs: tuple[str, ...] = ()
+    calls: tuple[Step | str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -394,9 +394,9 @@ class Scheduled(Move):
         return self.move.updates
 
     @property
-    def verbs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The verbs of the inner move."""
-        return self.move.verbs
+    def calls(self) -> tuple[Step | str, ...]:  # type: ignore[override]
+        """The steps of the inner move."""
+        return self.move.calls
 
     @property
     def always(self) -> bool:
@@ -452,12 +452,12 @@ def applied(move: Move, *arguments: Any) -> MoveInfo:
 
 
 def check_move(move: Move, state: Franchise) -> None:
-    """Raise an error if a move can't run over a franchise: by its own check, its verbs, or what it serves."""
+    """Raise an error if a move can't run over a franchise: by its own check, its steps, or what it serves."""
     _franchise(state)
     move.check(state)
-    for verb in move.verbs:
+    for step in move.calls:
         try:
-            state.kernel(verb)
+            state.kernel(step)
         except KernelError as error:
             raise ScheduleError(
                 "moves", move.name, f"moves that this franchise supports: {error.parameter} must be "

@@ -12,6 +12,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.groups import reseat_groups
 
 
 def _scans(instance: Any, attribute: Any, value: Any) -> None:
@@ -51,7 +52,7 @@ class ReseatGroups(Move):
 
     serves = BLOCKS
     needs_tables = True
-    verbs = ("reseat_groups",)
+    calls = (reseat_groups,)
 
     scans: int | None = attrs.field(default=3, validator=_scans)
 

@@ -18,6 +18,7 @@ from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_margina
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.sweeps import index_units, move_units, scan_units
 
 Sides = npt.NDArray[np.int8]
 _KINDS = ("split", "merge", "exchange")  # of proposals from candidates
@@ -61,7 +62,7 @@ class SplitMerge(Move):
 
     serves = BLOCKS
     needs_tables = True
-    verbs = ("index_units", "scan_units", "move_units")
+    calls = (index_units, scan_units, move_units)
 
     scans: int | None = attrs.field(
         default=None,

@@ -6,6 +6,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.sweeps import reseat
 
 
 class TableGibbs(Move):
@@ -24,7 +25,7 @@ class TableGibbs(Move):
     """
 
     serves = EVERYWHERE
-    verbs = ("reseat",)
+    calls = (reseat,)
 
     def n_steps(self, state: Franchise) -> int:
         """One per customer."""

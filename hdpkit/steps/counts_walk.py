@@ -10,7 +10,6 @@ tables. Given the counts all choices are equally probable: p(z, u) = p(z, t) / p
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
+from hdpkit.steps import sweeps
 from hdpkit.steps._sweeps import reseat_indicated
-from hdpkit.steps.kernels import COMPILED_BANKS, MORE, Row, register_kernel
+from hdpkit.steps.step import COMPILED_BANKS, MORE
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stirling import one_alone, one_opens, one_shares
@@ -165,22 +165,8 @@ def reseat(
 
 # Levels and roots of franchises whose state has numbers of tables, over counts.
 for _depths, _roots in ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"}))):
-    register_kernel(
-        Row(
-            "generic",
-            SimpleNamespace(reseat=reseat_indicated),
-            frozenset({CountsStore}),
-            COMPILED_BANKS,
-            _depths,
-            _roots,
-        )
-    )
-    register_kernel(
-        Row(
-            "reference",
-            SimpleNamespace(reseat=reseat),
-            depths=_depths,
-            roots=_roots,
-            detail=Detail.COUNTS,
-        )
-    )
+    sweeps.reseat.kernel(
+        "generic", reseat_indicated,
+        stores=frozenset({CountsStore}), banks=COMPILED_BANKS, depths=_depths, roots=_roots,
+    )  # fmt: skip
+    sweeps.reseat.kernel("reference", reseat, depths=_depths, roots=_roots, detail=Detail.COUNTS)

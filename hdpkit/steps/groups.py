@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,11 @@ from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import SeatsValues, StatisticsBank
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import (
-    BANKS_WITHOUT_TABLES,
-    COMPILED_STORES,
-    Row,
-    Verb,
-    register_kernel,
-    register_verb,
-)
+from hdpkit.steps.step import BANKS_WITHOUT_TABLES, COMPILED_STORES, step
 from hdpkit.steps.walk import ReferenceWalk
 
 
+@step(needs_tables=True)
 def reseat_groups(
     walk: ReferenceWalk,
     bank: StatisticsBank,
@@ -248,13 +241,4 @@ class _SeatedData(_Data):
         return found
 
 
-register_verb("reseat_groups", Verb(needs_tables=True))
-register_kernel(
-    Row(
-        "generic",
-        SimpleNamespace(reseat_groups=compiled.reseat_groups),
-        COMPILED_STORES,
-        BANKS_WITHOUT_TABLES,
-    )
-)
-register_kernel(Row("reference", SimpleNamespace(reseat_groups=reseat_groups)))
+reseat_groups.kernel("generic", compiled.reseat_groups, stores=COMPILED_STORES, banks=BANKS_WITHOUT_TABLES)

@@ -6,12 +6,11 @@ slice, then the dish.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-import hdpkit.steps._table_counts as table_counts
+import hdpkit.steps._table_counts as compiled
 import hdpkit.steps.fused._fused_cells as fused_cells
 import hdpkit.steps.fused._fused_slices as fused_slices
 from hdpkit.arrays import Floats
@@ -20,21 +19,13 @@ from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.measures.by_restaurant import GivenParameters
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import (
-    TWO,
-    TWO_OR_MORE,
-    AllBut,
-    Declaring,
-    Row,
-    Verb,
-    register_kernel,
-    register_verb,
-)
-from hdpkit.steps.table_counts import draw_tables_given
+from hdpkit.steps.step import TWO, TWO_OR_MORE, AllBut, Declaring, Step, step
+from hdpkit.steps.table_counts import draw_tables, draw_tables_by_dish, draw_tables_given
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores._counts import CountsStore
 
 
+@step(draws_tables=True, banks=AllBut(BurstyBank), depths=TWO)
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
     """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
 
@@ -186,57 +177,37 @@ def _proportions(
     return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
 
 
-for _verb in ("slice_sweep", "draw_shard_topics", "sweep_shards", "settle_shards"):
-    register_verb(_verb, Verb(draws_tables=True))
-register_verb("cell_sweep", Verb(draws_tables=True, by_cell=True))
+cell_sweep = Step("cell_sweep", draws_tables=True, by_cell=True)
+"""`slice_sweep` by cell."""
+draw_shard_topics = Step("draw_shard_topics", draws_tables=True)
+sweep_shards = Step("sweep_shards", draws_tables=True)
+settle_shards = Step("settle_shards", draws_tables=True)
+
+_COUNTS, _WEIGHTS = frozenset({CountsStore}), frozenset({"weights", "fixed"})
+_SHARDS = (draw_shard_topics, sweep_shards, settle_shards)
 for _name in ("fused", "generic"):
-    register_kernel(
-        Row(
-            _name,
-            SimpleNamespace(
-                slice_sweep=fused_slices.slice_sweep,
-                cell_sweep=fused_cells.cell_sweep,
-                draw_shard_topics=fused_slices.draw_shard_topics,
-                sweep_shards=fused_slices.sweep_shards,
-                settle_shards=fused_slices.settle_shards,
-            ),
-            frozenset({CountsStore}),
-            frozenset({DirichletMultinomialBank, TemperedBank}),
-            TWO_OR_MORE,
-            frozenset({"weights", "fixed"}),
-        )
-    )
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(
-            slice_sweep=fused_slices.bursty_slice_sweep,
-            draw_shard_topics=fused_slices.draw_bursty_shard_topics,
-            sweep_shards=fused_slices.sweep_bursty_shards,
-            settle_shards=fused_slices.settle_bursty_shards,
-        ),
-        frozenset({CountsStore}),
-        frozenset({BurstyBank}),
-        TWO_OR_MORE,
-        frozenset({"weights", "fixed"}),
+    for _step in (slice_sweep, cell_sweep, *_SHARDS):
+        _step.kernel(
+            _name, getattr(fused_cells if _step is cell_sweep else fused_slices, _step.name),
+            stores=_COUNTS, banks=frozenset({DirichletMultinomialBank, TemperedBank}), depths=TWO_OR_MORE,
+            roots=_WEIGHTS,
+        )  # fmt: skip
+for _step, _run in (
+    (slice_sweep, fused_slices.bursty_slice_sweep),
+    (draw_shard_topics, fused_slices.draw_bursty_shard_topics),
+    (sweep_shards, fused_slices.sweep_bursty_shards),
+    (settle_shards, fused_slices.settle_bursty_shards),
+):
+    _step.kernel(
+        "fused", _run, stores=_COUNTS, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE, roots=_WEIGHTS,
         within=lambda bank, numbers: type(bank.inner) is DirichletMultinomialBank,
+    )  # fmt: skip
+for _step, _run in (
+    (slice_sweep, fused_slices.bursty_slice_sweep),  # over customers, known one by one before it runs
+    (cell_sweep, fused_cells.bursty_cell_sweep),
+    (draw_tables, compiled.draw_tables),
+    (draw_tables_by_dish, compiled.draw_tables_by_dish),
+):
+    _step.kernel(
+        "fused", _run, stores=_COUNTS, banks=Declaring("TABLES_BY_CELL"), depths=TWO_OR_MORE, roots=_WEIGHTS
     )
-)
-register_kernel(
-    Row("reference", SimpleNamespace(slice_sweep=slice_sweep), banks=AllBut(BurstyBank), depths=TWO)
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(
-            slice_sweep=fused_slices.bursty_slice_sweep,  # over customers, known one by one before it runs
-            cell_sweep=fused_cells.bursty_cell_sweep,
-            draw_tables=table_counts.draw_tables,
-            draw_tables_by_dish=table_counts.draw_tables_by_dish,
-        ),
-        frozenset({CountsStore}),
-        Declaring("TABLES_BY_CELL"),
-        TWO_OR_MORE,
-        frozenset({"weights", "fixed"}),
-    )
-)

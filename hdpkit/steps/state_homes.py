@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -22,7 +21,8 @@ import numpy as np
 from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO, Row, register_kernel
+from hdpkit.steps import sweeps
+from hdpkit.steps.step import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.table_counts import draw_tables_of
 from hdpkit.steps.tree import NEW, Eaten
@@ -212,15 +212,11 @@ def reseat_sites(walk: ReferenceWalk, bank: Any, first: int, last: int, source: 
     reseat(walk, getattr(bank, "of_all", bank), getattr(bank, "missing", None), first, last, source)
 
 
-register_kernel(Row("reference", SimpleNamespace(reseat=reseat, leave=leave), trees=BY_STATE))
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=reseat_sites),
-        frozenset({CountsStore}),
-        depths=TWO,
-        roots=frozenset({"weights", "fixed"}),
-        within=lambda bank, numbers: type(getattr(bank, "of_all", bank)) in BANKS_WITHOUT_TABLES,
-        trees=CHAINS,
-    )
-)
+sweeps.reseat.kernel("reference", reseat, trees=BY_STATE)
+sweeps.leave.kernel("reference", leave, trees=BY_STATE)
+sweeps.reseat.kernel(
+    "fused", reseat_sites,
+    stores=frozenset({CountsStore}), depths=TWO, roots=frozenset({"weights", "fixed"}),
+    within=lambda bank, numbers: type(getattr(bank, "of_all", bank)) in BANKS_WITHOUT_TABLES,
+    trees=CHAINS,
+)  # fmt: skip

@@ -13,7 +13,6 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -28,7 +27,7 @@ from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream
 from hdpkit.steps import sweeps
-from hdpkit.steps.kernels import CHAINS, TWO, Row, Verb, register_kernel, register_verb
+from hdpkit.steps.step import CHAINS, TWO, step
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import Detail
 
@@ -122,6 +121,7 @@ def shares(a: float, b: float, source: ChoiceSource) -> tuple[float, float]:
     return float(np.exp(log_share)), float(np.exp(log_rest))
 
 
+@step(trees=CHAINS)
 def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: ChoiceSource) -> int:
     """Draw the states of all sequences, then the tables; returns the number of states tried."""
     t: Any = walk.topology
@@ -432,15 +432,7 @@ def _row_of(logs: Floats, index: Int32s, base: int, i: int) -> Floats | None:
     return None if row < 0 else logs[row]
 
 
-register_verb("sequence_sweep", Verb())
-register_kernel(Row("reference", SimpleNamespace(sequence_sweep=sequence_sweep), trees=CHAINS))
-register_kernel(
-    Row(
-        "reference",
-        SimpleNamespace(enter_given=enter_given),
-        depths=TWO,
-        roots=frozenset({"weights", "fixed"}),
-        detail=Detail.COUNTS,
-        trees=CHAINS,
-    )
-)
+sweeps.enter_given.kernel(
+    "reference", enter_given,
+    depths=TWO, roots=frozenset({"weights", "fixed"}), detail=Detail.COUNTS, trees=CHAINS,
+)  # fmt: skip

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -29,7 +28,6 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.numerics import add_up, exp, exp_each, gamma_ratio, lgamma, log, log_each
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import CHAINS, Row, Verb, register_kernel, register_verb
 from hdpkit.steps.state_sequences import (
     SequencePlan,
     concentrations,
@@ -37,6 +35,7 @@ from hdpkit.steps.state_sequences import (
     labels_of,
     write_states,
 )
+from hdpkit.steps.step import CHAINS, step
 from hdpkit.steps.walk import ReferenceWalk
 
 Sides = npt.NDArray[np.int8]
@@ -249,6 +248,7 @@ class Windows:
         return np.flatnonzero(found)
 
 
+@step(trees=CHAINS)
 def split_states(
     walk: ReferenceWalk, bank: Any, plan: SequencePlan, scans: int, length: int, source: ChoiceSource
 ) -> tuple[bool, bool]:
@@ -437,7 +437,3 @@ def draw_sides(
             sides[t] = int(p[1] > 0.0 and (p[0] <= 0.0 or source.bernoulli(float(p[1]))))
         log_q += log(p[sides[t]]) if p[sides[t]] > 0.0 else -math.inf
     return log_q
-
-
-register_verb("split_states", Verb())
-register_kernel(Row("reference", SimpleNamespace(split_states=split_states), trees=CHAINS))

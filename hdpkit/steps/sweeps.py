@@ -6,7 +6,6 @@ Every function has the same signature and distribution as its twin, but may make
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -26,17 +25,7 @@ from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultino
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import (
-    ALL_TREES,
-    COMPILED_BANKS,
-    COMPILED_STORES,
-    TWO,
-    TWO_OR_MORE,
-    Row,
-    Verb,
-    register_kernel,
-    register_verb,
-)
+from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, TWO, TWO_OR_MORE, step
 from hdpkit.steps.table_counts import draw_tables_of
 from hdpkit.steps.walk import ReferenceWalk
 
@@ -71,6 +60,7 @@ def _choose_dish(
     return int(live[place]) if place < len(live) else int(walk.slots.open(customers))
 
 
+@step(draws_tables=True)
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
@@ -87,6 +77,7 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
+@step(draws_tables=True, trees=ALL_TREES)
 def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Seat unseated customers in order, from their predictive given the seated ones."""
     for i in range(first, last):
@@ -99,6 +90,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
+@step(draws_tables=True, trees=ALL_TREES)
 def enter_given(
     walk: ReferenceWalk, bank: StatisticsBank, dishes: Int32s, first: int, last: int, source: ChoiceSource
 ) -> None:
@@ -112,6 +104,7 @@ def enter_given(
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
+@step(draws_tables=True)
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Unseat the seated ones of customers first .. last - 1."""
     for i in range(first, last):
@@ -178,6 +171,7 @@ class Units:
         return np.array(self.below[unit], dtype=np.int32)
 
 
+@step(needs_tables=True)
 def index_units(
     store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
 ) -> Units:
@@ -212,11 +206,13 @@ def index_units(
     return units
 
 
+@step(needs_tables=True)
 def unit_dishes(walk: ReferenceWalk, units: Units) -> Int32s:
     """Dish of each unit: shape (n,)."""
     return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
 
 
+@step(needs_tables=True)
 def resample_dish(
     walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
 ) -> None:
@@ -241,6 +237,7 @@ def _serve(store: Any, units: Units, u: int, dish: int) -> None:
         store.serve_dish(table, dish)
 
 
+@step(needs_tables=True)
 def scan_units(
     walk: ReferenceWalk,
     bank: StatisticsBank,
@@ -277,12 +274,14 @@ def scan_units(
     return log_q
 
 
+@step(needs_tables=True)
 def add_units(bank: StatisticsBank, units: Units, which: Sequence[int], slot: int) -> None:
     """Add the values below these units to a slot."""
     for u in which:
         bank.add(slot, units.customers(u))
 
 
+@step(needs_tables=True)
 def log_units(
     bank: StatisticsBank, units: Units, which: Sequence[int], slots: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
@@ -291,6 +290,7 @@ def log_units(
     return np.array(logs, dtype=np.float64).reshape(len(logs), len(slots) + 1)
 
 
+@step(needs_tables=True)
 def move_units(
     walk: ReferenceWalk,
     bank: StatisticsBank,
@@ -339,139 +339,48 @@ def _move_seated_units(walk: Any, bank: Any, units: Any, which: Any, dish: int, 
 
 # ---------------------------------------------------------------------- which kernels serve which franchises
 
-for _verb in ("enter", "enter_given", "reseat", "leave"):
-    register_verb(_verb, Verb(draws_tables=True))
-for _verb in (
-    "index_units",
-    "unit_dishes",
-    "resample_dish",
-    "scan_units",
-    "add_units",
-    "log_units",
-    "move_units",
-):
-    register_verb(_verb, Verb(needs_tables=True))
-
 _RESTAURANT, _WEIGHTS = frozenset({"restaurant"}), frozenset({"weights", "fixed"})
+_PLAIN = frozenset({DirichletMultinomialBank, BurstyBank})
 
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES),
-        frozenset({DirichletMultinomialBank, BurstyBank}),
-        TWO,
-        _RESTAURANT,
-        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES),
-        frozenset({SparseDirichletMultinomialBank}),
-        TWO,
-        _RESTAURANT,
-        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
-        frozenset({DirichletMultinomialBank, BurstyBank}),
-        TWO,
-        _WEIGHTS,
-        # For any weights, because they change within the verb.
-        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(
-            index_units=fused_blocks.index_units,
-            unit_dishes=fused_blocks.unit_dishes,
-            resample_dish=fused_blocks.resample_dish,
-        ),
-        COMPILED_STORES,
-        frozenset({DirichletMultinomialBank, BurstyBank}),
-        TWO,
-        _RESTAURANT | _WEIGHTS,
-        lambda bank, numbers: bank.serves_blocks,
-    )
-)
-register_kernel(
-    Row(  # with weights, which split-merge integrates out, and with tables of words it uses the generic code
-        "fused",
-        SimpleNamespace(scan_units=fused_blocks.scan_units),
-        COMPILED_STORES,
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        _RESTAURANT,
-        lambda bank, numbers: bank.serves_blocks,
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_observed.reseat),
-        frozenset(fused_observed.STORES),
-        frozenset({AtomicBank}),
-    )
-)
-register_kernel(
-    Row(
-        "generic",
-        SimpleNamespace(
-            enter=compiled.enter,
-            enter_given=compiled.enter_given,
-            reseat=compiled.reseat,
-            leave=compiled.leave,
-            index_units=compiled.index_units,
-            unit_dishes=compiled.unit_dishes,
-            resample_dish=compiled.resample_dish,
-            scan_units=compiled.scan_units,
-            add_units=compiled.add_units,
-            log_units=compiled.log_units,
-            move_units=compiled.move_units,
-        ),
-        COMPILED_STORES,
-        COMPILED_BANKS,
-    )
-)
-register_kernel(Row("reference", SimpleNamespace(enter=enter, enter_given=enter_given), trees=ALL_TREES))
-register_kernel(
-    Row(
-        "reference",
-        SimpleNamespace(
-            reseat=reseat,
-            leave=leave,
-            index_units=index_units,
-            unit_dishes=unit_dishes,
-            resample_dish=resample_dish,
-            scan_units=scan_units,
-            add_units=add_units,
-            log_units=log_units,
-            move_units=move_units,
-        ),
-    )
-)
-register_kernel(
-    Row(
-        "generic",
-        SimpleNamespace(move_units=_move_seated_units),
-        COMPILED_STORES,
-        frozenset({BurstyBank}),
-        TWO_OR_MORE,
-    )
-)
-register_kernel(
-    Row(
-        "reference",
-        SimpleNamespace(move_units=move_seated_units),
-        banks=frozenset({BurstyBank, BurstyReferenceBank}),
-    )
-)
+reseat.kernel(
+    "fused", fused_topics.reseat,
+    stores=frozenset(fused_topics.STORES), banks=_PLAIN, depths=TWO, roots=_RESTAURANT,
+    within=lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
+)  # fmt: skip
+reseat.kernel(
+    "fused", fused_topics.reseat,
+    stores=frozenset(fused_topics.STORES), banks=frozenset({SparseDirichletMultinomialBank}), depths=TWO,
+    roots=_RESTAURANT, within=lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
+)  # fmt: skip
+reseat.kernel(
+    "fused", fused_topics.reseat,
+    stores=frozenset(fused_topics.STORES_UNDER_WEIGHTS), banks=_PLAIN, depths=TWO, roots=_WEIGHTS,
+    # For any weights, because they change within the step.
+    within=lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
+)  # fmt: skip
+reseat.kernel(
+    "fused", fused_observed.reseat,
+    stores=frozenset(fused_observed.STORES), banks=frozenset({AtomicBank}),
+)  # fmt: skip
+for _step in (index_units, unit_dishes, resample_dish):
+    _step.kernel(
+        "fused", getattr(fused_blocks, _step.name),
+        stores=COMPILED_STORES, banks=_PLAIN, depths=TWO, roots=_RESTAURANT | _WEIGHTS,
+        within=lambda bank, numbers: bank.serves_blocks,
+    )  # fmt: skip
+# With weights, which split-merge integrates out, and with tables of words it uses the generic code.
+scan_units.kernel(
+    "fused", fused_blocks.scan_units,
+    stores=COMPILED_STORES, banks=frozenset({DirichletMultinomialBank}), depths=TWO, roots=_RESTAURANT,
+    within=lambda bank, numbers: bank.serves_blocks,
+)  # fmt: skip
+for _step in (
+    enter, enter_given, reseat, leave, index_units, unit_dishes, resample_dish, scan_units, add_units,
+    log_units, move_units,
+):  # fmt: skip
+    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=COMPILED_BANKS)
+move_units.kernel(
+    "generic", _move_seated_units,
+    stores=COMPILED_STORES, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE,
+)  # fmt: skip
+move_units.kernel("reference", move_seated_units, banks=frozenset({BurstyBank, BurstyReferenceBank}))

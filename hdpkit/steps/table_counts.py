@@ -6,7 +6,6 @@ The compiled twins, with the same distributions, are in `hdpkit.steps._table_cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,7 @@ import hdpkit.steps._table_counts as compiled
 from hdpkit.arrays import Int64s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.kernels import (
-    ALL_TREES,
-    COMPILED_BANKS,
-    COMPILED_STORES,
-    Row,
-    Verb,
-    register_kernel,
-    register_verb,
-)
+from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, step
 from hdpkit.steps.walk import ReferenceWalk
 
 
@@ -59,11 +50,13 @@ def draw_tables_given(
             walk.topology.sticky.take(own, overrides)
 
 
+@step(draws_tables=True, by_cell=True, trees=ALL_TREES)
 def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
     """Draw the tables of restaurants first .. last - 1 given their customers."""
     draw_tables_given(walk, range(first, last), _above(walk), source)
 
 
+@step(draws_tables=True, by_cell=True, trees=ALL_TREES)
 def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
     """Draw the tables of all restaurants, by one binomial draw for each dish and i.
 
@@ -131,20 +124,5 @@ def _one_concentration(walk: ReferenceWalk) -> float:
     return float(theta[0]) if len(theta) else 0.0
 
 
-for _verb in ("draw_tables", "draw_tables_by_dish"):
-    register_verb(_verb, Verb(draws_tables=True, by_cell=True))
-register_kernel(
-    Row(
-        "generic",
-        SimpleNamespace(draw_tables=compiled.draw_tables, draw_tables_by_dish=compiled.draw_tables_by_dish),
-        COMPILED_STORES,
-        COMPILED_BANKS,
-    )
-)
-register_kernel(
-    Row(
-        "reference",
-        SimpleNamespace(draw_tables=draw_tables, draw_tables_by_dish=draw_tables_by_dish),
-        trees=ALL_TREES,
-    )
-)
+for _step in (draw_tables, draw_tables_by_dish):
+    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=COMPILED_BANKS)

@@ -17,7 +17,7 @@ from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
-from hdpkit.steps.kernels import available_kernels
+from hdpkit.steps.step import available_kernels
 from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
 
@@ -145,7 +145,7 @@ def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator
 
 
 def serves(franchise: Franchise, move: Any) -> bool:
-    """Whether the move can be used on the franchise, and its verbs have kernels there."""
+    """Whether the move can be used on the franchise, and its steps have kernels there."""
     try:
         check_move(move, franchise)
     except ScheduleError:

@@ -227,7 +227,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "drawn dishes looked up in the data",
         "Simulated data are the dishes that a store of histograms looked up in the current data.",
         _SIMULATE,
-        "seated._own(seated._store_type(topology.n_customers, topology.n_nodes))",
+        "seated._store_type(topology.n_customers, topology.n_nodes)",
         "seated._customers.store(topology, seated.bank)",
         "check_observed_simulation",
     ),

@@ -492,8 +492,8 @@ def test_a_declaration_that_does_not_exist():
 @pytest.mark.parametrize("kernel", ["generic", "fused"])
 def test_compiled_kernels_are_not_for_it(kernel):
     refused(KernelError, "kernel", lambda: tiny("2+2", kernel=kernel))
-    for verb in ("reseat", "enter", "resample_dish", "scan_units", "move_units", "reseat_groups"):
-        assert tiny("2+2")._kernel_of(verb)[0] == "reference"
+    for step in ("reseat", "enter", "resample_dish", "scan_units", "move_units", "reseat_groups"):
+        assert tiny("2+2").kernel(step) == "reference"
 
 
 class Unnumbered(Own):

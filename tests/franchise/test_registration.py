@@ -1,16 +1,16 @@
-"""A kernel, a store and a verb are added by registration alone."""
+"""A kernel, a store and a step are added without a change of the package."""
 
 import threading
-from types import SimpleNamespace
 
+import attrs
 import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.random import RandomStream
-from hdpkit.steps import kernels, sweeps
-from hdpkit.steps.kernels import Row, Verb, register_kernel, register_verb, remove_kernel, remove_verb
+from hdpkit.steps import sweeps
+from hdpkit.steps.step import KERNELS, STEPS, Step, step
 from hdpkit.stores import HistogramReference, HistogramStore, stores
 from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
@@ -56,39 +56,31 @@ def kernel(store):
         for i in range(first, last):
             sweeps.reseat(walk, bank, i, i + 1, source)
 
-    row = register_kernel(Row("reference", SimpleNamespace(reseat=reseat), frozenset({Counted})))
+    row = sweeps.reseat.kernel("reference", reseat, stores=frozenset({Counted}))
     yield called
-    remove_kernel(row)
+    sweeps.reseat.kernels.remove(row)
 
 
-@pytest.fixture
-def verb():
-    """Table Gibbs in the opposite order, as a verb of its own."""
-
-    def backwards(walk, bank, first, last, source):
-        for i in reversed(range(first, last)):
-            sweeps.reseat(walk, bank, i, i + 1, source)
-        if (first, last) == (0, 0):
-            raise ArithmeticError("nobody to reseat")
-        return last - first
-
-    register_verb("reseat_backwards", Verb(draws_tables=True))
-    row = register_kernel(Row("reference", SimpleNamespace(reseat_backwards=backwards)))
-    yield "reseat_backwards"
-    remove_kernel(row)
-    remove_verb("reseat_backwards")
+@step(draws_tables=True)
+def backwards(walk, bank, first, last, source):
+    """Table Gibbs in the opposite order."""
+    for i in reversed(range(first, last)):
+        sweeps.reseat(walk, bank, i, i + 1, source)
+    if (first, last) == (0, 0):
+        raise ArithmeticError("nobody to reseat")
+    return last - first
 
 
 class Backwards(moves.Move):
-    """A move over the new verb."""
+    """A move over the new step."""
 
-    verbs = ("reseat_backwards",)
+    calls = (backwards,)
 
     def n_steps(self, state):
         return 1
 
     def apply(self, state, rng, steps=None):
-        n = state.run_verb("reseat_backwards", 0, state.topology.n_customers, source=rng)
+        n = state.run_step(backwards, 0, state.topology.n_customers, source=rng)
         return moves.MoveInfo(n, n)
 
 
@@ -115,76 +107,87 @@ def test_a_registered_kernel_is_exact(store, kernel):
 
 
 @pytest.mark.parametrize("kind", ["histogram", "explicit", "histogram-reference"])
-def test_a_move_over_a_registered_verb_is_exact(verb, kind):
+def test_a_move_over_a_step_of_its_own_is_exact(kind):
     check_exact(ExactModel(franchise(kind)), Backwards())
 
 
-def half_way(made, verb):
+def half_way(made):
     with made.transaction():
-        made.run_verb(verb, 0, 3, source=RandomStream((1, 0)))
-        made.run_verb(verb, 0, 0, source=RandomStream((1, 0)))
+        made.run_step(backwards, 0, 3, source=RandomStream((1, 0)))
+        made.run_step(backwards, 0, 0, source=RandomStream((1, 0)))
 
 
-def test_a_registered_verb_that_fails_closes_the_franchise(verb):
+def test_a_step_that_fails_closes_the_franchise():
     made = franchise()
     hk.Scheduler([Backwards()]).run(made, sweeps=2, rng=0, init="sequential")
     before = made.freeze()
     with pytest.raises(ArithmeticError, match="nobody"):
-        made.run_verb(verb, 0, 0, source=RandomStream((1, 0)))
+        made.run_step(backwards, 0, 0, source=RandomStream((1, 0)))
     with pytest.raises(errors.ClosedError):
         made.freeze()
     made.thaw(before)
     with pytest.raises(ArithmeticError):
-        half_way(made, verb)
+        half_way(made)
     assert np.array_equal(made.freeze()["seating"]["dish"], before["seating"]["dish"])
 
 
-def test_a_schedule_over_an_unknown_verb_is_refused():
-    with pytest.raises(errors.HdpkitError, match="verb"):
-        hk.Scheduler([Backwards()]).run(franchise(), sweeps=1, rng=0)
+class Unknown(Backwards):
+    """It calls a step by a name that there isn't."""
+
+    calls = ("reseat_sideways",)
 
 
-def test_bad_registrations_are_refused(verb):
-    run = SimpleNamespace(reseat=sweeps.reseat)
-    with pytest.raises(errors.RegistryError, match="not taken"):
-        register_verb("reseat")
+def test_a_schedule_over_an_unknown_step_is_refused():
+    with pytest.raises(errors.HdpkitError, match="reseat_sideways"):
+        hk.Scheduler([Unknown()]).run(franchise(), sweeps=1, rng=0)
+
+
+def test_a_step_without_a_kernel_is_refused():
+    nobody = Step("nobody")
+    with pytest.raises(errors.KernelError, match="nobody"):
+        franchise().run_step(nobody, source=RandomStream((1, 0)))
+
+
+def test_bad_steps_are_refused():
     with pytest.raises(errors.ParameterError, match="name"):
-        register_verb(5)
-    with pytest.raises(errors.ParameterError, match="verb"):
-        register_verb("new", "reseat")
-    with pytest.raises(errors.ParameterError, match="row"):
-        register_kernel("fused")
-    with pytest.raises(errors.ParameterError, match=r"row\.name"):
-        register_kernel(Row("mine", run))
-    with pytest.raises(errors.ParameterError, match=r"row\.verbs"):
-        register_kernel(Row("reference", SimpleNamespace(unknown=sweeps.reseat)))
-    with pytest.raises(errors.ParameterError, match=r"row\.verbs"):
-        register_kernel(Row("reference", SimpleNamespace(reseat=5)))
-    with pytest.raises(errors.RegistryError, match="registered kernel"):
-        remove_kernel(Row("reference", run))
-    with pytest.raises(errors.RegistryError, match="without kernels"):
-        remove_verb(verb)
-    assert "new" not in kernels.VERBS
+        sweeps.reseat.kernel("mine", len)
+    with pytest.raises(errors.ParameterError, match="run"):
+        sweeps.reseat.kernel("reference", 5)
+    with pytest.raises(errors.ParameterError, match="needs_tables"):
+        step(needs_tables=2)(half_way)
+    with pytest.raises(errors.ParameterError, match="step"):
+        franchise().run_step("reseat", source=RandomStream((1, 0)))
 
 
-def test_a_registered_kernel_in_python_is_not_faster_than_compiled_ones():
+def test_a_second_step_of_a_name_takes_nothing_from_the_first():
+    @step(draws_tables=True)
     def reseat(walk, bank, first, last, source):
         raise AssertionError
 
-    row = register_kernel(Row("reference", SimpleNamespace(reseat=reseat), frozenset({HistogramStore})))
+    assert STEPS["reseat"] is sweeps.reseat
+    assert franchise().kernel("reseat") == "fused"
+    assert franchise().kernel(reseat) == "reference"
+
+
+def test_a_kernel_in_python_is_not_faster_than_compiled_ones():
+    def reseat(walk, bank, first, last, source):
+        raise AssertionError
+
+    row = sweeps.reseat.kernel("reference", reseat, stores=frozenset({HistogramStore}))
     try:
         assert franchise().kernel("reseat") == "fused"
         readable = hk.Franchise(declared(), DATA, kernel="reference")
-        assert readable._kernel_of("reseat") == ("reference", reseat)
-        assert readable._kernel_of("leave") == ("reference", sweeps.leave)
+        assert readable._kernel_of(sweeps.reseat) == ("reference", reseat)
+        assert readable._kernel_of(sweeps.leave) == ("reference", sweeps.leave.body)
     finally:
-        remove_kernel(row)
-    assert hk.Franchise(declared(), DATA, kernel="reference")._kernel_of("reseat")[1] is sweeps.reseat
+        sweeps.reseat.kernels.remove(row)
+    readable = hk.Franchise(declared(), DATA, kernel="reference")
+    assert readable._kernel_of(sweeps.reseat)[1] is sweeps.reseat.body
 
 
-def chosen_or_refused(made, verb):
+def chosen_or_refused(made, one):
     try:
-        return made._kernel_of(verb)
+        return made._kernel_of(one)
     except errors.HdpkitError as error:
         return str(error)
 
@@ -199,41 +202,38 @@ def test_the_choice_does_not_depend_on_the_order_of_registration(seed, monkeypat
         for tree in TREES
         for name, kernel in stores_and_kernels(terms, shape=tree)
     ]
-    cells += [(tree, "counts", kernel, "weights") for tree in TREES[1:] for kernel in kernels.KERNELS]
+    cells += [(tree, "counts", kernel, "weights") for tree in TREES[1:] for kernel in KERNELS]
 
     def chosen():
         found = []
         for tree, store, kernel, root in cells:
             made = tiny_franchise(tree, terms, store=store, kernel=kernel, root=root)
-            for verb in kernels.VERBS:
-                found.append(chosen_or_refused(made, verb))
+            for one in STEPS.values():
+                found.append(chosen_or_refused(made, one))
         return found
 
-    before, rows = chosen(), list(kernels.TABLE)
-    monkeypatch.setattr(kernels, "TABLE", [])
-    for number in np.random.default_rng(seed).permutation(len(rows)):
-        register_kernel(rows[number])
-    assert rows != kernels.TABLE
+    before, generator = chosen(), np.random.default_rng(seed)
+    for one in STEPS.values():
+        rows = one.kernels
+        monkeypatch.setattr(one, "kernels", [])
+        for number in generator.permutation(len(rows)):
+            told = attrs.asdict(rows[number], recurse=False)
+            one.kernel(told.pop("name"), told.pop("run"), **told)
     assert chosen() == before
 
 
-def test_other_threads_wait_for_no_registered_verb():
-    """While a registered verb runs, another thread gets a BusyError."""
+def test_other_threads_wait_for_no_step():
+    """While a step runs, another thread gets a BusyError."""
     made, seen = franchise(), []
     hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=0, init="sequential")
 
+    @step()
     def looks(walk, bank, source):
         thread = threading.Thread(target=lambda: seen.append(error_of(made.freeze)))
         thread.start()
         thread.join()
 
-    register_verb("looks")
-    row = register_kernel(Row("reference", SimpleNamespace(looks=looks)))
-    try:
-        made.run_verb("looks", source=RandomStream((1, 0)))
-    finally:
-        remove_kernel(row)
-        remove_verb("looks")
+    made.run_step(looks, source=RandomStream((1, 0)))
     assert [type(error) for error in seen] == [errors.BusyError]
 
 
@@ -245,6 +245,6 @@ def error_of(call):
     return None
 
 
-def test_a_move_over_a_registered_verb_passes_the_contract(verb):
+def test_a_move_over_a_step_of_its_own_passes_the_contract():
     report = check_move(Backwards(), shapes=["2+1"], corners=["middle"])
     assert any("histogram-reference" in line for line in report)

@@ -15,7 +15,7 @@ from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, S
 from hdpkit.moves.registry import moves as registered
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.fused import _fused_topics as fused_topics
-from hdpkit.steps.kernels import COMPILED_STORES
+from hdpkit.steps.step import COMPILED_STORES
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"

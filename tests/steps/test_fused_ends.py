@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.steps import kernels
+from hdpkit.steps import sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
 
 # Probabilities are off by what docs/correctness.md allows: 24 bits within the tables that are shared, floats
@@ -154,13 +154,14 @@ def looks_at_eta_only(monkeypatch):
     """The choice as it was once: whatever the discounts and concentrations, the fused sweep serves."""
     row = next(
         row
-        for row in kernels.TABLE
-        if vars(row.verbs).get("reseat") is fused_topics.reseat
+        for row in sweeps.reseat.kernels
+        if row.run is fused_topics.reseat
         and DirichletMultinomialBank in row.banks
         and "restaurant" in row.roots
     )
     old = attrs.evolve(row, within=lambda bank, numbers: bank.smallest_eta >= 1e-28)
-    monkeypatch.setattr(kernels, "TABLE", [old if one is row else one for one in kernels.TABLE])
+    kernels = [old if one is row else one for one in sweeps.reseat.kernels]
+    monkeypatch.setattr(sweeps.reseat, "kernels", kernels)
 
 
 def test_a_choice_that_looks_at_eta_only_is_caught(monkeypatch):

@@ -10,7 +10,7 @@ from fused_cases import many_dishes
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.steps import kernels
+from hdpkit.steps import sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
 
 ROOT = planting.ROOT / "hdpkit"
@@ -53,12 +53,12 @@ def test_copies_without_a_fault_have_the_chain_of_production(store):
     franchise = many_dishes(store)
     expected = moved(franchise.copy())
     production = fused_topics.reseat
-    verbs = next(row.verbs for row in kernels.TABLE if vars(row.verbs).get("reseat") is production)
+    kernel = next(one for one in sweeps.reseat.kernels if one.run is production)
     with planting.planted_fault(ALL_FAULTS[0]):
-        assert verbs.reseat is not production
+        assert kernel.run is not production
         planting.switch(0)
         assert np.array_equal(moved(franchise.copy()), expected)
-    assert verbs.reseat is production
+    assert kernel.run is production
     for name in planting.MODULES:
         for key, value in vars(importlib.import_module(f"{planting.PRODUCTION}.{name}")).items():
             assert "planted" not in str(getattr(value, "__module__", "")), key

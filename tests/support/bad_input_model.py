@@ -5,6 +5,7 @@ from bad_values import (
     HUGE,
     INF,
     NAN,
+    NO_FLAG,
     NO_FUNCTION,
     NO_MEASURE,
     NO_NAME,
@@ -33,8 +34,14 @@ import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
+from hdpkit.steps.step import step
 
 __all__ = ["MODEL"]
+
+
+@step()
+def nothing(walk, bank, first, last, source):
+    """A step that changes nothing."""
 
 
 def stream():
@@ -342,7 +349,7 @@ MODEL = {
             "rng": NO_SEED,
         },
     ),
-    "Franchise.kernel": Row(method("kernel")(verb="reseat"), {"verb": NO_NAME}),
+    "Franchise.kernel": Row(method("kernel")(step="reseat"), {"step": NO_NAME}),
     "Franchise.walk": Row(method("walk")(kernel="reference"), {"kernel": [5, "", "fast", ["reference"], {}]}),
     "Franchise.register": Row(
         method("register")(name="watcher", component=hk.Part()),
@@ -424,14 +431,18 @@ MODEL = {
             "source": Anything("moves pass on the source that they were given"),
         },
     ),
-    "Franchise.run_verb": Row(
+    "step": Row(
+        plain(hk.step, needs_tables=False, draws_tables=True, by_cell=False),
+        {"needs_tables": NO_FLAG, "draws_tables": NO_FLAG, "by_cell": NO_FLAG},
+    ),
+    "Franchise.run_step": Row(
         lambda franchise: (
-            lambda verb, arguments, source: franchise.run_verb(verb, *arguments, source=source),
-            {"verb": "reseat", "arguments": range(2), "source": stream()},
+            lambda step, arguments, source: franchise.run_step(step, *arguments, source=source),
+            {"step": nothing, "arguments": (0, 1), "source": stream()},
         ),
         {
-            "verb": ["", "jump", None, 5, b"reseat", ["reseat"]],
-            "arguments": Anything("those of the verb's kernel, which checks them"),
+            "step": ["", "reseat", None, 5, b"reseat", ["reseat"]],
+            "arguments": Anything("those of the step's kernel"),
             "source": [None, 0, "1", object(), np.random.default_rng(0)],
         },
     ),

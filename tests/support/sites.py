@@ -18,6 +18,7 @@ from choice_sources import AskedSource
 from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.steps import _sweeps as generic
+from hdpkit.steps import sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.exact import ExactFailure
@@ -115,7 +116,7 @@ def record_sites(
             pending.append(place)
         return place
 
-    name, reseat = franchise._kernel_of("reseat")
+    name, reseat = franchise._kernel_of(sweeps.reseat)
     assert name == "fused", name
     source = AskedSource(ask)
     franchise.slots.source = _Means()

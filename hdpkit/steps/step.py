@@ -1,0 +1,253 @@
+"""A step: one function of a seating and its dishes, and the kernels that run it.
+
+The readable function comes first, declared by `step`; faster ones are attached to it by `Step.kernel`, each
+with the franchises that it serves. Kernels are tried in order of speed; the first whose conditions hold runs
+the step, unless a kernel is forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any, Protocol
+
+import attrs
+
+from hdpkit.checks import choice, flag, function
+from hdpkit.errors import KernelError
+from hdpkit.stores import Detail, detail_of
+
+SPEEDS = ("fused", "generic", "reference")  # the fastest first
+KERNELS = ("auto", *SPEEDS)
+
+
+class Declaring:
+    """The classes that declare something themselves, by a class attribute that subclasses don't inherit.
+
+    Compiled code calls C functions, not methods that a subclass overrides.
+    """
+
+    def __init__(self, name: str, but_not: str = "") -> None:
+        self.name = name
+        self.but_not = but_not
+
+    def __contains__(self, kind: object) -> bool:
+        if not isinstance(kind, type):
+            return False
+        return bool(vars(kind).get(self.name)) and not vars(kind).get(self.but_not)
+
+
+class AllBut:
+    """All classes except these."""
+
+    def __init__(self, *kinds: type) -> None:
+        self.kinds = kinds
+
+    def __contains__(self, kind: object) -> bool:
+        return kind not in self.kinds
+
+
+COMPILED_STORES = Declaring("COMPILED")
+"""Stores that compiled code uses, of all kinds of franchises."""
+
+COMPILED_BANKS = Declaring("COMPILED")
+"""Banks that compiled code uses."""
+
+BANKS_WITHOUT_TABLES = Declaring("COMPILED", but_not="SEATS_VALUES")
+"""Those of them whose values sit at no tables: compiled proposals for groups draw none."""
+
+COUNTING_BANKS = Declaring("COUNTING")
+"""Banks that compute statistics in compiled code, instead of calling the measure."""
+
+
+class Numbers(Protocol):
+    """Numbers of the hyperparameters for the condition of a kernel: O(restaurants), so they are used last."""
+
+    def ends(self) -> list[tuple[float, float]]:
+        """Return the largest concentration and the largest discount of each declaration, the root's first."""
+
+    def least(self) -> float:
+        """Return the smallest concentration + discount of a restaurant below the root."""
+
+    def longest(self) -> int:
+        """Return the number of data customers of the largest restaurant."""
+
+
+TWO = range(2, 3)
+TWO_OR_MORE = range(2, 2**31)
+MORE = range(3, 2**31)
+CHAINS = frozenset({"chain"})
+"""Hidden Markov models."""
+BY_STATE = CHAINS | {"by state"}
+ALL_TREES = BY_STATE | {"fixed"}
+
+
+@attrs.frozen(eq=False, slots=False)
+class Kernel:
+    """Code that runs a step, and the conditions for its use."""
+
+    name: str
+    run: Callable[..., Any]
+    stores: Container[type] | None = None
+    banks: Container[type] | None = None
+    depths: range | None = None
+    roots: frozenset[str] | None = None
+    within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
+    detail: Detail | None = None
+    trees: frozenset[str] = frozenset({"fixed"})
+
+    def serves(self, store: type, bank: Any, depth: int, root: str, tree: str = "fixed") -> bool:
+        """Whether it supports this store, bank, number of levels, root and kind of tree."""
+        return (
+            (self.stores is None or store in self.stores)
+            and (self.banks is None or type(bank) in self.banks)
+            and (self.depths is None or depth in self.depths)
+            and (self.roots is None or root in self.roots)
+            and self.detail in (None, detail_of(store))
+            and tree in self.trees
+        )
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Order in which kernels are tried: by speed, then those with more conditions."""
+        conditions = (self.stores, self.banks, self.depths, self.roots, self.detail)
+        return SPEEDS.index(self.name), sum(one is None for one in conditions)
+
+
+class Step:
+    """What `step` makes of a function. Called itself, it is the readable function."""
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any] | None = None,
+        needs_tables: bool = False,
+        draws_tables: bool = False,
+        by_cell: bool = False,
+        **serves: Any,
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.needs_tables = needs_tables
+        self.draws_tables = draws_tables
+        self.by_cell = by_cell
+        self.kernels: list[Kernel] = []
+        if body is not None:
+            self.__doc__ = body.__doc__
+            self.kernel("reference", body, **serves)
+        STEPS.setdefault(self.name, self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the readable function."""
+        return self.body(*arguments)  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"<step {self.name}>"
+
+    def kernel(self, name: str, run: Callable[..., Any], **serves: Any) -> Kernel:
+        """Attach code that runs the step, for franchises that haven't chosen yet.
+
+        Kernels are tried in the order "fused", "generic", "reference", and among kernels of one name those
+        with more conditions on stores, banks, depths, roots and detail first, then the last attached.
+
+        Parameters
+        ----------
+        name : "fused", "generic" or "reference"
+            "reference" for code in Python. Its walk is that of `Franchise.walk` for this name.
+        run : callable
+            ``run(walk, *arguments, source)``, with the arguments of the step.
+        stores, banks : set of types, optional
+            Exactly these, no subclasses; by default any.
+        depths : range, optional
+            Numbers of levels; by default any.
+        roots : frozenset of str, optional
+            Distributions from which the root's children draw, "restaurant", "weights" and "fixed"; by default
+            any.
+        within : callable, optional
+            ``within(bank, numbers)``: whether its arithmetic is accurate at the current hyperparameters.
+        detail : Detail, optional
+            Detail of the store; by default any.
+        trees : frozenset of str
+            Kinds of trees: "fixed" (the default), "by state" and "chain".
+
+        Returns
+        -------
+        Kernel
+            ``step.kernels.remove(kernel)`` takes it away again.
+
+        Raises
+        ------
+        ParameterError
+            If the name is unknown, or ``run`` is no function.
+        """
+        choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
+        function("run", run, remedy="Give the function that runs the step.")
+        made = Kernel(name, run, **serves)
+        self.kernels.insert(sum(other.rank < made.rank for other in self.kernels), made)
+        return made
+
+    def serving(self, forced: str, store: type, bank: Any, depth: int, root: str, tree: str) -> list[Kernel]:
+        """Kernels in the order in which they are tried, or a KernelError.
+
+        If "fused" is forced, the next fastest code is used for steps without a fused kernel, and if the
+        current hyperparameters are outside the range of its arithmetic. Kernels depend on the type of the
+        bank only.
+        """
+        where = store, bank, depth, root, tree
+        if forced != "fused" or forced in available_kernels(*where):
+            named = SPEEDS if forced in ("auto", "fused") else (forced,)
+            found = [one for one in self.kernels if one.name in named and one.serves(*where)]
+            if found:
+                return found
+        raise KernelError(
+            "kernel", forced,
+            f"one that implements {self.name!r} over {store.__name__} and {type(bank).__name__} with {depth} "
+            f"levels, homes {tree}",
+            "Use a compiled store and measure, or another move."
+            if forced == "auto" else "Use kernel='auto', or a compiled store and measure.",
+        )  # fmt: skip
+
+
+STEPS: dict[str, Step] = {}
+"""The first step of each name: those of the package."""
+
+
+def step(
+    *, needs_tables: bool = False, draws_tables: bool = False, by_cell: bool = False, **serves: Any
+) -> Callable[[Callable[..., Any]], Step]:
+    """Declare a step: ``@step(...)`` over its readable function, ``f(walk, bank, *arguments, source)``.
+
+    `Franchise.run_step` runs it under the franchise's lock, on the fastest kernel that serves the franchise.
+
+    Parameters
+    ----------
+    needs_tables : bool
+        Whether it needs the table of every customer.
+    draws_tables : bool
+        Whether, over a store of counts, tables are drawn at its end.
+    by_cell : bool
+        Whether it runs over cells; any other needs customers (`Franchise.expand_cells`).
+    **serves
+        Franchises that the readable function serves, as in `Step.kernel`; by default all with a fixed tree.
+
+    Returns
+    -------
+    callable
+        That makes a `Step` of a function.
+
+    Raises
+    ------
+    ParameterError
+        If a flag is neither True nor False.
+    """
+    for name, value in (("needs_tables", needs_tables), ("draws_tables", draws_tables), ("by_cell", by_cell)):
+        flag(name, value)
+    return lambda body: Step(body.__name__, body, needs_tables, draws_tables, by_cell, **serves)
+
+
+def available_kernels(
+    store: type, bank: Any, depth: int, root: str = "restaurant", tree: str = "fixed"
+) -> list[str]:
+    """Names of the kernels that can be forced for a store, a bank and a depth, the fastest first."""
+    where = store, bank, depth, root, tree
+    found = {one.name for each in STEPS.values() for one in each.kernels if one.serves(*where)}
+    return [name for name in SPEEDS if name in found]
