@@ -25,9 +25,7 @@ from choice_sources import AskedSource
 from fused_cases import many_dishes, p_of
 
 from hdpkit import moves
-from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
-from hdpkit.steps.fused import _fused_blocks as fused_blocks
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 
@@ -110,23 +108,6 @@ def test_units_are_remembered():
     assert franchise.units(1, with_customers=True) is found
     franchise.reseat(0, 1, RandomStream((1, 3)))
     assert franchise.units(1) is not found
-
-
-def test_units_are_found_in_the_tree_of_their_seating_only():
-    franchise = state_number(1, "explicit")  # with customers of the root
-    t, store = franchise.topology, franchise.seating
-    assert (t.home == 0).any()
-    for place in range(t.n_customers):
-        for wrong in (-1, t.n_nodes, -(2**31), 2**31 - 1):
-            home = t.home.copy()
-            home[place] = wrong
-            with pytest.raises(ParameterError, match=rf"home = {wrong}: "):
-                fused_blocks.index_units(store, home, t.parent, t.level, 1, False)
-    store.compact()  # drops units that were found before
-    for with_customers in (False, True):
-        with pytest.raises(ParameterError, match="another tree"):
-            fused_blocks.index_units(store, np.maximum(t.home, 1), t.parent, t.level, 1, with_customers)
-    assert len(fused_blocks.index_units(store, t.home, t.parent, t.level, 1, True)) > 0
 
 
 # ------------------------------------------------------------------ the chain
