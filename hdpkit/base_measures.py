@@ -15,7 +15,7 @@ from hdpkit.measures.normal_gamma import NormalGamma
 from hdpkit.measures.normal_gamma_twin import NormalGammaReference
 from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.normal_inverse_wishart_twin import NormalInverseWishartReference
-from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures, check_arguments, parameter
+from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures, parameter
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.measures.sparse_dirichlet_multinomial_twin import SparseDirichletMultinomialReference
 from hdpkit.measures.von_mises_fisher import VonMisesFisher
@@ -50,5 +50,3 @@ __all__ = [
     "base_measures",
     "parameter",
 ]
-
-check_arguments(BaseMeasure)

@@ -9,8 +9,6 @@ class and the method.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import numbers
 import os
@@ -35,7 +33,6 @@ __all__ = [
     "DAMAGED",
     "LARGEST",
     "LARGEST_SEED",
-    "MISUSE",
     "MOST_CHAINS",
     "MOST_SAMPLES",
     "ByClass",
@@ -57,10 +54,8 @@ __all__ = [
     "items",
     "log_densities",
     "log_density",
-    "made_by",
     "number_array",
     "numbers_between",
-    "of_user_code",
     "one_of_kind",
     "path",
     "plain",
@@ -399,89 +394,6 @@ def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
         if isinstance(error, (HdpkitError, OSError)):
             raise
         raise DataError(name, short_repr(error), allowed, remedy) from error
-
-
-def wrap_methods(
-    kind: type, package: str, names: Sequence[str] | None, wrap: Callable[[str, Any], Any]
-) -> None:
-    """Wrap these methods of a package's classes that derive from this one, if they define them.
-
-    Called when all classes are defined, since attrs makes classes anew. ``wrap`` gets a name and a function.
-    """
-    derived: list[type] = kind.__subclasses__()
-    for own in derived:
-        wrap_methods(own, package, names, wrap)
-        if own.__module__.startswith(f"{package}."):
-            wrap_own(own, names, wrap)
-
-
-def wrap_own(kind: type, names: Sequence[str] | None, wrap: Callable[[str, Any], Any]) -> None:
-    """Wrap these methods of a class, or all public ones, if it defines them itself."""
-    public = [name for name in kind.__dict__ if not name.startswith("_")]
-    for name in public if names is None else names:
-        function = kind.__dict__.get(name)
-        if inspect.isfunction(function) and not hasattr(function, "checked"):
-            made = wrap(name, function)
-            made.checked = True
-            setattr(kind, name, made)
-
-
-_LIBRARIES = ("hdpkit", "numpy", "scipy", "attr", "attrs", "copy", "copyreg")
-
-
-def of_user_code(error: BaseException) -> bool:
-    """Whether code that isn't of the package or of its libraries was running when the error was raised.
-
-    The caller of the function that catches the error isn't in its traceback.
-    """
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES:
-            return True
-        trace = trace.tb_next
-    return False
-
-
-MISUSE = (
-    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, NotImplementedError,
-)  # fmt: skip
-"""What a wrong argument that nothing checks may raise."""
-
-
-def made_by(maker: str) -> Callable[[type[T]], type[T]]:
-    """Class decorator: arguments of the constructor that don't fit raise a DataError that names `maker`.
-
-    Users get such objects and don't construct them, so their fields aren't checked one by one.
-    """
-
-    def decorate(kind: type[T]) -> type[T]:
-        construct: Any = kind.__init__
-
-        @functools.wraps(construct)
-        def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-            remedy = f"Call {maker}; the constructor is only for the package."
-            try:
-                with fitting(type(self).__name__, f"what {maker} makes", remedy=remedy):
-                    construct(self, *arguments, **options)
-            except DataError as error:
-                mistaken = error.__cause__
-                if isinstance(mistaken, TypeError) and not _takes(construct, self, arguments, options):
-                    raise mistaken from None
-                raise
-
-        kind.__init__ = __init__  # type: ignore[method-assign]
-        return kind
-
-    return decorate
-
-
-def _takes(function: Any, owner: Any, arguments: Any, options: Any) -> bool:
-    """Whether a call with these arguments fits the signature."""
-    try:
-        inspect.signature(function).bind(owner, *arguments, **options)
-    except TypeError:
-        return False
-    return True
 
 
 Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]

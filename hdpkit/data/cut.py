@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from hdpkit.checks import instance, made_by, whole_number
+from hdpkit.checks import instance, whole_number
 from hdpkit.data.corpus import Corpus, piece_of
 
 
@@ -21,7 +21,6 @@ class _Piece:
     n_tokens: int
 
 
-@made_by("cut")
 @attrs.frozen(eq=False)
 class CutCorpus:
     """A corpus in memory as shards: see `cut`."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
-from hdpkit.checks import Codes, check_unmasked, made_by, whole_number
+from hdpkit.checks import Codes, check_unmasked, whole_number
 from hdpkit.data.encode import (
     NO_SYMBOL,
     UNKNOWN_SYMBOL,
@@ -34,7 +34,6 @@ ORDER_LIMIT = 1000
 """Largest order; contexts are arrays with order - 1 columns."""
 
 
-@made_by("NGrams.from_sentences or NGrams.from_pairs")
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class NGrams(GroupedData):
     """Words with their contexts: a customer is a word to predict, and its context is the words before it.

@@ -20,7 +20,6 @@ from hdpkit.checks import (
     DAMAGED,
     fitting,
     instance,
-    made_by,
     numbers_between,
     positive_number,
     whole_numbers,
@@ -406,7 +405,6 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     return make
 
 
-@made_by("Franchise.snapshot")
 class Snapshot:
     """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
 

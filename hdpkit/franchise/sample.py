@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import DAMAGED, fitting, instance, made_by, refuse, whole_number, whole_numbers
+from hdpkit.checks import DAMAGED, fitting, instance, refuse, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
 from hdpkit.franchise.scores import columns_of
@@ -335,7 +335,6 @@ def dirichlet(parameters: Floats, generator: np.random.Generator) -> Floats:
     return np.asarray(drawn / total, dtype=np.float64)
 
 
-@made_by("Franchise.sample")
 @attrs.frozen(eq=False, kw_only=True, slots=False)
 class Sample:
     """The part of a state after a sweep that summaries of the posterior need. It never changes.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import made_by, whole_number
+from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.verbs import Verbs
@@ -15,7 +15,6 @@ from hdpkit.measures.bank import KeepsParameters
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
 
-@made_by("Franchise.restaurant")
 class RestaurantView(Locked):
     """A live view of one restaurant of a franchise, without copies; dishes are numbered as in `dishes`.
 

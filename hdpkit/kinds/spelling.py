@@ -16,7 +16,7 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.characters import Characters, StringModel
 from hdpkit.kinds.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.measures.atomic import AtomicMeasure
-from hdpkit.measures.protocol import base_measures, check_arguments
+from hdpkit.measures.protocol import base_measures
 from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Purpose, Seed, as_source
@@ -237,5 +237,3 @@ class Spelling(AtomicMeasure):
 base_measures.register(
     "spelling", Spelling, lambda: [Spelling(2, words=["a", "ab", "b"], sweeps=2, samples=2)]
 )
-
-check_arguments(AtomicMeasure, str(__package__))

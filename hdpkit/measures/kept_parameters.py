@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, IntsOrList
-from hdpkit.checks import MISUSE, log_densities, whole_number
-from hdpkit.errors import AuditError, DataError, ParameterError, StateError
+from hdpkit.checks import log_densities, whole_number
+from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.measures.bank import PythonBank
 from hdpkit.numerics import exp_each, log
 from hdpkit.parts import Attached, Part
@@ -129,11 +129,7 @@ class KeptParameters:
 
     def parameter(self, slot: int) -> Any:
         """Parameter of a dish."""
-        try:
-            return self._of[int(slot)]
-        except MISUSE as error:
-            allowed = "the slot of a dish that has a parameter"
-            raise ParameterError("slot", slot, allowed, "See Franchise.slots.") from error
+        return self._of[slot]
 
     def has_parameter(self, slot: int) -> bool:
         """Whether the dish already has a parameter."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import copy
 import functools
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -19,17 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import (
-    MISUSE,
     log_densities,
     number_array,
-    of_user_code,
     real_number,
     refuse,
-    wrap_methods,
-    wrap_own,
 )
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, HdpkitError, MissingMethodError, ParameterError
+from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
 from hdpkit.measures.bank import PythonBank, StatisticsBank
 from hdpkit.parts import Part
@@ -90,106 +85,12 @@ def as_parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
     )  # fmt: skip
 
 
-def _checked(_: str, function: Any) -> Any:
-    """Return a method of a measure of the package that raises typed errors about its arguments.
-
-    They are looked at only if it fails: readable kernels call these methods for every customer. Errors that
-    functions of a user raise are passed on.
-    """
-    names = list(inspect.signature(function).parameters)[1:]
-    if not names:
-        return function
-    if names == ["data"]:  # once for each franchise; what isn't data may fail only when the bank is used
-
-        @functools.wraps(function)
-        def with_data(self: Any, data: Any) -> Any:
-            # The values of a corpus made from counts are an array of all customers, which isn't made here.
-            known = isinstance(data, GroupedData)
-            if isinstance(data, type) or not (known or hasattr(getattr(data, "values", None), "__len__")):
-                remedy = "Build Groups or a Corpus by their class methods."
-                raise ParameterError("data", data, "data, with values of customers", remedy)
-            return function(self, data)
-
-        return with_data
-
-    @functools.wraps(function)
-    def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        try:
-            return function(self, *arguments, **named)
-        except MISUSE as error:
-            # Without a further frame the call doesn't fit the signature, or the method is one in C.
-            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-            if isinstance(error, HdpkitError) or not inside or of_user_code(error):
-                raise
-            given = {**dict(zip(names, arguments, strict=False)), **named}
-            raise _misuse(self, given) from error
-
-    return method
-
-
-def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError:
-    """The error for the first of these arguments of a method that doesn't fit, or for all of them."""
-    remedy = "See the docstring of the method for what it takes."
-    kind: Any = type(measure.make())
-    others: list[str] = []
-    kinds = {
-        "statistics": kind,
-        "source": ChoiceSource,
-        "generator": np.random.Generator,
-        "data": GroupedData,
-    }
-    counted = kind is not type(None)  # otherwise statistics are parameters of a user
-    last = ("value", "values")  # these may call functions of the measure
-    for name, value in sorted(given.items(), key=lambda one: one[0] in last):
-        if name == "statistics" and not counted:
-            fits = True
-        elif name in kinds:
-            fits = isinstance(value, kinds[name]) and not isinstance(value, type)
-        elif name == "many":
-            fits = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-            fits = fits and all(not counted or isinstance(one, kind) for one in value)
-        elif name == "bank":
-            fits = callable(getattr(value, "statistics", None))
-        elif name in last and counted:
-            fits = _counts(measure, [value] if name == "value" else value)
-        else:
-            others.append(name)
-            fits = True
-        if not fits:
-            allowed = f"{name} of {type(measure).__name__}"
-            return ParameterError(name, value, allowed, remedy)
-    others = others or list(given)
-    value = given[others[0]] if len(others) == 1 else tuple(given[name] for name in others)
-    return ParameterError(", ".join(others), value, f"what {type(measure).__name__} can use", remedy)
-
-
-def _counts(measure: Any, values: Any) -> bool:
-    """Whether a dish can have these values."""
-    statistics = measure.make()
-    add, log_predictive = (inspect.unwrap(getattr(type(measure), name)) for name in ("add", "log_predictive"))
-    try:
-        for value in values:
-            add(measure, statistics, value)
-            log_predictive(measure, value, [statistics])
-    except Exception:  # whatever it is, they don't fit
-        return False
-    return True
-
-
 def missing_method(measure: Any, method: str) -> MissingMethodError:
     """Return the error for an optional method that a measure doesn't have."""
     kind = type(measure).__name__
     return MissingMethodError(
         "measure", kind, f"one with {method}()", "Use another measure, or define the method in a subclass."
     )
-
-
-def check_arguments(kind: type, package: str = str(__package__)) -> None:
-    """Let methods of this class and of a package's measures that derive from it raise typed errors: see
-    `_checked`.
-    """
-    wrap_own(kind, None, _checked)
-    wrap_methods(kind, package, None, _checked)
 
 
 base_measures: Registry[type] = Registry("base measure")

@@ -15,7 +15,6 @@ from hdpkit.moves.protocol import (
     Move,
     MoveInfo,
     Scheduled,
-    check_arguments,
     needs_latent_dishes,
     needs_marginals,
 )
@@ -63,5 +62,3 @@ __all__ = [
     "needs_latent_dishes",
     "needs_marginals",
 ]
-
-check_arguments(Move)

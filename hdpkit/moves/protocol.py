@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import functools
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -13,17 +12,13 @@ from typing import Any
 import attrs
 
 from hdpkit.checks import (
-    MISUSE,
     instance,
-    of_user_code,
     one_of_kind,
     refuse,
     validator,
     whole_number,
-    whole_numbers,
-    wrap_methods,
 )
-from hdpkit.errors import HdpkitError, KernelError, ParameterError, ScheduleError, StateError
+from hdpkit.errors import KernelError, ScheduleError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import exp
@@ -87,66 +82,6 @@ class MoveInfo:
         for kind, info in other.details:
             details[kind] = details.get(kind, MoveInfo()) + info
         return MoveInfo(self.tried + other.tried, self.accepted + other.accepted, tuple(details.items()))
-
-
-def _franchise(state: Any) -> None:
-    instance("state", state, Franchise, "a franchise", remedy="Pass the franchise that the move changes.")
-
-
-def _checked(name: str, function: Any) -> Any:
-    """Return a method of a move of the package that checks its arguments first."""
-
-    @functools.wraps(function)
-    def of_state(self: Any, state: Any) -> Any:
-        _franchise(state)
-        return function(self, state)
-
-    @functools.wraps(function)
-    def apply(self: Any, state: Any, rng: Any, steps: Any = None) -> Any:
-        _franchise(state)
-        instance("rng", rng, ChoiceSource, "a choice source", remedy="Pass a RandomStream.")
-        if steps is not None:
-            n = self.n_steps(state)
-            first, last = whole_numbers("steps", steps, 0, n, length=2, remedy="Give (first, last).").tolist()
-            if first > last:
-                raise ParameterError("steps", steps, f"first <= last <= {n}", "Give (first, last).")
-            steps = first, last
-        return _call(function, self, state, rng, steps)
-
-    @functools.wraps(function)
-    def begin(self: Any, state: Any, rng: Any) -> None:
-        _franchise(state)
-        instance("rng", rng, ChoiceSource, "a choice source", remedy="Pass a RandomStream.")
-        _call(function, self, state, rng)
-
-    @functools.wraps(function)
-    def sweep(self: Any, state: Any, n_blocks: Any) -> Any:
-        _franchise(state)
-        n_blocks = whole_number("n_blocks", n_blocks, remedy="0 for none.")
-        return _call(function, self, state, n_blocks)
-
-    @functools.wraps(function)
-    def needs_lengths(self: Any, restaurant: Any) -> Any:
-        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="See Franchise.declarations.")
-        return function(self, restaurant)
-
-    checked = {"apply": apply, "begin": begin, "sweep": sweep, "needs_lengths": needs_lengths}
-    return checked.get(name, of_state)
-
-
-def _call(function: Any, move: Any, state: Any, *arguments: Any) -> Any:
-    """Let a move that fails say whether it fits the franchise, which only a scheduler checks before."""
-    try:
-        return function(move, state, *arguments)
-    except MISUSE as error:
-        if not isinstance(error, HdpkitError) and not of_user_code(error):
-            move.check(state)
-        raise
-
-
-def check_arguments(kind: type, package: str = str(__package__)) -> None:
-    """Make the moves of a package that derive from this class check their arguments."""
-    wrap_methods(kind, package, ("apply", "begin", "check", "n_steps", "needs_lengths", "sweep"), _checked)
 
 
 def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
@@ -453,7 +388,6 @@ def applied(move: Move, *arguments: Any) -> MoveInfo:
 
 def check_move(move: Move, state: Franchise) -> None:
     """Raise an error if a move can't run over a franchise: by its own check, its steps, or what it serves."""
-    _franchise(state)
     move.check(state)
     for step in move.calls:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import choice, instance, items, made_by, whole_number
+from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample
 from hdpkit.measures.protocol import BaseMeasure
@@ -28,7 +28,6 @@ _TABLES = ("topics", "parameters", "shares", "weights", "transitions", "trace")
 _NOBODY = -1
 
 
-@made_by("align_topics or consensus")
 class AlignedTopics:
     """Topics (components of any measure) that samples have in common. See `align_topics`, which makes them.
 

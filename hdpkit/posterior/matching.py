@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import instance, made_by, real_number, whole_number
+from hdpkit.checks import instance, real_number, whole_number
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.posterior.alignment import assigned
@@ -24,7 +24,6 @@ _ALLOWED = "a run, its folder, or components that samples have in common"
 _WORDS = 8
 
 
-@made_by("match_topics")
 @attrs.frozen(eq=False, kw_only=True, repr=False, slots=False)
 class TopicMatch:
     """The topics of two runs, matched. See `match_topics`, which makes it.

@@ -9,7 +9,7 @@ from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
-from hdpkit.moves.protocol import EVERYWHERE, applied, check_arguments, check_move
+from hdpkit.moves.protocol import EVERYWHERE, applied, check_move
 from hdpkit.random import ChoiceSource
 
 _DEEPEST = 50  # limit of nesting of mixtures
@@ -87,6 +87,3 @@ class Mixture(Move):
             return MoveInfo()
         move = self.moves[rng.choose(self.weights)]
         return applied(move, state, rng)
-
-
-check_arguments(Move, str(__package__))

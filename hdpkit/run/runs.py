@@ -13,7 +13,7 @@ import attrs
 import filelock
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import LARGEST, absolute_path, function, instance, made_by, whole_number
+from hdpkit.checks import LARGEST, absolute_path, function, instance, whole_number
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
@@ -208,7 +208,6 @@ def chains_of(files: RunFolder, data: Any, allowed_imports: Allowed) -> InOnePro
     return OverShards(files, data, allowed_imports)
 
 
-@made_by("open_run")
 class Run:
     """A run folder. See `open_run`.
 

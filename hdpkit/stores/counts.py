@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 import abc
-import functools
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.checks import MISUSE, of_user_code, whole_number, wrap_own
-from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.checks import whole_number
 from hdpkit.stores._seating import empty_row
 
 _MOST_CUSTOMERS, _MOST_NODES = 2**31 - 2, 10_000_000
 _REMEDY = "Use a compiled store: those in Python are for small data."
 
 
-def _refusing(_: str, verb: Any) -> Any:
-    """Return a verb that names its arguments if they make it fail; it looks at them only then."""
-    if len(inspect.signature(verb).parameters) < 2:
-        return verb
-
-    @functools.wraps(verb)
-    def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        try:
-            return verb(self, *arguments, **named)
-        except MISUSE as error:
-            # Errors of a source, and of a call that doesn't fit the signature, are passed on.
-            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-            if isinstance(error, HdpkitError) or not inside or of_user_code(error):
-                raise
-            allowed = "numbers of restaurants, dishes, customers and tables that the store has"
-            raise ParameterError(
-                verb.__name__, (*arguments, *named.values()), allowed, "Look them up in the franchise."
-            ) from error
-
-    return method
-
-
 class CountedStore(abc.ABC):
     """Counts of customers and tables; a subclass keeps the tables."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__module__.startswith(str(__package__)):
-            wrap_own(cls, None, _refusing)
 
     def __init__(self, n_customers: int, n_nodes: int) -> None:
         self.n_customers = whole_number("n_customers", n_customers, 0, _MOST_CUSTOMERS, remedy=_REMEDY)
@@ -128,6 +97,3 @@ class CountedStore(abc.ABC):
     def memory_bytes(self) -> int:
         """Not measured for a store of Python objects: 0."""
         return 0
-
-
-wrap_own(CountedStore, None, _refusing)

@@ -11,10 +11,9 @@ import pytest
 from bad_values import corpus, tiny
 
 import hdpkit as hk
-from hdpkit import shards, signatures, summaries
+from hdpkit import shards, summaries
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StorageError
-from hdpkit.franchise.freezing import Snapshot
 from hdpkit.random import RandomStream
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trials"))
@@ -48,42 +47,12 @@ def call_error(function):
     raise AssertionError("accepted")
 
 
-MADE = {
-    "Snapshot": lambda: Snapshot(5),
-    "Run": lambda: hk.Run(np.datetime64("now")),
-    "NGrams": lambda: hk.NGrams(values=[0], order=1, vocabulary=("a",), labels={}, offsets=[0]),
-    "AlignedTopics": lambda: summaries.AlignedTopics("a", [], None, 0.9),
-    "Consensus": lambda: summaries.Consensus([5], [5], None, 0.9),
-    "Signatures": lambda: signatures.Signatures(None, 5),
-    "Sample": lambda: hk.Sample(
-        chain=0, sweep=1, ids=[0], sizes=[0], root_weights=[1.0], group_counts=None, levels=len
-    ),
-}
-
-
 def test_arguments_of_draws_and_moves():
     law = tiny().sample().topic_law(0)
     assert law.draw_each([0, 2], 3, RandomStream((1, 2))).shape == (2, 3)
     for arguments in ((None, 1), ([0], -1), ([9], 1), ([0], 1, None)):
         with pytest.raises(ParameterError):
             law.draw_each(*arguments, *(() if len(arguments) == 3 else (RandomStream((1, 2)),)))
-    for check in (hk.moves.needs_latent_dishes, hk.moves.needs_marginals):
-        for arguments in ((None, tiny()), (hk.moves.TableGibbs(), 5)):
-            with pytest.raises(ParameterError):
-                check(*arguments)
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_records_say_what_makes_them(name):
-    with pytest.raises(DataError, match=f"{name} = .* makes"):
-        MADE[name]()
-
-
-def test_arguments_that_do_not_fit_a_record():
-    with pytest.raises(TypeError, match="missing"):
-        hk.NGrams(values=np.zeros(1))
-    with pytest.raises(TypeError, match="missing"):
-        summaries.AlignedTopics("a")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from call_cases import exact_model, known_signatures
 
 import hdpkit as hk
 from hdpkit import moves, signatures
-from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import HdpkitError, MissingMethodError, ParameterError
 from hdpkit.franchise.state_homes import HomeState
 from hdpkit.random import RandomStream, Streams
@@ -33,75 +32,11 @@ def test_sizes_of_readable_stores(store):
         store(4, 2).grow(3, 2)
 
 
-@pytest.mark.parametrize("store", READABLE)
-def test_verbs_of_readable_stores(store):
-    made = store(4, 2)
-    for call in (
-        lambda: made.customers("a", 0),
-        lambda: made.open(0, 0, "a"),
-        lambda: made.open("a", 0, 0),
-    ):
-        with pytest.raises(ParameterError):
-            call()
-
-
-MEASURES = {
-    "DirichletMultinomial": lambda: hk.DirichletMultinomial(0.5, n_terms=3),
-    "DirichletMultinomialReference": lambda: DirichletMultinomialReference(0.5, n_terms=3),
-    "SparseDirichletMultinomial": lambda: hk.SparseDirichletMultinomial(0.5, n_terms=3),
-    "SparseDirichletMultinomialReference": lambda: SparseDirichletMultinomialReference(0.5, n_terms=3),
-    "NormalGamma": hk.NormalGamma,
-    "GammaPoisson": hk.GammaPoisson,
-    "BetaBernoulli": hk.BetaBernoulli,
-    "Categorical": lambda: hk.Categorical([0.5, 0.5]),
-    "NonConjugate": lambda: hk.NonConjugate(lambda x, p: 0.0, hk.Finite([1.0, 2.0]), examples=[0.5]),
-}
-
-
-@pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize("bad", [None, 5, "a", [0], {"a": 1}, np.zeros(3), hk.Corpus])
-def test_data_and_banks_of_measures(name, bad):
-    measure = MEASURES[name]()
-    for call in (measure.bank, measure.readable_bank):
-        with pytest.raises(ParameterError, match="data = "):
-            call(bad)
-    calls = (measure.log_marginals, measure.posterior_means, measure.draw_many)
-    for call in () if name == "Categorical" else calls:  # it looks at no bank
-        source = (RandomStream(),) if call.__name__ == "draw_many" else ()
-        with pytest.raises(HdpkitError):
-            call(bad, np.array([0], np.int32), np.array([0], np.int32), *source)
-
-
-@pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize("bad", [None, 5, "", "slice", ["a"], np.array([]), 1j])
-def test_names_of_optional_methods(name, bad):
-    with pytest.raises(ParameterError, match="method"):
-        MEASURES[name]().supports(bad)
-    assert MEASURES[name]().supports("simulate") in (True, False)
-
-
 def test_methods_that_a_measure_lacks():
     with pytest.raises(MissingMethodError, match=r"tempered\(\)"):
         hk.NormalGamma().tempered(0.5)
     with pytest.raises(NotImplementedError):
         hk.Uniform(3).log_marginal(hk.Uniform(3).make())
-
-
-@pytest.mark.parametrize("given", [5, "a", (0.1,), (1, "a"), [[]]])
-def test_sums_over_selections(given):
-    with pytest.raises(ParameterError, match=r"given|log_pi"):
-        hk.SparseDirichletMultinomial(0.5, n_terms=3).law(given)
-
-
-def test_functions_of_a_user_raise_what_they_like():
-    def likelihood(value, parameter):
-        raise KeyError("mine")
-
-    measure = hk.NonConjugate(likelihood, hk.Finite([1.0, 2.0]), examples=[0.5])
-    with pytest.raises(KeyError, match="mine"):
-        measure.log_predictive(0.5, [1.0])
-    with pytest.raises(ParameterError, match="many"):
-        measure.log_predictive(0.5, None)
 
 
 @pytest.mark.parametrize("key", [3, (3,), (-1, 0), (0, 2**64), ("a", 0), None, (1, 2, 3), (0, np.nan)])
@@ -148,16 +83,6 @@ def test_names_of_known_signatures(bad):
     if bad is not None:
         with pytest.raises(HdpkitError):
             signatures.channels_of(["a"], known=bad)
-
-
-def test_moves_that_do_not_fit():
-    with pytest.raises(HdpkitError, match="DishParameters"):
-        moves.DishParameters().apply(tiny(), RandomStream())
-    for bad in (None, 5, "a"):
-        with pytest.raises(ParameterError, match="state"):
-            moves.CountGibbs().begin(bad, RandomStream())
-        with pytest.raises(ParameterError, match="rng"):
-            moves.CountGibbs().begin(tiny(), bad)
 
 
 def test_snapshots_and_homes():

@@ -10,9 +10,7 @@ from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
-from hdpkit.moves.registry import moves as registered
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.steps.step import COMPILED_STORES
@@ -307,45 +305,6 @@ def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
 
 
 NO_FRANCHISE = (None, 3, "a", object(), hk.Franchise)
-
-
-def test_moves_refuse_what_is_no_franchise_and_no_source():
-    state = started(topics, "histogram")
-    for name in registered:
-        for move in (
-            one for one in registered[name].examples() if type(one).__module__.startswith("hdpkit.")
-        ):
-            for value in NO_FRANCHISE:
-                for call in (lambda v, m=move: m.apply(v, RandomStream()), move.check, move.n_steps):
-                    try:
-                        call(value)
-                    except HdpkitError as error:
-                        assert error.parameter == "state"  # noqa: PT017
-            for rng in (None, 3, RandomStream, np.random.default_rng()):
-                with pytest.raises(ParameterError, match="rng"):
-                    move.apply(state, rng)
-            for steps in (
-                3,
-                "ab",
-                (1,),
-                (0, 1, 2),
-                (1, 0),
-                (-1, 0),
-                (0, 10**9),
-                (0.0, 1.0),
-                (None, 1),
-                {0: 1},
-            ):
-                with pytest.raises(ParameterError, match="steps"):
-                    move.apply(state, RandomStream(), steps)
-    for needed in (moves.needs_marginals, moves.needs_latent_dishes):
-        for value in NO_FRANCHISE:
-            with pytest.raises(ParameterError, match="state"):
-                needed(moves.SplitMerge(), value)
-        for value in (None, 3, moves.SplitMerge):
-            with pytest.raises(ParameterError, match="move"):
-                needed(value, state)
-    state.audit()
 
 
 @pytest.mark.parametrize("build", [topics, words])

@@ -433,12 +433,17 @@ MODEL = {
     ),
     "step": Row(
         plain(hk.step, needs_tables=False, draws_tables=True, by_cell=False),
-        {"needs_tables": NO_FLAG, "draws_tables": NO_FLAG, "by_cell": NO_FLAG},
+        {
+            "needs_tables": NO_FLAG,
+            "draws_tables": NO_FLAG,
+            "by_cell": NO_FLAG,
+            "serves": Anything("the conditions of a kernel"),
+        },  # fmt: skip
     ),
     "Franchise.run_step": Row(
         lambda franchise: (
             lambda step, arguments, source: franchise.run_step(step, *arguments, source=source),
-            {"step": nothing, "arguments": (0, 1), "source": stream()},
+            {"step": nothing, "arguments": range(2), "source": stream()},
         ),
         {
             "step": ["", "reseat", None, 5, b"reseat", ["reseat"]],

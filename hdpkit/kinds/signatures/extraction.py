@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import instance, items, made_by, real_number, whole_number
+from hdpkit.checks import instance, items, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError
@@ -43,7 +43,6 @@ def _letters(number: int) -> str:
     return letters
 
 
-@made_by("extract_signatures")
 class Signatures:
     """Signatures of a cohort with their exposures. See `extract_signatures`, which makes them.
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import function, instance, made_by, real_number, whole_number
+from hdpkit.checks import function, instance, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import ParameterError
@@ -37,7 +37,6 @@ _FAR = 6.0  # standard errors from which lower ranks need not be tried
 _LAST = 1000  # updates of the chosen signatures over all mutations
 
 
-@made_by("choose_rank")
 @attrs.frozen(kw_only=True, eq=False)
 class RankChoice:
     """The signatures with which chains begin, and scores of all numbers of signatures that were tried.
