@@ -438,7 +438,7 @@ MODEL = {
             "draws_tables": NO_FLAG,
             "by_cell": NO_FLAG,
             "serves": Anything("the conditions of a kernel"),
-        },  # fmt: skip
+        },
     ),
     "Franchise.run_step": Row(
         lambda franchise: (
