@@ -6,23 +6,10 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._arguments cimport (
-    check_length, check_numbers32, check_numbers64, check_range, refuse, whole,
-)
+from hdpkit._arguments cimport refuse, whole
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
-
-
-cdef inline int ascending(str name, const int64_t[::1] ends, int64_t last) except -1:
-    """Raise an error unless numbers of first entries ascend from 0 to `last`."""
-    cdef int64_t i
-    if ends.shape[0] == 0 or ends[0] != 0 or ends[ends.shape[0] - 1] != last:
-        refuse(name, ends.shape[0], f"from 0 to {last}", "See the class.")
-    for i in range(ends.shape[0] - 1):
-        if ends[i] > ends[i + 1]:
-            refuse(name, ends[i], f"at most {ends[i + 1]}", "They ascend.")
-    return 0
 
 
 # ----------------------------------------------------------------------------------------------- sweeps
@@ -109,19 +96,6 @@ cdef class NewGroups:
         self.theta, self.d = concentration, discount
         self.b, self.a = repeat_concentration, repeat_discount
         self.repeats = repeat_concentration < INFINITY
-        cdef int64_t g, n_groups = self.parent.shape[0]
-        check_length("begins", self.begins.shape[0], n_groups + 1)
-        check_length("share", self.share.shape[1], self.density.shape[1])
-        check_numbers64("row", self.row, 0, self.density.shape[0] - 1)
-        check_numbers64("parent", self.parent, 0, self.share.shape[0] - 1)
-        check_numbers64("begins", self.begins, 0, self.row.shape[0])
-        for g in range(n_groups):
-            if self.begins[g] > self.begins[g + 1]:
-                refuse("begins", self.begins[g], f"at most {self.begins[g + 1]}", "Customers of a group are consecutive.")
-        if not (0.0 <= discount < 1.0 and concentration > -discount):
-            refuse("discount", discount, "from 0 to below 1, and above -concentration", "See Restaurant.")
-        if not (0.0 <= repeat_discount < 1.0 and repeat_concentration > 0.0):
-            refuse("repeat_concentration", repeat_concentration, "above 0, with a discount from 0 to below 1", "See Bursty.")
         if self.repeats:
             self.value_of.assign(self.density.shape[0], -1)
             self.place.assign(self.density.shape[1], -1)
@@ -375,12 +349,8 @@ cdef class NewGroups:
             Customers of one dish and row that repeat the same value have the same number.
         """
         self.begin_at(group)
-        check_length("dishes", len(dishes), self.n)
-        check_length("tables", len(tables), self.n)
         cdef int64_t i, k, e
         there, places = {}, {}
-        if self.repeats:
-            check_length("sources", len(sources), self.n)
         for i in range(self.n):
             k = whole("dish", dishes[i], 0, self.density.shape[1] - 1)
             if tables[i] not in there or self.d == 0.0:
@@ -406,7 +376,6 @@ cdef class NewGroups:
 
     def reseat(self, int64_t first, int64_t last, ChoiceSource source not None):
         """A Gibbs sweep over customers first .. last - 1 of the current group."""
-        check_range(first, last, self.n)
         if self.sweep(first, last, &source.c) < 0:
             raise failed(source)
 
@@ -443,10 +412,6 @@ cdef class NewGroups:
         cdef int64_t g, s, i, e, k, n_dishes = self.density.shape[1]
         cdef double fresh, scale
         cdef int status = 0
-        check_range(first, last, self.parent.shape[0])
-        check_length("proportions", proportions.shape[0], self.parent.shape[0])
-        check_length("proportions", proportions.shape[1], n_dishes)
-        check_length("dishes", dishes.shape[0], self.row.shape[0])
         whole("burn_in", burn_in, 0, 1 << 40)
         whole("sweeps", sweeps, 1, 1 << 40)
         with nogil:
@@ -497,11 +462,6 @@ cdef class NewGroups:
         cdef int64_t g, s, j, n_dishes = self.density.shape[1]
         cdef int status = 0
         cdef vector[double] rests
-        check_range(first, last, self.parent.shape[0])
-        check_length("held_begins", held_begins.shape[0], self.parent.shape[0] + 1)
-        ascending("held_begins", held_begins, held_row.shape[0])
-        check_length("found", found.shape[0], held_row.shape[0])
-        check_numbers64("held_row", held_row, 0, self.density.shape[0] - 1)
         whole("burn_in", burn_in, 0, 1 << 40)
         whole("sweeps", sweeps, 1, 1 << 40)
         with nogil:
@@ -629,13 +589,6 @@ cdef class Fitting:
     def __cinit__(self, base, entries, topic, excess, prior, begins, term, count):
         self.base, self.entries, self.topic, self.excess = base, entries, topic, excess
         self.prior, self.begins, self.term, self.count = prior, begins, term, count
-        check_length("prior", self.prior.shape[0], self.base.shape[0])
-        check_length("excess", self.excess.shape[0], self.topic.shape[0])
-        check_length("count", self.count.shape[0], self.term.shape[0])
-        check_numbers32("topic", self.topic, 0, self.base.shape[0] - 1)
-        check_numbers64("term", self.term, 0, self.entries.shape[0] - 2)
-        ascending("entries", self.entries, self.topic.shape[0])
-        ascending("begins", self.begins, self.term.shape[0])
 
     def fit(self, int64_t first, int64_t last, double tolerance, int64_t longest, double[:, ::1] theta not None):
         """Fit the proportions of documents first .. last - 1.
@@ -656,9 +609,6 @@ cdef class Fitting:
             The first document that didn't converge within this number, -1 if all did.
         """
         cdef int64_t d, astray = -1
-        check_range(first, last, self.begins.shape[0] - 1)
-        check_length("theta", theta.shape[0], self.begins.shape[0] - 1)
-        check_length("theta", theta.shape[1], self.base.shape[0])
         with nogil:
             for d in range(first, last):
                 if not self.fit_one(d, tolerance, longest, &theta[d, 0]):
@@ -896,17 +846,6 @@ cdef class Learning:
         self.base, self.entries, self.topic, self.excess = base, entries, topic, excess
         self.prior, self.mass, self.begins, self.term, self.count = prior, mass, begins, term, count
         self.held_begins, self.held_term = held_begins, held_term
-        check_length("prior", self.prior.shape[0], self.base.shape[0])
-        check_length("mass", self.mass.shape[0], self.base.shape[0])
-        check_length("excess", self.excess.shape[0], self.topic.shape[0])
-        check_length("count", self.count.shape[0], self.term.shape[0])
-        check_length("held_begins", self.held_begins.shape[0], self.begins.shape[0])
-        check_numbers32("topic", self.topic, 0, self.base.shape[0] - 1)
-        check_numbers64("term", self.term, 0, self.entries.shape[0] - 2)
-        check_numbers64("held_term", self.held_term, 0, self.entries.shape[0] - 2)
-        ascending("entries", self.entries, self.topic.shape[0])
-        ascending("begins", self.begins, self.term.shape[0])
-        ascending("held_begins", self.held_begins, self.held_term.shape[0])
         if not (0.0 <= repeat_discount < 1.0 and repeat_concentration > 0.0):
             refuse("repeat_concentration", repeat_concentration, "above 0, with a discount from 0 to below 1", "See Bursty.")
         self.b, self.discount = repeat_concentration, repeat_discount
@@ -940,11 +879,6 @@ cdef class Learning:
             Filled: probability of the terms of the observed half, all together.
         """
         cdef int64_t d
-        check_range(first, last, self.begins.shape[0] - 1)
-        check_length("theta", theta.shape[0], self.begins.shape[0] - 1)
-        check_length("theta", theta.shape[1], self.base.shape[0])
-        check_length("found", found.shape[0], self.held_term.shape[0])
-        check_length("known", known.shape[0], self.begins.shape[0] - 1)
         with nogil:
             for d in range(first, last):
                 self.learn(d, tolerance, longest, &theta[d, 0])

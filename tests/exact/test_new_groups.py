@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 from evaluation_checks import DENSITY, SHARES, branches, law, three_levels, two_levels
-from hdpkit.steps._new_groups import NewGroups
 from new_groups import NewGroupLaw
 
 import hdpkit as hk
-from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
 
 
@@ -68,56 +66,6 @@ def test_rows_of_both_kernels_agree_in_law_with_more_entries_than_dishes():
     new = hk.Corpus.from_documents([words, [0]], n_terms=3)
     means = [f.fold_in(new, 60, burn_in=10, rng=1).proportions for f in franchises]
     assert means[0] == pytest.approx(means[1], abs=0.1)
-
-
-# ---------------------------------------------------------------------- the compiled face
-
-GOOD = {
-    "density": DENSITY, "share": SHARES, "row": np.array([0, 2, 1]), "begins": np.array([0, 1, 3]),
-    "parent": np.array([0, 1]), "concentration": 0.5, "discount": 0.0,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"share": SHARES[:, :2].copy()},
-        {"row": np.array([0, 3, 1])},
-        {"row": np.array([0, -1, 1])},
-        {"begins": np.array([0, 1])},
-        {"begins": np.array([0, 3, 1])},
-        {"begins": np.array([0, 1, 4])},
-        {"parent": np.array([0, 2])},
-        {"discount": 1.0},
-        {"concentration": 0.0},
-        {"concentration": math.nan},
-    ],
-)
-def test_groups_that_do_not_fit(changed):
-    NewGroups(**GOOD)
-    with pytest.raises(ParameterError):
-        NewGroups(**(GOOD | changed))
-
-
-def test_calls_that_do_not_fit():
-    these, source = NewGroups(**GOOD), RandomStream((1, 1))
-    proportions, dishes = np.zeros((2, 3)), np.zeros(3, dtype=np.int64)
-    assert these.dishes().tolist() == []
-    for call in (
-        lambda: these.fold_in(0, 3, 1, 1, source, proportions, dishes),
-        lambda: these.fold_in(0, 2, 1, 0, source, proportions, dishes),
-        lambda: these.fold_in(0, 2, -1, 1, source, proportions, dishes),
-        lambda: these.fold_in(0, 2, 1, 1, source, proportions[:, :2].copy(), dishes),
-        lambda: these.fold_in(0, 2, 1, 1, source, proportions[:1], dishes),
-        lambda: these.fold_in(0, 2, 1, 1, source, proportions, dishes[:2]),
-        lambda: these.left_to_right(2, 1, source),
-        lambda: these.left_to_right(0, 0, source),
-        lambda: these.reseat(0, 2, source),
-        lambda: these.seat(1, [0], [0]),
-        lambda: these.seat(1, [0, 3], [0, 0]),
-    ):
-        with pytest.raises(ParameterError):
-            call()
 
 
 @pytest.mark.parametrize("kernel", ["auto", "reference"])
