@@ -193,7 +193,7 @@ def check_bounded_chain():
         for _ in range(passes):
             for name, franchise in franchises.items():
                 assert franchise.kernel("resample_dish") == "fused"
-                key = next(key for key in franchise._kernels if key[0] == "resample_dish")
+                key = next(key for key in franchise._kernels if key[0].name == "resample_dish")
                 franchise._kernels[key] = ("fused", partial(fused_blocks.resample_dish, **settings[name]))
                 units = franchise.units(1)
                 franchise.resample_dish(units, 0, len(units), sources[name])
