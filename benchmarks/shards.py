@@ -48,8 +48,8 @@ def over_shards(folder, topics, sweeps, backend, threads):
     declared, corpus, init = arguments(folder, topics)
     changed, call = {}, Worker.call
 
-    def counted(worker, verb, *given):
-        answer = call(worker, verb, *given)
+    def counted(worker, step, *given):
+        answer = call(worker, step, *given)
         if isinstance(answer, Swept):
             changed[worker] = sum(map(count, answer.changes.counts))
         elif isinstance(answer, CountBlock):

@@ -64,12 +64,12 @@ def child(folder, topics, threads, sweeps):
     """Run a chain in this process; prints its sizes and the seconds of each phase."""
     seconds, shapes, call = {phase: [] for phase in PHASES}, [], Worker.call
 
-    def timed(worker, verb, *given):
+    def timed(worker, step, *given):
         began = time.perf_counter()
-        answer = call(worker, verb, *given)
-        if verb in METHODS:
-            seconds[METHODS[verb]].append(time.perf_counter() - began)
-        if verb == "start":
+        answer = call(worker, step, *given)
+        if step in METHODS:
+            seconds[METHODS[step]].append(time.perf_counter() - began)
+        if step == "start":
             plan = worker.franchise._under_way[0]
             slots = (int(plan.slots.max()) // 16 + 1) * 16
             shapes.append((len(plan.slots), slots, worker.franchise.n_dishes))

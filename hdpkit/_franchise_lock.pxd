@@ -10,7 +10,7 @@ cdef class FranchiseLock:
     cdef int claimed             # FREE, PREPARED, RUNNING
     cdef long long claim         # number of the run
     cdef bint stepping           # the run is between the start of a sweep and its draw
-    cdef int waiting             # number of verbs and runs that wait for the end of a read
+    cdef int waiting             # number of steps and runs that wait for the end of a read
     cdef bint changing           # a change is in progress
     cdef readonly bint closed    # a change failed half way
     cdef bint reopening          # a complete state is being restored

@@ -5,10 +5,10 @@ This module is compiled for two reasons. It runs at every use, so it must be fas
 handlers only between byte codes: here, taking the lock, calling a function and releasing the lock is one
 step, so an exception raised by a handler can't occur in between.
 
-A thread takes the lock for the duration of a verb, a read or a block. A run also claims the franchise, from
+A thread takes the lock for the duration of a step, a read or a block. A run also claims the franchise, from
 before its first sweep until after its last. Between its sweeps no thread has the lock, but other threads
 still get a BusyError. If another thread is reading, a thread waits, since reads are short; if another thread
-runs a verb or a run, it doesn't wait.
+runs a step or a run, it doesn't wait.
 
 A change that raises leaves the franchise closed: every use raises a ClosedError until a complete state is
 restored (`FranchiseLock.reopen`). Nothing is repaired.
@@ -104,7 +104,7 @@ cdef class FranchiseLock:
         """Wait for a read of another thread. ``taking``: take the lock then, and return the number of holds."""
         cdef double until = monotonic() + PATIENCE
         cdef int level
-        # Reads that begin while a verb waits must wait too: otherwise frequent reads could block the verb
+        # Reads that begin while a step waits must wait too: otherwise frequent reads could block the step
         # forever.
         self.await_read(not reading)
         try:

@@ -163,7 +163,7 @@ class DeclarationError(HdpkitError, ValueError):
 
 
 class ScheduleError(HdpkitError, ValueError):
-    """A schedule that doesn't fit the franchise: a move has nothing to do, or a verb is missing."""
+    """A schedule that doesn't fit the franchise: a move has nothing to do, or a step is missing."""
 
 
 class KernelError(HdpkitError, ValueError):
@@ -200,7 +200,7 @@ class ReturnValueError(StateError):
 
 
 class BusyError(StateError):
-    """A second thread used a franchise, or a move used it from inside a verb."""
+    """A second thread used a franchise, or a move used it from inside a step."""
 
 
 class ClosedError(StateError):

@@ -69,7 +69,7 @@ class Part:
         ----------
         slot : int
         source : ChoiceSource or None
-            Source of the running verb; None if the dish was opened outside a verb.
+            Source of the running step; None if the dish was opened outside a step.
         customers : int32 array
             Data customers for whom the dish is created; empty if they are not known yet.
         """

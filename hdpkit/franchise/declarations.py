@@ -248,7 +248,7 @@ _OTHERWISE = "Or use store='histogram'."
 
 
 def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
-    """Whether verbs draw tables at their end, given the customers, with this root and number of levels.
+    """Whether steps draw tables at their end, given the customers, with this root and number of levels.
 
     With more than two levels, tables are customers of restaurants without weights.
     """
@@ -294,12 +294,12 @@ def _without_discounts(store: Any, root: str) -> bool:
     return tables_at_end(store, root, 2)
 
 
-def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int) -> None:
-    """Raise a StateError if a verb would draw tables of a store of counts while there are no weights."""
+def check_weights(store: Any, declared: str, root: str, step: str, n_levels: int) -> None:
+    """Raise a StateError if a step would draw tables of a store of counts while there are no weights."""
     if tables_at_end(store, declared, n_levels) and not tables_at_end(store, root, n_levels):
         raise StateError(
-            "root", root, "'weights' while this verb runs over a store of counts",
-            f"Call {verb} outside `with franchise.root_integrated(rng):`.",
+            "root", root, "'weights' while this step runs over a store of counts",
+            f"Call {step} outside `with franchise.root_integrated(rng):`.",
         )  # fmt: skip
 
 

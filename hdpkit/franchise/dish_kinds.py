@@ -154,7 +154,7 @@ class LatentDishes(Attached):
         return state._customers.dishes() if len(slots) else np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
-        """Raise an error if dishes are observed, for verbs that propose dishes."""
+        """Raise an error if dishes are observed, for steps that propose dishes."""
 
     # ------------------------------------------------------------------ given dishes
 

@@ -39,8 +39,8 @@ class Franchise(Extending):
     store : str or type
         How seating is stored: "histogram", "explicit", "counts", or a SeatingStore class.
     kernel : str
-        "auto" uses the fastest code for each verb; "fused", "generic" or "reference" forces one. If there is
-        no fused sweep for a verb, or it is too inaccurate at the current hyperparameters, the next fastest
+        "auto" uses the fastest code for each step; "fused", "generic" or "reference" forces one. If there is
+        no fused sweep for a step, or it is too inaccurate at the current hyperparameters, the next fastest
         code runs. The method `kernel` returns which one.
     root : str or FixedWeights
         "restaurant": the weights of the dishes are integrated out, the root is a Chinese restaurant (Teh et

@@ -136,7 +136,7 @@ class Freezing(Reading):
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
         if failed:
             self._abandon()
-        self.slots.trouble = None  # an error of a part that no verb has raised yet
+        self.slots.trouble = None  # an error of a part that no step has raised yet
         streams = Streams(**frozen["streams"]) if frozen["streams"] else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
         seating = self._customers.adapted(frozen["seating"], source, discount)
@@ -190,7 +190,7 @@ class Freezing(Reading):
     def transaction(self) -> Transaction:
         """Return a block that either completes or leaves the franchise as it was.
 
-        A verb that fails outside a run leaves the franchise closed: every use raises a ClosedError until
+        A step that fails outside a run leaves the franchise closed: every use raises a ClosedError until
         `thaw`, or a start, replaces the state. After an exception in this block the state at its beginning
         is restored instead, and the exception is passed on. The state is copied at the beginning. Blocks can
         be nested. At its beginning, a franchise that was closed within a run or a transaction goes back to

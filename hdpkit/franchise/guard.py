@@ -49,7 +49,7 @@ class Locked:
                 setattr(cls, name, _guarded(member))
 
     def _outside(self) -> None:
-        """Raise an error for a change from inside a verb."""
+        """Raise an error for a change from inside a step."""
 
 
 def _guarded(function: Any) -> Any:

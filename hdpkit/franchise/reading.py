@@ -23,7 +23,7 @@ from hdpkit.franchise.scores import (
     totals_in_dishes,
 )
 from hdpkit.franchise.slices import Slices
-from hdpkit.franchise.verbs import check_source
+from hdpkit.franchise.steps import check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up

@@ -366,7 +366,7 @@ class Root(Attached, Locked):
         return self._kind()
 
     def _kind(self) -> str:
-        """`kind`, for owners: every verb uses it, within its lock."""
+        """`kind`, for owners: every step uses it, within its lock."""
         if self._weights is None:
             return self.state._dish_kind.root_kind("restaurant")
         integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
@@ -444,10 +444,10 @@ class Root(Attached, Locked):
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         return self._parts.integrate(source, [self._weights])
 
-    def _check_restaurant(self, verb: str) -> None:
-        """Raise an error if the root currently has weights and a verb needs a restaurant."""
+    def _check_restaurant(self, step: str) -> None:
+        """Raise an error if the root currently has weights and a step needs a restaurant."""
         if self.kind == "weights":
             raise StateError(
-                "root", "weights", "a restaurant while this verb runs",
-                f"Call {verb} inside `with franchise.root_integrated(rng):`.",
+                "root", "weights", "a restaurant while this step runs",
+                f"Call {step} inside `with franchise.root_integrated(rng):`.",
             )  # fmt: skip

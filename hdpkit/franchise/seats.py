@@ -97,7 +97,7 @@ class KernelChoice(State):
 
     @property
     def _table_store_type(self) -> Any:
-        """The type of store that verbs which need table numbers run on."""
+        """The type of store that steps which need table numbers run on."""
         kind = self._store_type
         if detail_of(kind) is Detail.SEATS:
             return kind
@@ -224,7 +224,7 @@ class Seats(KernelChoice):
 
         With ``store="counts"``, weights of the root and a corpus made from counts, a franchise keeps the
         number of customers for each document, term and dish. All orders of them are equally likely; the order
-        is drawn from a key that each sweep over cells draws. Verbs for single customers call this method.
+        is drawn from a key that each sweep over cells draws. Steps for single customers call this method.
         """
         self._customers.expand()
 

@@ -15,7 +15,7 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.slices import KEYS, bursts_here, opened_here, take_bursts
-from hdpkit.franchise.verbs import check_source
+from hdpkit.franchise.steps import check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import ChoiceSource
 

@@ -16,7 +16,7 @@ from hdpkit.franchise.assigned import Assigned
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
-from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
+from hdpkit.franchise.steps import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.random import ChoiceSource

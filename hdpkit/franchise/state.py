@@ -38,7 +38,7 @@ from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.steps.step import KERNELS, Step
-from hdpkit.stores import missing_verbs, stores
+from hdpkit.stores import missing_methods, stores
 
 
 class State(Locked):
@@ -237,7 +237,7 @@ def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
 
 def _store_class(store: str | type) -> Any:
     kind: Any = stores[store].thing if isinstance(store, str) else store
-    missing = missing_verbs(kind) if isinstance(kind, type) else []
+    missing = missing_methods(kind) if isinstance(kind, type) else []
     if missing or not isinstance(kind, type):
         raise ParameterError(
             "store", store, f"one of {sorted(stores)} or a SeatingStore class",

@@ -47,7 +47,7 @@ def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
 
 def declared(declaration: int, n: int) -> int:
     """Return the number of a declaration if it is one of n."""
-    if type(declaration) is int and 0 <= declaration < n:  # verbs ask several times a sweep
+    if type(declaration) is int and 0 <= declaration < n:  # steps ask several times a sweep
         return declaration
     remedy = "Declarations are numbered from the root's, 0."
     return whole_number("declaration", declaration, 0, n - 1, remedy=remedy)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Locked, changes
-from hdpkit.franchise.verbs import Verbs
+from hdpkit.franchise.steps import Steps
 from hdpkit.measures.bank import KeepsParameters
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
@@ -21,7 +21,7 @@ class RestaurantView(Locked):
     Returned by `Franchise.restaurant`.
     """
 
-    def __init__(self, state: Verbs, declaration: int, name: str, key: Any) -> None:
+    def __init__(self, state: Steps, declaration: int, name: str, key: Any) -> None:
         self._state = state
         self._lock = state._lock
         self.name = name

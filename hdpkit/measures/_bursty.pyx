@@ -187,7 +187,7 @@ cdef class BurstyBank(CompiledBank):
         return self.inner.fix
 
     def prepare(self, ChoiceSource source not None):
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self.source = source
         self.sat = {}
         self.b.source = &source.c
@@ -555,7 +555,7 @@ cdef class BurstyBank(CompiledBank):
 
     @property
     def serves_blocks(self):
-        """Whether the fused verb of blocks serves these topics."""
+        """Whether the fused step of blocks serves these topics."""
         return self._serves_floats() and self.inner.serves_blocks
 
     def _serves_floats(self):

@@ -25,7 +25,7 @@ cdef struct OwnCell:
 
 cdef cppclass BurstyCounts:
     measure_t *inner                # has the tables
-    choice_source *source           # NULL: no verb has set one
+    choice_source *source           # NULL: no step has set one
     double discount, concentration
     vector[double] own              # if each dish has a concentration: by slot; otherwise empty
     double fresh                    # and that of a new dish

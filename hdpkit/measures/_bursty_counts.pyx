@@ -363,7 +363,7 @@ cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noe
                 if b.source == NULL:
                     with gil:
                         return left_set(StateError(
-                            "source", None, "one that a verb has set", "Start the franchise, or run a move over it."))
+                            "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
                 opens = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
                 if opens < 0:
                     return -1
@@ -411,7 +411,7 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogi
             if b.source == NULL:
                 with gil:
                     return left_set(StateError(
-                        "source", None, "one that a verb has set", "Start the franchise, or run a move over it."))
+                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
             alone = <int>b.source.bernoulli(b.source.state, one_alone(&b.ratios, cell.customers, cell.tables))
             if alone < 0:
                 return -1
@@ -797,7 +797,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
             if b.source == NULL:
                 with gil:
                     return left_set(StateError(
-                        "source", None, "one that a verb has set", "Start the franchise, or run a move over it."))
+                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
             one = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
             if one < 0:
                 return -1

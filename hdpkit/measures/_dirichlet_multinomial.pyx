@@ -280,7 +280,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     @property
     def serves_blocks(self):
-        """Whether fused verbs of blocks may use the counts."""
+        """Whether fused steps of blocks may use the counts."""
         return not self.has_fixed
 
     cdef int invert(self) noexcept:

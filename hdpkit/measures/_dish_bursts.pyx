@@ -190,7 +190,7 @@ cdef class DishBurstsBank(BurstyBank):
         return 0
 
     def prepare(self, ChoiceSource source not None):
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self.kept.prepare(source)
         self.s.pending = False
         BurstyBank.prepare(self, source)

@@ -602,7 +602,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return 0
 
     def prepare(self, source):
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self.kept.prepare(source)
         self.s.pending = False
 

@@ -13,7 +13,7 @@ cdef class DishSlots:
     cdef int32_t lowest                # all slots below it are taken
     cdef readonly object bank          # statistics of the dishes, notified first; may be None
     cdef measure_t *measure            # the bank in C, NULL for a bank in Python
-    cdef public object source          # choice source of the running verb, for draws of parts at a birth
+    cdef public object source          # choice source of the running step, for draws of parts at a birth
     cdef public list parts
     cdef public object trouble         # (part, error): the first error since the last one was raised
     cdef bint telling                  # whether there are parts

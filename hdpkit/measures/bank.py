@@ -93,7 +93,7 @@ class StatisticsBank(Protocol):
         """Statistics of these slots in the form of the measure's methods."""
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
 
     def freeze(self) -> Any:
         """The state that can't be computed from data and dishes, as arrays and numbers; None: nothing."""
@@ -107,7 +107,7 @@ class StatisticsBank(Protocol):
 
 @runtime_checkable
 class KeepsParameters(Protocol, metaclass=ByClass):
-    """The additional verbs of a bank whose dishes keep a parameter in the state."""
+    """The additional methods of a bank whose dishes keep a parameter in the state."""
 
     def has_parameter(self, slot: int) -> bool:
         """Whether the dish already has a parameter."""
@@ -130,7 +130,7 @@ class KeepsParameters(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class ReadsParts(Protocol, metaclass=ByClass):
-    """The additional verbs of a bank whose probabilities depend on parts that its measure provides."""
+    """The additional methods of a bank whose probabilities depend on parts that its measure provides."""
 
     def read(self, parts: Mapping[str, Part]) -> None:
         """Use the values of these parts from now on; they exist as long as the bank is used."""
@@ -141,7 +141,7 @@ class ReadsParts(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class SeatsValues(Protocol, metaclass=ByClass):
-    """The additional verbs of a bank whose values sit at tables that are part of the state.
+    """The additional methods of a bank whose values sit at tables that are part of the state.
 
     A proposal for many customers then includes their tables. These are drawn one after the other, in the
     proposal and for the present state, so that the ratio of acceptance has products of predictives in place

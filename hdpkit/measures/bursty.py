@@ -541,7 +541,7 @@ class BurstyReferenceBank(PythonBank):
         self._placed_values.read(restaurants)
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self._source = source
         self._forget()
 
@@ -551,7 +551,7 @@ class BurstyReferenceBank(PythonBank):
     def _bernoulli(self, p: float) -> bool:
         if self._source is None:
             raise StateError(
-                "source", None, "one that a verb has set", "Start the franchise, or run a move over it."
+                "source", None, "one that a step has set", "Start the franchise, or run a move over it."
             )
         return bool(self._source.bernoulli(p))
 

@@ -169,15 +169,15 @@ class ByRestaurant(BaseMeasure):
 
 @runtime_checkable
 class ReadsRestaurants(Protocol, metaclass=ByClass):
-    """The additional verb of a bank whose probabilities depend on the restaurant of the customer."""
+    """The additional method of a bank whose probabilities depend on the restaurant of the customer."""
 
     def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer; called before any other verb."""
+        """Use these restaurants from now on, one for each data customer; called before any other method."""
 
 
 @runtime_checkable
 class ReadsCells(Protocol, metaclass=ByClass):
-    """The additional verb of a bank over cells whose statistics depend on the document of a customer."""
+    """The additional method of a bank over cells whose statistics depend on the document of a customer."""
 
     def read_cells(self, store: Any) -> None:
         """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
@@ -185,7 +185,7 @@ class ReadsCells(Protocol, metaclass=ByClass):
 
 @runtime_checkable
 class GivenParameters(Protocol, metaclass=ByClass):
-    """The additional verbs of a bank whose observations depend on each other given the parameters of a dish.
+    """The additional methods of a bank whose observations depend on each other given a dish's parameters.
 
     With them `moves.SliceGibbs` runs over a `ByRestaurant` measure that supports ``draw_parameters``.
     """

@@ -46,14 +46,14 @@ class KeptParameters:
         self._auxiliary: tuple[list[Any], Floats] | None = None
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self._source = source
         self._auxiliary = None
 
     def _draw(self) -> Any:
         if self._source is None:
             raise StateError(
-                "source", None, "one that a verb has set", "Start the franchise, or run a move over it."
+                "source", None, "one that a step has set", "Start the franchise, or run a move over it."
             )
         return self.measure.draw(self._source)
 
@@ -242,7 +242,7 @@ class ParameterBank(PythonBank):
     # ------------------------------------------------------------------ dishes
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a verb."""
+        """Use this source for draws until the end of a step."""
         self.kept.prepare(source)
         super().prepare(source)
 

@@ -1,7 +1,7 @@
 """Functions of a `ChoiceSource`'s C struct for which there is no compiled draw: part of `_source.pyx`.
 
 ``refused_*`` belongs to the abstract class. ``asked_*`` calls the method of a Python subclass, checks its
-result, and keeps an exception until the end of the verb that called it.
+result, and keeps an exception until the end of the step that called it.
 """
 
 cdef int64_t refused_choose(void *state, const double *weights, int64_t n) noexcept nogil:

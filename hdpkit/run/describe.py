@@ -26,7 +26,7 @@ from hdpkit.moves.registry import moves
 from hdpkit.parts import Part
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.registry import Registry
-from hdpkit.stores import missing_verbs, stores
+from hdpkit.stores import missing_methods, stores
 
 REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures, "store": stores}
 _HOUSES = (
@@ -84,13 +84,13 @@ def find(allowed: Allowed, name: Any, place: str = "argument") -> Any:
 def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
     """The object, if it is allowed at this place."""
     if place == "store":
-        fits = is_class(thing) and not missing_verbs(thing)
+        fits = is_class(thing) and not missing_methods(thing)
     elif not is_class(thing) or place not in _PLACES:
         fits = False
     elif issubclass(thing, _PLACES[place]):
         fits = True
     else:
-        prior = all(callable(getattr(thing, verb, None)) for verb in ("log_density", "draw"))
+        prior = all(callable(getattr(thing, name, None)) for name in ("log_density", "draw"))
         fits = not package and (
             place == "argument"
             or (prior and place in ("hyperparameter", "part of a base measure"))

@@ -77,7 +77,7 @@ cdef class CountsWalk(Walk):
     # ------------------------------------------------------------------ room for the ratios of a step
 
     cdef int begin(self) except -1:
-        """Begin a verb: the store may have changed since the last one."""
+        """Begin a step: the store may have changed since the last one."""
         cdef size_t i
         self.seen = -1
         for i in range(self.customers.size()):
@@ -88,7 +88,7 @@ cdef class CountsWalk(Walk):
     cdef int cover(self, int32_t node) except -1 nogil:
         """Compute the ratios for all dishes of a restaurant and of its ancestors, if necessary.
 
-        Call it before a step changes anything, between `begin` and the end of a verb that changes the seating
+        Call it before a step changes anything, between `begin` and the end of a step that changes the seating
         only by `take_out` and `seat_indicated`.
         """
         cdef int32_t r, place, which

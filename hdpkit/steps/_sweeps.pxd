@@ -18,7 +18,7 @@ cdef class Units:
     cdef vector[int64_t] offset, table_offset
     cdef int64_t n_customers        # of the seating
     cdef readonly int32_t level     # level of the restaurants with these tables
-    cdef object bounds              # that a fused verb keeps with these units
+    cdef object bounds              # that a fused step keeps with these units
     cdef int64_t serial, seen       # the seating in which they were found, and its number of changes then
 
     cdef int found_in(self, ExplicitStore store, int32_t level) except -1

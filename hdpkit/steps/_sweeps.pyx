@@ -98,7 +98,7 @@ cdef class Units:
     ``customers[offsets[u]:offsets[u + 1]]`` are the data customers below it, ascending, and
     ``tables[table_offsets[u]:table_offsets[u + 1]]`` the tables from it downwards.
 
-    Units are valid for the seating in which they were found. They remain valid after verbs that move the same
+    Units are valid for the seating in which they were found. They remain valid after steps that move the same
     units (`resample_dish`, `move_units`), which don't change the blocks. After any other change (customers seated or
     unseated, other units moved, tables renumbered by `settle` or `thaw`) using them raises a StateError.
     """

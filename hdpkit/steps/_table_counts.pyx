@@ -53,7 +53,7 @@ cdef inline bint all_at(const int32_t *home, int32_t node) noexcept nogil:
 cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil:
     """Restaurants of data customers first .. last - 1, ascending, if tables are drawn for them at the end.
 
-    Call it before a verb changes anything, because it allocates.
+    Call it before a step changes anything, because it allocates.
     """
     cdef int64_t i, n = 0
     cdef bint ascending = True

@@ -18,7 +18,7 @@ cdef class Walk:
     cdef readonly Root root           # the distribution from which the root's children draw
     cdef const double[::1] base       # of an AtomRoot: H of each atom and, last, of all others
     cdef const int32_t[::1] value     # of an AtomRoot: atom of each data customer
-    cdef readonly bint tables_at_end   # tables are drawn at the end of a verb, given counts of customers
+    cdef readonly bint tables_at_end   # tables are drawn at the end of a step, given counts of customers
     cdef vector[int32_t] path         # from a restaurant to the root
     cdef vector[double] level         # probability of one dish at each restaurant of the path, the base last
     cdef vector[int32_t] place        # place of its entry at each restaurant of the path, -1 for none

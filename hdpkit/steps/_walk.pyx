@@ -149,7 +149,7 @@ cdef class Walk:
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
-            # Over a store of counts, tables may be drawn at the end of the verb (`draw_tables`).
+            # Over a store of counts, tables may be drawn at the end of the step (`draw_tables`).
             if place >= 0 and (step < last or self.root.opens_again()) and not self.tables_at_end:
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place

@@ -19,7 +19,7 @@ from hdpkit.steps.walk import ReferenceWalk
 
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
-    """At the end of a verb: draw the tables of these restaurants, if they are drawn at the end."""
+    """At the end of a step: draw the tables of these restaurants, if they are drawn at the end."""
     if not walk.tables_at_end:
         return
     draw_tables_given(walk, nodes, _above(walk), source)

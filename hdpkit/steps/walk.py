@@ -36,7 +36,7 @@ class ReferenceWalk:
         self.concentration = concentration
         self.discount = discount
         self.root = ReferenceRoot() if root is None else root
-        # Tables are drawn at the end of a verb, given counts of customers.
+        # Tables are drawn at the end of a step, given counts of customers.
         self.tables_at_end = detail_of(store) is Detail.COUNTS
 
     def home(self, customer: int) -> int:

@@ -31,7 +31,7 @@ from hdpkit.stores.protocol import (
     TableStore,
     TallyStore,
     detail_of,
-    missing_verbs,
+    missing_methods,
 )
 from hdpkit.stores.registry import at_least, stores
 from hdpkit.stores.tallies import CountsReference
@@ -64,6 +64,6 @@ __all__ = [
     "TotalsInBulk",
     "at_least",
     "detail_of",
-    "missing_verbs",
+    "missing_methods",
     "stores",
 ]

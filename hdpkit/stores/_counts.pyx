@@ -1,9 +1,9 @@
 # distutils: language = c++
 """The store of counts: customers and tables by restaurant and dish, and the dish of each data customer.
 
-It keeps no sizes of tables and draws nothing itself. If the root has weights, no draw of a verb depends on
+It keeps no sizes of tables and draws nothing itself. If the root has weights, no draw of a step depends on
 the numbers of tables (Teh et al. 2006, section 5.3): when a customer leaves, a table is removed only if there
-would otherwise be more tables than customers, and at the end of a verb the tables of its restaurants are
+would otherwise be more tables than customers, and at the end of a step the tables of its restaurants are
 drawn again, given the customers (`hdpkit.steps._table_counts`). If the root is a restaurant, numbers
 of tables are part of the state, and the walk draws whether a table closes when a customer leaves
 (`hdpkit.steps._counts_walk`).

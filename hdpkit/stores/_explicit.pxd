@@ -20,7 +20,7 @@ cdef class ExplicitStore(Seating):
     cdef int64_t scattered             # tables opened since the last renumbering by restaurant and dish
     cdef vector[double] weights
     cdef int64_t changes               # increases when a data customer may have moved or tables are renumbered
-    cdef object units_found                # units found by the fused verbs, valid until `units_at` is out of date
+    cdef object units_found                # units found by the fused steps, valid until `units_at` is out of date
     cdef int64_t units_at
     cdef int64_t shifted               # increases when a table moves
     cdef int64_t serial                # number of this seating, by which units are matched to it

@@ -314,7 +314,7 @@ cdef class ExplicitStore(Seating):
         self.renumber(n_tables + n_tables // 8)
         return True
 
-    # ------------------------------------------------------------------ verbs of a store of seats
+    # ------------------------------------------------------------------ methods of a store of seats
 
     def compact(self, double share=0.5):
         """See `Seating.compact`."""

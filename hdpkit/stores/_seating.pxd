@@ -56,7 +56,7 @@ cdef class Seating:
     cdef readonly int64_t n_customers
     cdef int32_t largest             # largest capacity of a block of entries
     cdef int32_t most_tables         # largest number of tables of a dish in a restaurant so far
-    cdef readonly bint tables_at_end   # whether tables are drawn at the end of a verb, given counts of customers
+    cdef readonly bint tables_at_end   # whether tables are drawn at the end of a step, given counts of customers
     cdef readonly bint by_cell       # customers with the same document and term are not distinguished
     cdef bint indexed                # `samples` is up to date
     cdef vector[int32_t] samples     # dish of every 16th entry of the arena, where a search begins

@@ -1,6 +1,6 @@
-"""Optional verbs of a store, which save time or memory.
+"""Optional methods of a store, which save time or memory.
 
-They are detected by `isinstance`. Without them the verbs of `SeatingStore` are used.
+They are detected by `isinstance`. Without them the methods of `SeatingStore` are used.
 """
 
 from __future__ import annotations

@@ -67,11 +67,11 @@ def detail_of(store: Any) -> Detail:
 
 
 class SeatingStore(Protocol):
-    """The verbs of every store. ``Store(n_customers, n_nodes)`` returns an empty store."""
+    """The methods of every store. ``Store(n_customers, n_nodes)`` returns an empty store."""
 
     DETAIL: ClassVar[Detail]
     """What it keeps: counts, sizes or seats, as a `Detail` or its name. It freezes states of this form, and
-    one of seats has the verbs of `TableStore` too."""
+    one of seats has the methods of `TableStore` too."""
 
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
         """Seat a customer at a table of the dish, drawn with weight size - discount.
@@ -228,7 +228,7 @@ class SeatingStore(Protocol):
 
 
 class TallyStore(SeatingStore, Protocol):
-    """The additional verb of a store of counts, whose `join` and `remove` draw nothing.
+    """The additional method of a store of counts, whose `join` and `remove` draw nothing.
 
     `remove` also removes a table if there would otherwise be more tables than customers. `table_sizes` raises
     a StateError.
@@ -242,7 +242,7 @@ class TallyStore(SeatingStore, Protocol):
 
 
 class TableStore(SeatingStore, Protocol):
-    """The additional verbs of a store of seats."""
+    """The additional methods of a store of seats."""
 
     def table_at(self, customer: int) -> int:
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
@@ -257,20 +257,22 @@ class TableStore(SeatingStore, Protocol):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
 
 
-def missing_verbs(store: type) -> list[str]:
-    """Names of the verbs of a store that a class lacks."""
+def missing_methods(store: type) -> list[str]:
+    """Names of the methods of a store that a class lacks."""
     if not isinstance(store, type):
         raise ParameterError("store", store, "a class", "Pass the class of the store.")
     detail = declared_detail(store)
     if detail is None:
         return ['DETAIL ("counts", "sizes" or "seats")']
-    return [name for name in _verbs(detail) if not callable(getattr(store, name, None))]
+    return [name for name in _methods(detail) if not callable(getattr(store, name, None))]
 
 
 @functools.cache
-def _verbs(detail: Detail) -> tuple[str, ...]:
+def _methods(detail: Detail) -> tuple[str, ...]:
     """Public methods that a store of this kind must have."""
     further = {Detail.SEATS: (TableStore,), Detail.COUNTS: (TallyStore,), Detail.SIZES: ()}
     protocols = (SeatingStore, *further[detail])
-    verbs = [name for protocol in protocols for name, verb in vars(protocol).items() if isfunction(verb)]
-    return tuple(name for name in verbs if not name.startswith("_"))
+    methods = [
+        name for protocol in protocols for name, method in vars(protocol).items() if isfunction(method)
+    ]
+    return tuple(name for name in methods if not name.startswith("_"))

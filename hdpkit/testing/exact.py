@@ -177,7 +177,7 @@ class ExactModel:
         paths = 0
         for state in range(len(self.states)):
             found = []
-            with self.franchise.lock():  # taken once, as by a scheduler, not by each verb
+            with self.franchise.lock():  # taken once, as by a scheduler, not by each step
                 source = self.source()
                 while True:
                     self.enter(state)

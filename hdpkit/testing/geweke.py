@@ -104,7 +104,7 @@ def _of_data(values: Any) -> float:
 
 def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
     """Apply moves in order; a move with a time table only if it is due in this sweep."""
-    with franchise.lock():  # taken once, as by a scheduler, not by each verb
+    with franchise.lock():  # taken once, as by a scheduler, not by each step
         for move in moves:
             if move.runs_in(sweep):
                 move.apply(franchise, rng)

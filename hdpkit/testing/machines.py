@@ -164,7 +164,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: isinstance(self.store, Compacts))
     @rule(share=st.sampled_from([0.0, 0.0, 0.5]))
     def compact(self, share: float) -> None:
-        """Releasing memory (an optional verb) changes only `memory_bytes`."""
+        """Releasing memory (an optional method) changes only `memory_bytes`."""
         frozen, held = self.store.freeze(), self.store.memory_bytes()
         moved = self.store.compact(share)
         assert same(self.store.freeze(), frozen), "compact changes the state"

@@ -24,7 +24,7 @@ from hdpkit.stores import (
     HistogramReference,
     ScoresSeating,
     detail_of,
-    missing_verbs,
+    missing_methods,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import SHAPES, TinyShape
@@ -58,7 +58,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     Parameters
     ----------
     store_class : type
-        A class with the verbs of `hdpkit.SeatingStore` (and of `TableStore` if it keeps seats).
+        A class with the methods of `hdpkit.SeatingStore` (and of `TableStore` if it keeps seats).
     examples, steps : int
         How long the state machine runs.
     shrink : bool
@@ -79,7 +79,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     whole_number("examples", examples, 1, 1_000_000, remedy="60 is usual.")
     whole_number("steps", steps, 1, remedy="30 is usual.")
     flag("shrink", shrink)
-    missing = missing_verbs(store_class)
+    missing = missing_methods(store_class)
     require(not missing, f"it lacks {missing}")
     counts = detail_of(store_class) is Detail.COUNTS
     machine = CountsMachine if counts else StoreMachine

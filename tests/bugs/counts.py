@@ -39,7 +39,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "tables as they were left",
-        "A verb over counts ends without drawing the tables of its restaurants.",
+        "A step over counts ends without drawing the tables of its restaurants.",
         _TABLES,
         "if not walk.tables_at_end:",
         "if not walk.tables_at_end or len(list(nodes)) < 3:",
@@ -47,7 +47,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "tables of one restaurant",
-        "A verb that touched several restaurants draws the tables of the first.",
+        "A step that touched several restaurants draws the tables of the first.",
         _TABLES,
         "sorted(set(nodes) - {0})",
         "sorted(set(nodes) - {0})[:1]",

@@ -77,14 +77,14 @@ BUGS = (
     PlantedBug(
         "a split of a known dish accepted",
         "Split-merge takes known dishes for any others.",
-        "hdpkit.franchise.verbs",
+        "hdpkit.franchise.steps",
         "        return np.union1d(self._held.dishes(self.seating), np.arange(self._known.n))\n",
         "        return self._held.dishes(self.seating)\n",
         "check_known_dishes_stay_whole",
     ),
     PlantedBug(
         "units of held customers moved",
-        "Verbs of units move whatever they are given.",
+        "Steps over units move whatever they are given.",
         HELD,
         "        if self._is_held(self._topology.home[below]).any():\n",
         "        if self._is_held(self._topology.home[below]).all() and not below.size:\n",

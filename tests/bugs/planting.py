@@ -190,7 +190,7 @@ def places() -> list[tuple[dict[str, Any], str, Any, Any]]:
 
 @contextmanager
 def planted_fault(fault: PlantedFault) -> Iterator[None]:
-    """Plant a fault within a block: in the fused verbs of all franchises."""
+    """Plant a fault within a block: in the fused steps of all franchises."""
     try:
         for holder, place, _, copy in places():
             holder[place] = copy

@@ -87,7 +87,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "tables of the restaurant that a follower left",
-        "The verb draws the tables of new restaurants only.",
+        "The step draws the tables of new restaurants only.",
         _KERNEL,
         "changed.update(homes.values(), (seat.node for seat in chosen))",
         "changed.update(seat.node for seat in chosen)",

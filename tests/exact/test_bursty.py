@@ -158,8 +158,8 @@ def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, law, kept, 
     for shape, terms in documents:
         options = {"store": store, "root": root, "kernel": "fused"}
         franchise = tiny(shape, b, a, inner=hk.DirichletMultinomial, terms=list(terms), **options)
-        for verb in ("reseat", "resample_dish"):
-            assert franchise.kernel(verb) == "fused"
+        for step in ("reseat", "resample_dish"):
+            assert franchise.kernel(step) == "fused"
         model = ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
         check_irreducible(model, check_exact(model, moves.TableGibbs()), "a sweep of table Gibbs")
         check_exact(model, moves.DishGibbs())

@@ -110,7 +110,7 @@ class Model:
     def law_from(self, state, few, audited=True):
         law, source = Counter(), self.script()
         while True:
-            with self.franchise.lock():  # taken once, as a scheduler does, and not by each verb
+            with self.franchise.lock():  # taken once, as a scheduler does, and not by each step
                 slot = self.enter(state)
             order = np.argsort([slot[k] for k in range(K)])
             proportions = np.zeros((1 + len(self.theta), 16))

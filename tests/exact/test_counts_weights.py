@@ -1,4 +1,4 @@
-"""Direct assignment: verbs over a store of counts given the root's weights leave the posterior invariant."""
+"""Direct assignment: steps over a store of counts given the root's weights leave the posterior invariant."""
 
 import numpy as np
 import pytest

@@ -139,12 +139,12 @@ def check(move, shape, corner, measure, stores=None, kernels=None, readable=None
         if readable and kernel in READABLE and store not in readable:
             continue
         if kernel == "fused" and store in ("histogram", "counts") and has_many_branches(move, shape):
-            continue  # their states are lent to the explicit store, which has the same fused verbs
+            continue  # their states are lent to the explicit store, which has the same fused steps
         # A shape without a name holds a dict and is no key.
         built = model_of if isinstance(shape, str) else model_of.__wrapped__
         model = built(shape, corner, measure, store, kernel)
         if kernel == "fused" and isinstance(move, ReseatGroups):
-            # The one verb that it calls has no fused code: what the generic kernel does is this one's, too.
+            # The one step that it calls has no fused code: what the generic kernel does is this one's, too.
             assert model.franchise.kernel("reseat_groups") == "generic"
             continue
         if not serves(model.franchise, move):

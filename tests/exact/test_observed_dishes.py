@@ -182,7 +182,7 @@ def test_customers_enter_and_leave_by_one_law(shape):
     laws = {}
     for store, kernel in stores_and_kernels(ATOMS, shape=shape):
         model = model_of(shape, MANY[shape], store=store, kernel=kernel)
-        for what, apply in VERBS.items():
+        for what, apply in STEPS.items():
             law, source = np.zeros(len(model.states)), ScriptedSource()
             while True:
                 model.enter(len(model.states) - 1)
@@ -206,7 +206,7 @@ def come_back(franchise, source):
     franchise.enter(1, last, source)
 
 
-VERBS = {"start": lambda franchise, source: start(franchise, "sequential", source), "leave": come_back}
+STEPS = {"start": lambda franchise, source: start(franchise, "sequential", source), "leave": come_back}
 
 
 # ---------------------------------------------------------------------- predictives, scores, simulated data

@@ -318,7 +318,7 @@ def test_models_that_have_no_fold_in(made):
 # ---------------------------------------------------------------------- threads
 
 
-def test_another_thread_is_refused_while_a_verb_runs_and_not_while_groups_are_sampled():
+def test_another_thread_is_refused_while_a_step_runs_and_not_while_groups_are_sampled():
     franchise, new = two_levels(), named([[0, 1, 2] * 50] * 50, n_terms=3)
     caught = []
 

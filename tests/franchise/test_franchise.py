@@ -422,7 +422,7 @@ def test_view_errors():
 
 
 @pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
-def test_verbs_refuse_customers_who_are_where_they_should_not_be(store, kernel):
+def test_steps_refuse_customers_who_are_where_they_should_not_be(store, kernel):
     franchise = started(two_levels(), corpus(), init="one", store=store, kernel=kernel)
     source = RandomStream((1, 2))
     for act in (
@@ -444,7 +444,7 @@ def test_verbs_refuse_customers_who_are_where_they_should_not_be(store, kernel):
     franchise.audit()
 
 
-def test_verbs_that_need_tables_say_so():
+def test_steps_that_need_tables_say_so():
     franchise = started(two_levels(), corpus(), store="histogram")
     with pytest.raises(errors.StateError) as caught:
         franchise.units(1)
@@ -807,14 +807,14 @@ def test_a_start_that_fails_leaves_everybody_unseated(store, init):
 @pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
 def test_weights_that_cannot_be_drawn_from(store, kernel):
     franchise = started(two_levels(), corpus(), store=store, kernel=kernel)
-    for verb in (
+    for step in (
         lambda: franchise.reseat(2, 7, RandomStream((1, 1))),
         lambda: moves.DishGibbs().apply(franchise, RandomStream((1, 1))),
     ):
         before = franchise.freeze()
         with pytest.raises(errors.StateError) as caught, franchise.transaction():  # noqa: PT012
             franchise.hyperparameters.theta[:] = np.nan  # a broken move
-            verb()
+            step()
         assert typed(caught.value)
         assert same_state(franchise.freeze(), before)
         franchise.audit()

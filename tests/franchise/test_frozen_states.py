@@ -190,9 +190,9 @@ def test_a_dish_without_customers_is_not_saved(store, tmp_path):
     assert hk.open_run(tmp_path / "run").sweeps == [2]
     frozen = state.freeze()
     state.open_dish()
-    for verb in (state.freeze, state.copy, state.settle):
+    for step in (state.freeze, state.copy, state.settle):
         with pytest.raises(errors.StateError, match="open_dish"):
-            verb()
+            step()
     with pytest.raises(errors.ClosedError):
         state.freeze()
     state.thaw(frozen)

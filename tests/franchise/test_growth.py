@@ -9,8 +9,8 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.starts import start
+from hdpkit.franchise.steps import Steps
 from hdpkit.franchise.topology import ContextTopology
-from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing import ExactModel, check_exact, step_matrices
@@ -228,13 +228,13 @@ def test_latent_dishes_after_growth_that_fails(monkeypatch):
     franchise = hk.Franchise(chain(2, base=hk.DirichletMultinomial(0.5)), ngrams(text(1, 12), 2))
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
     dishes, joint = franchise.dishes, franchise.log_joint()
-    enter = Verbs.enter
+    enter = Steps.enter
 
     def interrupted(self, first, last, source):
         enter(self, first, last - 2, source)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Verbs, "enter", interrupted)
+    monkeypatch.setattr(Steps, "enter", interrupted)
     with pytest.raises(KeyboardInterrupt):
         franchise.extend(franchise.data.plus(text(2, 9, n_words=20)), rng=1)
     assert np.array_equal(franchise.dishes, dishes)
@@ -509,13 +509,13 @@ def test_parts_come_back_where_an_extension_fails(monkeypatch, root):
     franchise.register("numbers", part)
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
     before, weights = dict(part.of), franchise.root_weights()
-    enter = Verbs.enter
+    enter = Steps.enter
 
     def fails(self, first, last, source):
         enter(self, first, last - 1, source)
         raise ValueError("no more")
 
-    monkeypatch.setattr(Verbs, "enter", fails)
+    monkeypatch.setattr(Steps, "enter", fails)
     with pytest.raises(ValueError, match="no more"):
         franchise.extend(franchise.data.plus(text(2, 20)), rng=2)
     assert part.of == before

@@ -85,7 +85,7 @@ def test_extreme_concentrations(gamma, store):
     assert (trace["n_dishes"].mean() < 1.5) == (gamma < 1.0)
 
 
-def test_verbs_that_need_a_restaurant_or_a_source_say_so():
+def test_steps_that_need_a_restaurant_or_a_source_say_so():
     franchise = weighted()
     SCHEDULE.run(franchise, sweeps=1, rng=1)
     before = franchise.freeze()

@@ -74,7 +74,7 @@ def failed(request):
     return made, before
 
 
-def test_a_verb_that_fails_outside_a_run_closes_the_franchise(failed):
+def test_a_step_that_fails_outside_a_run_closes_the_franchise(failed):
     made, before = failed
     with pytest.raises(ValueError, match="on purpose"):
         made.reseat(0, 8, source())
@@ -150,7 +150,7 @@ def test_a_sweep_that_fails_is_undone(failed):
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, MemoryError, SystemExit])
-def test_a_move_that_fails_between_two_verbs(kind):
+def test_a_move_that_fails_between_two_steps(kind):
     def half(state, rng):
         state.reseat(0, 4, rng)
         if state.sweep == 4:
@@ -171,7 +171,7 @@ def test_a_move_that_fails_between_two_verbs(kind):
     assert same_state(made.freeze(), states[-1])
 
 
-def test_a_move_cannot_go_on_after_a_verb_that_failed(failed):
+def test_a_move_cannot_go_on_after_a_step_that_failed(failed):
     made, before = failed
 
     def careless(state, rng):
@@ -298,7 +298,7 @@ def test_other_threads_are_busy_in_a_transaction():
 
 
 def test_a_thawed_state_has_no_error_of_before():
-    """A part's error waits for the end of a verb: here there was none before the state was thawed."""
+    """A part's error waits for the end of a step: here there was none before the state was thawed."""
     state = franchise(**CASES["weights"])
     TABLES.run(state, sweeps=1, rng=0)
     before = state.freeze()

@@ -38,7 +38,7 @@ class Case:
     of_root: float = 0.0
     known: bool = False
     by_cell: bool = False
-    by_verb: bool = False
+    by_step: bool = False
 
     def franchise(self):
         base = hk.DirichletMultinomial(0.5, n_terms=1)
@@ -70,9 +70,9 @@ CASES = {
     "weights, known components": Case(known=True, **WEIGHTS),
     "fixed weights": Case(**FINITE),
     "fixed weights, three levels by cell": Case(types=True, by_cell=True, **FINITE),
-    "proportions": Case(by_verb=True, **WEIGHTS),
-    "proportions, three levels": Case(by_verb=True, types=True, by_cell=True, **WEIGHTS),
-    "proportions, discounts": Case("histogram", by_verb=True, types=True, discount=0.3, **WEIGHTS),
+    "proportions": Case(by_step=True, **WEIGHTS),
+    "proportions, three levels": Case(by_step=True, types=True, by_cell=True, **WEIGHTS),
+    "proportions, discounts": Case("histogram", by_step=True, types=True, discount=0.3, **WEIGHTS),
 }
 SOON = (
     "restaurant, counts", "restaurant, discounts, three levels", "weights, three levels by cell",
@@ -187,7 +187,7 @@ def test_the_truth_has_a_uniform_rank(name):
 
 def shares_of(franchise, case, streams, n_documents):
     """Draws of the shares in the documents."""
-    if not case.by_verb:
+    if not case.by_step:
         sample, source = franchise.sample(), streams.source(2)
         return np.array([sample.draw_group_weights(source) for _ in range(DRAWS)])
     found = []

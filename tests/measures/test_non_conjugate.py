@@ -153,10 +153,10 @@ def test_bad_input():
         fresh.thaw({**frozen, "bank": None})
 
 
-# ------------------------------------------------------------------ out and in again, by verbs and by views
+# ------------------------------------------------------------------ out and in again, by steps and by views
 
 
-def by_verbs(customer):
+def by_steps(customer):
     def step(franchise, source):
         franchise.leave(customer, customer + 1, source)
         franchise.enter(customer, customer + 1, source)
@@ -188,8 +188,8 @@ def copied_between(customer):
 
 
 def many_branches(step, shape, auxiliary):
-    """Several parameters and several levels at once; what the steps have in common is seen by verbs."""
-    return auxiliary == 3 and shape == "2+1" and step is not by_verbs
+    """Several parameters and several levels at once; what the steps have in common is seen by steps."""
+    return auxiliary == 3 and shape == "2+1" and step is not by_steps
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram", "explicit-reference"])
@@ -197,7 +197,7 @@ def many_branches(step, shape, auxiliary):
     ("step", "shape", "auxiliary"),
     [
         pytest.param(*case, marks=[pytest.mark.long] if many_branches(*case) else [])
-        for case in itertools.product([by_verbs, by_views, copied_between], ["flat 3", "2+1"], [1, 3])
+        for case in itertools.product([by_steps, by_views, copied_between], ["flat 3", "2+1"], [1, 3])
     ],
 )
 def test_out_and_in_again_is_algorithm_8(step, store, shape, auxiliary):
@@ -231,7 +231,7 @@ def test_a_planted_bug_of_what_is_lent_is_caught():
     )  # fmt: skip
     model = exact_model(tiny_franchise("2+1", counts(1), store="explicit"))
     with planted(bug):
-        P = model.matrix(by_verbs(2))
+        P = model.matrix(by_steps(2))
     assert np.abs(model.pi @ P - model.pi).max() > 1e-3
 
 

@@ -41,7 +41,7 @@ SCHEDULES = {
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_moves_that_change_the_measure_or_several_franchises(name):
-    """An exception inside a verb is the one that comes out, also where a move cleans up after itself."""
+    """An exception inside a step is the one that comes out, also where a move cleans up after itself."""
     f = franchise("histogram", corpus(2, 4), base=hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)))
     scheduler = hk.Scheduler(SCHEDULES[name])
     hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
@@ -53,15 +53,15 @@ def test_moves_that_change_the_measure_or_several_franchises(name):
         trial_at(f, states, scheduler, number)
 
 
-def test_a_state_is_thawed_after_an_exception_at_the_end_of_a_verb(monkeypatch):
-    """Then the verb still counts as running; the franchise is closed, and a state opens it again."""
+def test_a_state_is_thawed_after_an_exception_at_the_end_of_a_step(monkeypatch):
+    """Then the step still counts as running; the franchise is closed, and a state opens it again."""
     f = franchise("histogram", corpus(2, 4))
     hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
     start, run = f.freeze(), hk.Franchise._run_kernel
 
-    def at_its_end(self, verb, *arguments):
-        run(self, verb, *arguments)
-        self._verb = verb
+    def at_its_end(self, step, *arguments):
+        run(self, step, *arguments)
+        self._step = step
         raise alarm_trials.Alarm
 
     monkeypatch.setattr(hk.Franchise, "_run_kernel", at_its_end)

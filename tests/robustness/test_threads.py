@@ -78,8 +78,8 @@ def test_reads_during_runs(store):
 
 
 @pytest.mark.parametrize("store", thread_trials.STORES)
-def test_verbs_of_many_threads_never_overlap(store):
-    """Each verb is either done as a whole or refused."""
+def test_steps_of_many_threads_never_overlap(store):
+    """Each step is either done as a whole or refused."""
     f, begin, done = franchise(store), threading.Barrier(4), []
     hk.Scheduler(SCHEDULE).run(f, 1, rng=0)
     n_customers = len(f.data)

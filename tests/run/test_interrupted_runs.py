@@ -121,12 +121,12 @@ def test_a_resumed_run(tmp_path):
 
 
 @pytest.mark.parametrize("folder", [False, True])
-@pytest.mark.parametrize("verb", ["fit", "sweep", "add"])
-def test_a_model(verb, folder, tmp_path):
+@pytest.mark.parametrize("step", ["fit", "sweep", "add"])
+def test_a_model(step, folder, tmp_path):
     def interrupted(on_interrupt):
-        where = tmp_path / f"{verb} {on_interrupt}" if folder else None
-        other = tmp_path / f"{verb} {on_interrupt} more" if folder else None
-        at = 3 if verb == "fit" else 6
+        where = tmp_path / f"{step} {on_interrupt}" if folder else None
+        other = tmp_path / f"{step} {on_interrupt} more" if folder else None
+        at = 3 if step == "fit" else 6
         schedule = [moves.TableGibbs(), Press(at)]
         options = {"sweeps": 4, "burn_in": 1, "samples": 1, "rng": 0, "moves": schedule, "folder": where}
         model = hk.NGramModel(2)
@@ -135,11 +135,11 @@ def test_a_model(verb, folder, tmp_path):
             "sweep": lambda **more: model.sweep(4, **more),
             "add": lambda **more: model.add(SENTENCES, sweeps=4, burn_in=1, samples=1, folder=other, **more),
         }
-        if verb != "fit":
+        if step != "fit":
             if folder:
                 return None  # a user's move in a folder is asked for with allow: see test_model_folders.py
             acts["fit"]()
-        return model, acts[verb]
+        return model, acts[step]
 
     made = interrupted("return")
     if made is None:
@@ -152,7 +152,7 @@ def test_a_model(verb, folder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         act(on_interrupt="raise")
     assert model.trace.interrupted
-    assert model.trace["sweep"][-1] == (2 if verb == "fit" else 5)
+    assert model.trace["sweep"][-1] == (2 if step == "fit" else 5)
     model.franchise.audit()
     if not folder:
         model.resume()

@@ -1,4 +1,4 @@
-"""Planted faults of the fused verbs of blocks: each is caught by the check that it names."""
+"""Planted faults of the fused steps of blocks: each is caught by the check that it names."""
 
 import numpy as np
 import pytest

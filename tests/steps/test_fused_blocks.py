@@ -1,4 +1,4 @@
-"""The fused verbs of whole tables: the generic kernel's law at every table, and decisions of production.
+"""The fused steps of whole tables: the generic kernel's law at every table, and decisions of production.
 
 The exact tests enumerate them on tiny franchises with a script. Here states are larger: long blocks, many
 dishes, customers of the root. Production's draws of a dish are sampled: one table, many independent times.
@@ -40,8 +40,8 @@ def agreement(move, store, seed, times):
     """The largest difference of a branch's probability, and the numbers of dishes, over some applications."""
     franchise = state_number(seed, store)
     twin, generator = twin_of(franchise), np.random.default_rng(seed)
-    for verb in ("resample_dish", "scan_units"):
-        assert (franchise.kernel(verb), twin.kernel(verb)) == ("fused", "generic")
+    for step in ("resample_dish", "scan_units"):
+        assert (franchise.kernel(step), twin.kernel(step)) == ("fused", "generic")
     differences, dishes = [], [franchise.n_dishes]
     for _ in range(times):
         differences.append(side_by_side(move, franchise, twin, generator))

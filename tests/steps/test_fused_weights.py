@@ -87,7 +87,7 @@ def test_weights_and_hyperparameters_at_their_ends_at_length():
 
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_the_kernel_does_not_depend_on_weights(store):
-    """They change within a verb, so that the sweep serves them all or none."""
+    """They change within a step, so that the sweep serves them all or none."""
     data = corpus(6, 20, 10)
     franchise = franchise_over(data, store, above="weights")
     for weight in SIZES:

@@ -352,7 +352,7 @@ def test_tables_are_part_of_the_state_under_a_restaurant_and_with_more_levels(sh
             hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
 
 
-def test_verbs_for_counts_are_refused_by_other_stores():
+def test_steps_for_counts_are_refused_by_other_stores():
     franchise = tiny_franchise("2+1", MEASURE)
     for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
                  lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
@@ -367,7 +367,7 @@ def test_verbs_for_counts_are_refused_by_other_stores():
         moves.TableCounts("poisson")
 
 
-# ------------------------------------------------------------------------- verbs, both twins
+# ------------------------------------------------------------------------- steps, both twins
 
 
 def states_of(name, corner):
@@ -398,7 +398,7 @@ def leave_and_enter_given(franchise, source):
     )
 
 
-VERBS = {
+STEPS = {
     "reseat": lambda franchise, source: franchise.reseat(0, 1, source),
     "reseat two": lambda franchise, source: franchise.reseat(1, 3, source),
     "leave and enter": leave_and_enter,
@@ -406,10 +406,10 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("corner", ["middle", "discounts"])
 @pytest.mark.parametrize("name", ["flat 3", "2+1", "2+1 with one at the root", "three levels of three"])
-def test_both_twins_of_a_verb_have_one_law(name, corner, verb):
+def test_both_twins_of_a_step_have_one_law(name, corner, step):
     franchises = [
         tiny_franchise(name, MEASURE, store=kind, kernel=kernel, corner=corner)
         for kind, kernel, _ in TWINS.values()
@@ -420,7 +420,7 @@ def test_both_twins_of_a_verb_have_one_law(name, corner, verb):
 
             def run(source, franchise=franchise, frozen=frozen):
                 franchise.thaw(frozen)
-                VERBS[verb](franchise, source)
+                STEPS[step](franchise, source)
                 return counts_of(franchise.store.freeze())
 
             laws.append(law_of(run))
@@ -430,7 +430,7 @@ def test_both_twins_of_a_verb_have_one_law(name, corner, verb):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_tables_of_the_restaurants_of_a_verb_are_drawn_at_its_end(twin):
+def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
     # With one dish only nothing is drawn of dishes: tables have their law given 4 and 3 customers.
     kind, kernel, _ = TWINS[twin]
     franchise = tiny_franchise("4+3", hk.DirichletMultinomial(1e6, n_terms=1), store=kind, kernel=kernel,
@@ -519,7 +519,7 @@ def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
     restaurant = hk.Restaurant(base, each="document", concentration=3.0)
     states = []
     for step in (0.0, 1.0):
-        monkeypatch.setattr("hdpkit.franchise.verbs.time", Clock(step))
+        monkeypatch.setattr("hdpkit.franchise.steps.time", Clock(step))
         franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights", kernel=kernel)
         hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
         states.append(franchise.freeze()["seating"])

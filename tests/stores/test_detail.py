@@ -19,7 +19,7 @@ from hdpkit.stores import (
     HistogramReference,
     HistogramStore,
     detail_of,
-    missing_verbs,
+    missing_methods,
     partitions,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
@@ -46,7 +46,7 @@ def test_the_first_declaration_of_a_class_and_those_above_it_counts():
 @pytest.mark.parametrize("value", [None, 3, True, "SEATS", "tables", ["seats"]])
 def test_a_declaration_that_is_none_is_named(value):
     kind = type("Wrong", (HistogramReference,), {"DETAIL": value})
-    assert missing_verbs(kind) == ['DETAIL ("counts", "sizes" or "seats")']
+    assert missing_methods(kind) == ['DETAIL ("counts", "sizes" or "seats")']
     with pytest.raises(errors.ParameterError, match="DETAIL"):
         detail_of(kind)
     with pytest.raises(errors.ParameterError, match="DETAIL"):

@@ -1,7 +1,7 @@
-"""Checks of verbs over a store of counts, by enumeration, also used by the tests of planted bugs.
+"""Checks of steps over a store of counts, by enumeration, also used by the tests of planted bugs.
 
 Weights of the root are fixed with no weight for a new dish, and customers at the root keep both dishes alive,
-so that every branch of a verb can be enumerated.
+so that every branch of a step can be enumerated.
 """
 
 import math
@@ -121,7 +121,7 @@ def matrix(franchise, apply):
         source = ScriptedSource(continuous=[0.5] * N)
         franchise.thaw(frozen)  # which checks it: once is enough
         while True:
-            with franchise.lock():  # taken once, as a scheduler does, and not by each verb
+            with franchise.lock():  # taken once, as a scheduler does, and not by each step
                 franchise._take_over(frozen)
                 apply(franchise, source)
             # The least remainder is not 0, but a new dish has next to no probability.

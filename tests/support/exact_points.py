@@ -82,7 +82,7 @@ class PointModel(ExactModel, abc.ABC):
         """
         ends: dict[Point, tuple[float, Floats]] = {}
         source, total = ScriptedSource(continuous=[drawn]), 0.0
-        with self.franchise.lock():  # taken once, as by a scheduler, not by each verb
+        with self.franchise.lock():  # taken once, as by a scheduler, not by each step
             while True:
                 move.apply(self.enter(state, numbers), source, (step, step + 1))
                 after = self.numbers()

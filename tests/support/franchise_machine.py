@@ -103,7 +103,7 @@ FRANCHISE_SHAPES: dict[str, TinyShape] = {
 
 
 class FranchiseMachine(RuleBasedStateMachine):
-    """Drives a franchise by its verbs, views, moves and frozen states; the audit follows every rule.
+    """Drives a franchise by its steps, views, moves and frozen states; the audit follows every rule.
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ def lockstep(franchise, seed=0):
     assert [site.answers for site in floats] == [site.answers for site in sites]
     states = [each.freeze() for each in (franchise, in_floats, in_generic)]
     assert same(states[0], states[1])
-    if detail_of(franchise.store) is Detail.COUNTS:  # tables are drawn at the end of each verb
+    if detail_of(franchise.store) is Detail.COUNTS:  # tables are drawn at the end of each step
         assert np.array_equal(franchise.dishes, in_generic.dishes)
     else:
         assert same(states[0]["seating"], states[2]["seating"])

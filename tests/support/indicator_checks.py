@@ -64,7 +64,7 @@ def check_indicators():
 
 
 def check_leaving_counts(twin="readable"):
-    """A customer who leaves and enters again, each verb by itself, leaves the posterior alone."""
+    """A customer who leaves and enters again, each step by itself, leaves the posterior alone."""
     for shape, corner in (("4", "discounts"), ("3+1", "middle"), ("three levels", "discounts")):
         model = model_of(shape, corner, twin)
         for i in (1, 3):

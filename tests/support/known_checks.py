@@ -70,7 +70,7 @@ def check_held_tables():
 
 
 def check_held_units():
-    """Verbs that change the dish of units refuse those of held customers."""
+    """Steps that change the dish of units refuse those of held customers."""
     franchise, source = held("2+2", [0, 1], store="explicit"), Streams(0).source(STARTS)
     units = franchise.units(1)
     (first, last), *_ = franchise.free_units(units, 1, 0, len(units))

@@ -66,7 +66,7 @@ def one_step_counts(
     """How often each state results when the moves are applied once from each of these states."""
     schedule = [moves] if isinstance(moves, Move) else list(moves)
     ends = np.empty(len(starts), dtype=np.int64)
-    with model.franchise.lock():  # taken once, not by each verb
+    with model.franchise.lock():  # taken once, not by each step
         for number, start in enumerate(starts.tolist()):
             apply_moves(model.enter(start), schedule, streams.source(place, number))
             ends[number] = model.read()

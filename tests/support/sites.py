@@ -134,7 +134,7 @@ def generic_law(franchise: Franchise, site: Site) -> tuple[dict[int, float], flo
         Probability of each dish, by slot, and of `NEW`.
     opens : float or None
         Probability that the customer opens a table of its dish, given that dish; None if it can't but, or if
-        the store is one of counts, where tables are drawn at the end of the verb.
+        the store is one of counts, where tables are drawn at the end of the step.
     """
     slots = franchise.slots
     dish = NEW if site.outcome == NEW else site.outcome // 2

@@ -112,7 +112,7 @@ class Model:
 
     def swept(self, z, source):
         """Make a sweep from a state; returns the slot of each label and the customers' slots afterwards."""
-        with self.franchise.lock():  # taken once, as a scheduler does, and not by each verb
+        with self.franchise.lock():  # taken once, as a scheduler does, and not by each step
             slot = self.enter(z)
             self.franchise._sweep_documents(self.plan(slot), source)
         return slot, self.franchise.seating.dishes().tolist()

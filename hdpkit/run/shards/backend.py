@@ -92,7 +92,7 @@ class Backend(abc.ABC):
         """Create the workers."""
 
     @abc.abstractmethod
-    def _call(self, verb: str, *arguments: Any) -> None:
+    def _call(self, method: str, *arguments: Any) -> None:
         """Start a method in every worker."""
 
     @abc.abstractmethod
@@ -104,11 +104,12 @@ class Backend(abc.ABC):
         """Wait for all results and return them if this process leads; errors as in `_total`."""
 
 
-def too_slow(verb: str, seconds: float, workers: Iterable[tuple[str, range]]) -> SlowPartError:
+def too_slow(method: str, seconds: float, workers: Iterable[tuple[str, range]]) -> SlowPartError:
     """The error about workers that have not answered, with their names and shards if these are known."""
     late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in workers]
     return SlowPartError(
-        ", ".join(late) or "shards of another worker", f"no answer to {verb!r}", f"one within {seconds:g} s",
+        ", ".join(late) or "shards of another worker", f"no answer to {method!r}",
+        f"one within {seconds:g} s",
         "Check if its machine is overloaded or hangs, or give a larger patience. Run again: the run goes on "
         "from its last checkpoint.",
     )  # fmt: skip

@@ -61,7 +61,7 @@ class Dask(Backend):
             positive_number("patience", patience, remedy="Leave it out for no limit.")
         self.patience = patience
         self._shards: list[range] = []
-        self._verb = ""
+        self._method = ""
         self._workers: list[Any] = []
         self._answers: list[Any] = []
 
@@ -85,10 +85,10 @@ class Dask(Backend):
         except Exception as error:
             raise _lost(error) from error
 
-    def _call(self, verb: str, *arguments: Any) -> None:
-        self._verb = verb
+    def _call(self, method: str, *arguments: Any) -> None:
+        self._method = method
         try:
-            self._answers = [worker.call(verb, *arguments) for worker in self._workers]
+            self._answers = [worker.call(method, *arguments) for worker in self._workers]
         except Exception as error:
             raise _lost(error) from error
 
@@ -101,7 +101,7 @@ class Dask(Backend):
                 late = [i for i, one in enumerate(self._answers) if not one.done()]
                 assert self.patience is not None
                 raise too_slow(
-                    self._verb, self.patience, [(f"worker {i}", self._shards[i]) for i in late]
+                    self._method, self.patience, [(f"worker {i}", self._shards[i]) for i in late]
                 ) from None
             except Exception as error:  # from the cluster; errors of workers are results
                 raise _lost(error) from error

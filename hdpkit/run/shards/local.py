@@ -38,8 +38,8 @@ class Local(Backend):
         self._workers = [Worker(job, one, reports=i == 0) for i, one in enumerate(shards)]
         self._blocks = job.threads
 
-    def _call(self, verb: str, *arguments: Any) -> None:
-        self._answers = [self._pool.submit(worker.call, verb, *arguments) for worker in self._workers]
+    def _call(self, method: str, *arguments: Any) -> None:
+        self._answers = [self._pool.submit(worker.call, method, *arguments) for worker in self._workers]
 
     def _total(self) -> Any:
         return self._added_up(answer.result() for answer in self._answers)

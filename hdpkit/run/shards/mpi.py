@@ -63,7 +63,7 @@ class MPI(Backend):
         self.leads = self.rank == 0
         self._blocks = 0  # `_swept` gets blocks one by one
         self._shards: list[range] = []
-        self._verb = ""
+        self._method = ""
         self._worker: Worker
         self._answer: Any = None
 
@@ -80,9 +80,9 @@ class MPI(Backend):
         self._shards = spread(job.source, n)
         self._worker = Worker(job, self._shards[self.rank], reports=self.leads)
 
-    def _call(self, verb: str, *arguments: Any) -> None:
-        self._verb = verb
-        self._answer = self._worker.call(verb, *arguments)
+    def _call(self, method: str, *arguments: Any) -> None:
+        self._method = method
+        self._answer = self._worker.call(method, *arguments)
 
     def _together(self) -> None:
         """Wait for all ranks, at most for the seconds of ``patience``."""
@@ -100,7 +100,7 @@ class MPI(Backend):
                 late = [rank for rank, request in coming.items() if not request.test()[0]]
                 self.give_up()  # MPI itself would wait for them at the end of this process
                 raise too_slow(
-                    self._verb, self.patience, [(f"rank {rank}", self._shards[rank]) for rank in late]
+                    self._method, self.patience, [(f"rank {rank}", self._shards[rank]) for rank in late]
                 )
             time.sleep(PAUSE)
         for request in coming.values():

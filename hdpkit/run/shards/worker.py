@@ -58,10 +58,10 @@ class Worker:
         self._seating: dict[str, Int32s]
         self._meeting: Meeting | None = None
 
-    def call(self, verb: str, *arguments: Any) -> Any:
+    def call(self, method: str, *arguments: Any) -> Any:
         """Call a method; an error is returned and not raised, since other workers may wait for a result."""
         try:
-            return getattr(self, verb)(*arguments)
+            return getattr(self, method)(*arguments)
         except (Exception, KeyboardInterrupt) as error:
             return Failed(error)
 

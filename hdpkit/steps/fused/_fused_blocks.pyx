@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Fused verbs for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
+"""Fused steps for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
 `topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
 store. The readable twins are in `hdpkit.steps.sweeps`, the generic ones in
@@ -173,7 +173,7 @@ cdef double LOG_2 = 0.69314718055994530942
 
 
 cdef class Bounds:
-    """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the verb changes them."""
+    """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the step changes them."""
 
     cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines if `by_line`
     cdef int64_t stride
@@ -183,7 +183,7 @@ cdef class Bounds:
 
 
 cdef class Blocks:
-    """Data of a fused verb for the duration of a call."""
+    """Data of a fused step for the duration of a call."""
 
     cdef hdpkit_blocks s
     cdef Walk walk

@@ -1,4 +1,4 @@
-/* Dish Gibbs over a two-level topic model whose topics differ by document (`Bursty`): the code of the fused verb.
+/* Dish Gibbs over a two-level topic model whose topics differ by document (`Bursty`): the code of the fused step.
 
    The probability of a block under a dish, summed over its tables of words, has no closed form. Given one set of tables
    in each dish, it is a product of predictives. The block's words come in this order: first one of each term, then the

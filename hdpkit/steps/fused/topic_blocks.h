@@ -1,4 +1,4 @@
-/* Data of the fused verbs of blocks (dish Gibbs, split-merge) in a topic model. */
+/* Data of the fused steps of blocks (dish Gibbs, split-merge) in a topic model. */
 #ifndef HDPKIT_TOPIC_BLOCKS_H
 #define HDPKIT_TOPIC_BLOCKS_H
 
@@ -109,7 +109,7 @@ typedef struct hdpkit_blocks {
     hdpkit_philox *stream;       /* NULL: choose by `choose` */
     int64_t (*choose)(void *state, const double *weights, int64_t n);
     void *state;
-    /* the current position of the verb */
+    /* the current position of the step */
     int64_t unit, last;
     int32_t origin, dish;
     int32_t outside;             /* whether the unit has been removed from its dish */

@@ -1,4 +1,4 @@
-/* Dish Gibbs and restricted scans over a two-level Dirichlet-multinomial franchise: the code of the fused verbs.
+/* Dish Gibbs and restricted scans over a two-level Dirichlet-multinomial franchise: the code of the fused steps.
 
    The probability of a block of c values under dish k is (Teh et al. 2006, eq. 33)
 

@@ -1,8 +1,8 @@
-"""Misuses of verbs, made from their signatures: `python tests/trials/verb_trials.py --count 2000 --seed 0`.
+"""Misuses of steps, made from their signatures: `python tests/trials/step_trials.py --count 2000 --seed 0`.
 
 Each trial builds a small franchise, calls a method with up to three wrong arguments, audits and continues.
 It runs in a worker that may be killed: calls that end the process or take over 10 seconds are counted.
-`test_verbs.py` runs a few of them.
+`test_steps.py` runs a few of them.
 """
 
 import argparse
@@ -222,7 +222,7 @@ def right(name, state, rng):
         "discount": lambda: 0.1,
         "concentration": lambda: state.hyperparameters.theta,
         "name": lambda: state.declarations[-1].name,
-        "verb": lambda: "reseat",
+        "step": lambda: "reseat",
         "frozen": lambda: state.freeze(),
         "home": lambda: state.topology.home,
         "parent": lambda: state.topology.parent,
@@ -445,7 +445,7 @@ def is_fault(told):
     if "after a thaw:" in told["after"] or "untyped" in told["after"]:
         return True
     if told["call"] in ("state.open_dish", "state.hold") and told["outcome"] == "accepted":
-        # The dish waits for customers, or customers are held: as the docstrings say, the next verb says so.
+        # The dish waits for customers, or customers are held: as the docstrings say, the next step says so.
         return False
     return not part
 

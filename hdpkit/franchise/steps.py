@@ -1,4 +1,4 @@
-"""The verbs of a franchise, which moves call: over customers, and over blocks of customers."""
+"""The steps of a franchise, which moves call: over customers, and over blocks of customers."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def check_groups(
     )
 
 
-CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
+CHUNK_SECONDS = 0.1  # a step over many customers returns to Python about this often (Ctrl-C, progress)
 # By kernel, if it must not depend on the clock.
 LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 
 
-class Verbs(Held):
-    """Verbs over many customers. Customers are data customers, in data order."""
+class Steps(Held):
+    """Steps over many customers. Customers are data customers, in data order."""
 
     def _run(
         self,
@@ -170,24 +170,24 @@ class Verbs(Held):
         return self._run(step, self.bank, *arguments, source=source, prepare=True)
 
     @changes
-    def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
-        """Run a verb over first .. last - 1 in short pieces, between which Ctrl-C and progress are handled.
+    def in_chunks(self, first: int, last: int, step: Callable[[int, int], None]) -> None:
+        """Run a step over first .. last - 1 in short pieces, between which Ctrl-C and progress are handled.
 
         Parameters
         ----------
         first, last : int
             The range.
-        verb : callable
+        step : callable
             Called with the begin and end (excluded) of each piece.
         """
-        function("verb", verb, remedy="Pass a function of the begin and the end of a piece.")
+        function("step", step, remedy="Pass a function of the begin and the end of a piece.")
         first = whole_number("first", first, remedy="The begin of the range.")
         last = whole_number("last", last, remedy="The end of the range, excluded.")
         start, total, size = first, max(last - first, 1), 256
         while start < last:
             began = time.perf_counter()
             end = min(start + size, last)
-            verb(start, end)
+            step(start, end)
             if end < last:
                 size = self._next_size(size, time.perf_counter() - began)
             start = end
@@ -306,7 +306,7 @@ class Verbs(Held):
 
         For a store of counts, if the root has weights.
 
-        Verbs that seat or unseat customers call this at their end for the customers' restaurants.
+        Steps that seat or unseat customers call this at their end for the customers' restaurants.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class Verbs(Held):
     def open_dish(self, source: ChoiceSource | None = None) -> int:
         """Create a dish without customers; the caller must seat some immediately.
 
-        Until it has customers, `freeze`, `copy`, `snapshot`, `settle`, runs and verbs that need the seating
+        Until it has customers, `freeze`, `copy`, `snapshot`, `settle`, runs and steps that need the seating
         of customers raise a StateError. `clear` and `thaw` remove it.
 
         Parameters
@@ -418,8 +418,8 @@ MOST_RESERVED = 1024  # most slots reserved at a time, for the statistics of a p
 MOST_LAUNCHES = 10**6  # most scans of a proposal before the final one
 
 
-class Blocks(Verbs):
-    """Verbs over blocks of customers."""
+class Blocks(Steps):
+    """Steps over blocks of customers."""
 
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.
@@ -428,8 +428,8 @@ class Blocks(Verbs):
         all customers of the root. Table numbers are needed: call it inside `labelled_seating`.
 
         Units are valid for the current seating. They stay valid after `resample_dish` and `move_units` of
-        the same units. After any other change of the seating (verbs, moves of other units, `settle`, `thaw`,
-        the end of `labelled_seating`) the verbs raise a StateError: call `units` again.
+        the same units. After any other change of the seating (steps, moves of other units, `settle`, `thaw`,
+        the end of `labelled_seating`) the steps raise a StateError: call `units` again.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class Blocks(Verbs):
         Returns
         -------
         units
-            For the verbs below; its length is their number.
+            For the steps below; its length is their number.
 
         Raises
         ------
@@ -797,5 +797,5 @@ class Blocks(Verbs):
         if detail_of(self._seating) is not Detail.SEATS:
             raise StateError(
                 "store", self._store_type.__name__, "a store with the table of every customer",
-                "Call this verb inside `with franchise.labelled_seating(rng):`.",
+                "Call this step inside `with franchise.labelled_seating(rng):`.",
             )  # fmt: skip

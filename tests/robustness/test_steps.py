@@ -1,13 +1,13 @@
-"""Verbs refuse what doesn't fit, before anything is done; kernels serve the classes that they name."""
+"""Steps refuse what doesn't fit, before anything is done; kernels serve the classes that they name."""
 
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-import verb_trials
+import step_trials
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
-from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
+from step_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
@@ -58,10 +58,10 @@ def test_no_compiled_function_takes_none_for_an_object_of_a_class():
 # ------------------------------------------------------------------ misuses made from signatures
 
 
-@pytest.mark.parametrize("store", verb_trials.STORES)
+@pytest.mark.parametrize("store", step_trials.STORES)
 def test_some_misuses(store):
-    for told in verb_trials.campaign(20, 0, 60, store):
-        assert not verb_trials.is_fault(told), told
+    for told in step_trials.campaign(20, 0, 60, store):
+        assert not step_trials.is_fault(told), told
 
 
 @pytest.mark.parametrize("bank", [7, [0], object(), type])
@@ -244,7 +244,7 @@ def test_a_dish_without_customers(store, kernel):
 
 
 class Meddler(hk.Part):
-    """Calls what it can from inside a verb."""
+    """Calls what it can from inside a step."""
 
     def __init__(self, state):
         self.state, self.errors = state, []
@@ -275,7 +275,7 @@ class Meddler(hk.Part):
 
 @pytest.mark.parametrize("kernel", ["auto", "generic"])
 @pytest.mark.parametrize("store", STORES)
-def test_calls_from_inside_a_verb(store, kernel):
+def test_calls_from_inside_a_step(store, kernel):
     state = started(topics, store, kernel)
     meddler = Meddler(state)
     state.register("meddler", meddler)
@@ -350,8 +350,8 @@ def test_a_store_beside_ours_is_asked(kind, module):
     third.join = join
     assert third not in COMPILED_STORES
     state = started(topics, third)
-    for verb in ("reseat", "enter", "resample_dish", "seat_out"):
-        assert state.kernel(verb) == "reference"
+    for step in ("reseat", "enter", "resample_dish", "seat_out"):
+        assert state.kernel(step) == "reference"
     with pytest.raises(KernelError):
         topics(third, "generic")
     asked = third.asked
