@@ -66,6 +66,18 @@ cdef class FranchiseLock:
     interpreter lock it compiles to nothing.
     """
 
+    cdef unsigned long owner     # the thread that holds it, if `depth` > 0
+    cdef int depth               # number of nested holds of that thread
+    cdef bint reading            # the outermost of them is a read, for which others wait
+    cdef long long serial        # number of the outermost hold
+    cdef unsigned long runner    # the thread of the run, if `claimed`
+    cdef int claimed             # FREE, PREPARED, RUNNING
+    cdef long long claim         # number of the run
+    cdef bint stepping           # the run is between the start of a sweep and its draw
+    cdef int waiting             # number of steps and runs that wait for the end of a read
+    cdef readonly bint closed    # a change failed half way
+    cdef bint reopening          # a complete state is being restored
+
     cdef bint refuses(self, unsigned long me, bint looking) noexcept:
         """Whether a run of another thread excludes this one."""
         return self.claimed != FREE and self.runner != me and not (looking and not self.stepping)
@@ -131,7 +143,7 @@ cdef class FranchiseLock:
             self.waiting += change
         return 0
 
-    cpdef int check(self) except -1:
+    cdef int check(self) except -1:
         """Raise a BusyError while another thread uses the franchise."""
         cdef unsigned long me = PyThread_get_thread_ident()
         with cython.critical_section(self):
@@ -320,6 +332,10 @@ cdef class Claim:
 @cython.freelist(16)
 cdef class Hold:
     """One hold of the lock. It ends with its last reference, in compiled code at the end of the function."""
+
+    cdef FranchiseLock lock
+    cdef long long serial
+    cdef int level
 
     cdef int give(self) noexcept:
         cdef FranchiseLock lock = self.lock
