@@ -142,7 +142,7 @@ class Steps(Held):
 
     @changes
     def run_step(self, step: Step, *arguments: Any, source: ChoiceSource) -> Any:
-        """Run a step of your own (`hdpkit.steps.step`); if it fails, the franchise is closed.
+        """Run a step of your own (`hdpkit.step`); if it fails, the franchise is closed.
 
         Parameters
         ----------

@@ -131,7 +131,7 @@ def read_spectra(
     drop_empty : bool
         Whether samples without mutations are left out; otherwise they raise a DataError.
     groups : dict, optional
-        Labels of the samples, in their order in the file: see `hdpkit.data.files.labels.read_labels`.
+        Labels of the samples, in their order in the file: see `hdpkit.io.read_labels`.
     limits : Limits, optional
         The largest corpus accepted.
 
