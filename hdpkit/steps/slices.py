@@ -1,4 +1,4 @@
-"""Sweeps over documents given topics and root weights, in Python. Twin: `fused_sweeps.fused_slices`.
+"""Sweeps over documents given topics and root weights, in Python. Twin: `hdpkit.steps.fused._fused_slices`.
 
 The distribution is the same. Choices are made one by one: first the interval that contains a customer's
 slice, then the dish.

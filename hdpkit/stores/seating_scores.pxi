@@ -1,4 +1,4 @@
-# Sums of `Seating` over sizes of tables, and the renumbering of dishes; included in seating.pyx.
+# Sums of `Seating` over sizes of tables, and the renumbering of dishes; included in _seating.pyx.
 
 
 cdef double log_seating_of(Seating self, const double[::1] concentration, const double[::1] discount) except? -1.0:
