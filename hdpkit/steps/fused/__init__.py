@@ -22,5 +22,5 @@ reproduce the numbers of production).
 - `_fused_observed`: table Gibbs over observed dishes.
 
 Single precision is accurate only in a range of hyperparameters (docs/correctness.md). Outside it, table Gibbs
-uses the generic code, even if "fused" is forced: the conditions ``in_floats`` of banks among the conditions of kernels.
+uses the generic code, even if "fused" is forced: kernels ask ``in_floats`` of the bank.
 """
