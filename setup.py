@@ -85,9 +85,7 @@ extensions = [
         ],
         extra_link_args=link_args,
         language="c++",
-        depends=headers
-        if source.parent.name == "fused"
-        else [*shared, *map(str, source.parent.glob("*.h"))],
+        depends=headers if source.parent.name == "fused" else [*shared, *map(str, source.parent.glob("*.h"))],
     )
     for source in sources
 ]

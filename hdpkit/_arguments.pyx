@@ -36,15 +36,6 @@ cdef int32_t whole32(str name, object value, int64_t low, int64_t high) except? 
     return <int32_t>whole(name, value, low, high)
 
 
-cdef int check_range(int64_t first, int64_t last, int64_t n) except -1:
-    """Raise an error unless first .. last - 1 is within 0 .. n - 1 (an empty range may begin at n)."""
-    if 0 <= first <= last <= n:
-        return 0
-    if not 0 <= first <= n:
-        refuse("first", first, f"a whole number from 0 to {n}", f"A range lies within 0 .. {n}.")
-    refuse("last", last, f"a whole number from {first} to {n}", f"A range lies within 0 .. {n}; last is excluded.")
-
-
 cdef int out_of_range(str name, int64_t value, int64_t low, int64_t high) except -1:
     if high < low:
         refuse(name, value, "empty: there is nothing to number", "Pass an empty array.")

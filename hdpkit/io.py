@@ -1,4 +1,4 @@
-"""Readers and writers of files and texts that users call; they are defined in `hdpkit.data.files`."""
+"""Readers and writers of files and texts that users call (`hdpkit.data.files`, `hdpkit.run.reading`)."""
 
 from hdpkit.data.files.arpa import ArpaModel, read_arpa, write_arpa
 from hdpkit.data.files.corpora import convert_corpus, read_corpus

@@ -23,7 +23,16 @@ from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps._walk import Walk
 from hdpkit.steps.counts_walk import CountsReferenceWalk
-from hdpkit.steps.step import BY_STATE, COMPILED_BANKS, COMPILED_STORES, KERNELS, STEPS, Kernel, Step
+from hdpkit.steps.step import (
+    BY_STATE,
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    KERNELS,
+    STEPS,
+    Kernel,
+    Step,
+    of_package,
+)
 from hdpkit.steps.sweeps import reseat
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import (
@@ -76,6 +85,7 @@ for _step, _run in (
     _step.kernel("generic", _run, stores=COMPILED_STORES, banks=COMPILED_BANKS)
 for _step, _run in ((draw_seats, _draw_seats_at_once), (lump_seats, _lump_seats_at_once)):
     _step.kernel("generic", _run, stores={HistogramStore}, banks=COMPILED_BANKS, detail=Detail.SIZES)
+of_package(draw_sizes, seat_out, draw_seats, lump_seats)
 
 
 class KernelChoice(State):

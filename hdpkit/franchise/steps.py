@@ -32,7 +32,7 @@ from hdpkit.random._source import Asked
 from hdpkit.steps import sweeps, table_counts
 from hdpkit.steps._sweeps import Units
 from hdpkit.steps.groups import reseat_groups
-from hdpkit.steps.step import Step
+from hdpkit.steps.step import STEPS, Step
 from hdpkit.stores import Detail, detail_of
 
 _OF_GROUPS = "Pass what franchise.groups() returned."
@@ -165,8 +165,12 @@ class Steps(Held):
         KernelError
             If no kernel serves it over this store, measure, tree and root.
         """
-        instance("step", step, Step, "a step", remedy="Declare it: @step(...) above its function.")
+        instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
+        if STEPS.get(step.name) is step:
+            raise ParameterError("step", step, "a step of your own", f"Call franchise.{step.name}().")
         check_source(source)
+        if step.needs_tables:
+            self._need_tables()
         return self._run(step, self.bank, *arguments, source=source, prepare=True)
 
     @changes
@@ -483,6 +487,8 @@ class Blocks(Steps):
         list of pairs of int
             Begin and end (excluded) of each range.
         """
+        self._check_units(units)
+        check_range(first, last, len(units))
         return self._held.free_units(units, level, first, last)
 
     def held_dishes(self) -> npt.NDArray[np.int64]:

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The compiled bank of topics that differ by restaurant. Its C functions are in `bursty_counts.pyx`."""
+"""The compiled bank of topics that differ by restaurant. Its C functions are in `_bursty_counts.pyx`."""
 
 import numpy as np
 

@@ -834,7 +834,7 @@ cdef class NormalInverseWishartBank(DenseBank):
 # Unit vectors about a mean direction, which is integrated out. A row holds n and the sum of the vectors.
 # With c the concentration, the mean direction of a dish has the posterior vMF(r / |r|, |r|), where r is the
 # prior's concentration times its direction, plus c times the sum. Densities depend on |r|^2 alone, by the
-# function g of `bessel.pxd`, and |r|^2 with another value x depends on the product r'x alone.
+# function g of `_bessel.pxd`, and |r|^2 with another value x depends on the product r'x alone.
 
 # A value is really removed if |r|^2 without it is less than this times |r|^2: the difference has lost its digits.
 cdef double LEAST_LEFT = 1e-4

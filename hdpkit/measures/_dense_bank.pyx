@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The common bank of conjugate measures with statistics of fixed width: places, growth, blocks, marginals.
 
-A measure provides five C functions, or nine (see `dense_bank.pxd`). The numbers needed for a predictive are
+A measure provides five C functions, or nine (see `_dense_bank.pxd`). The numbers needed for a predictive are
 cached for each dish and recomputed only when the dish has changed. With the nine functions, a cache is updated
 for each value that moves; a value that is removed stays in the statistics until another function needs them,
 because its density under the others of the dish is known from its density under all; and the predictives of

@@ -7,7 +7,7 @@ For a distinct terms, n customers and R selected terms,
 
 and the predictive probability of a term that the dish has is (n_v + lambda) Z(a, n+1) / Z(a, n), that of any
 other term lambda Z(a+1, n+1) / Z(a, n). These ratios are expectations over R: of 1 / (lambda R + n), and of
-lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`selection_nodes.pyx`) and kept in a
+lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`_selection_nodes.pyx`) and kept in a
 table, for one or several distributions of R, which is emptied when it is full.
 """
 

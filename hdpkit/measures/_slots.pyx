@@ -57,7 +57,7 @@ cdef class DishSlots:
     registration.
 
     An exception from a part must not stop a step half way: the first error is kept with its part in
-    ``trouble``, and the code that runs the step raises it when the step is done (`FranchiseCore.surface`).
+    ``trouble``, and the code that runs the step raises it when the step is done (`Steps._run_kernel`).
 
     A slot is reused after its dish has died. A dish's *id* is unique within the chain: its number in the
     order of births.

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The compiled bank of the sparse Dirichlet-multinomial. Its C functions are in `sparse_counts.pyx`."""
+"""The compiled bank of the sparse Dirichlet-multinomial. Its C functions are in `_sparse_counts.pyx`."""
 
 import numpy as np
 

@@ -15,7 +15,6 @@ from hdpkit._arguments cimport refuse
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport Entry
 from hdpkit.steps._walk cimport Walk
-from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.sources cimport draw_bernoulli

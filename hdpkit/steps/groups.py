@@ -14,7 +14,7 @@ from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import SeatsValues, StatisticsBank
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import BANKS_WITHOUT_TABLES, COMPILED_STORES, step
+from hdpkit.steps.step import BANKS_WITHOUT_TABLES, COMPILED_STORES, of_package, step
 from hdpkit.steps.walk import ReferenceWalk
 
 
@@ -242,3 +242,4 @@ class _SeatedData(_Data):
 
 
 reseat_groups.kernel("generic", compiled.reseat_groups, stores=COMPILED_STORES, banks=BANKS_WITHOUT_TABLES)
+of_package(reseat_groups)

@@ -19,7 +19,7 @@ from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.measures.by_restaurant import GivenParameters
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import TWO, TWO_OR_MORE, AllBut, Declaring, Step, step
+from hdpkit.steps.step import TWO, TWO_OR_MORE, AllBut, Declaring, Step, of_package, step
 from hdpkit.steps.table_counts import draw_tables, draw_tables_by_dish, draw_tables_given
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores._counts import CountsStore
@@ -211,3 +211,4 @@ for _step, _run in (
     _step.kernel(
         "fused", _run, stores=_COUNTS, banks=Declaring("TABLES_BY_CELL"), depths=TWO_OR_MORE, roots=_WEIGHTS
     )
+of_package(slice_sweep, cell_sweep, *_SHARDS)

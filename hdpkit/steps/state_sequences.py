@@ -27,7 +27,7 @@ from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream
 from hdpkit.steps import sweeps
-from hdpkit.steps.step import CHAINS, TWO, step
+from hdpkit.steps.step import CHAINS, TWO, of_package, step
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import Detail
 
@@ -436,3 +436,4 @@ sweeps.enter_given.kernel(
     "reference", enter_given,
     depths=TWO, roots=frozenset({"weights", "fixed"}), detail=Detail.COUNTS, trees=CHAINS,
 )  # fmt: skip
+of_package(sequence_sweep)

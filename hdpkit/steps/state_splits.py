@@ -35,7 +35,7 @@ from hdpkit.steps.state_sequences import (
     labels_of,
     write_states,
 )
-from hdpkit.steps.step import CHAINS, step
+from hdpkit.steps.step import CHAINS, of_package, step
 from hdpkit.steps.walk import ReferenceWalk
 
 Sides = npt.NDArray[np.int8]
@@ -437,3 +437,6 @@ def draw_sides(
             sides[t] = int(p[1] > 0.0 and (p[0] <= 0.0 or source.bernoulli(float(p[1]))))
         log_q += log(p[sides[t]]) if p[sides[t]] > 0.0 else -math.inf
     return log_q
+
+
+of_package(split_states)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from hdpkit.checks import choice, flag, function
+from hdpkit.checks import choice, flag, function, instance
 from hdpkit.errors import KernelError
 from hdpkit.stores import Detail, detail_of
 
@@ -134,7 +134,6 @@ class Step:
         if body is not None:
             self.__doc__ = body.__doc__
             self.kernel("reference", body, **serves)
-        STEPS.setdefault(self.name, self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the readable function."""
@@ -177,10 +176,15 @@ class Step:
         Raises
         ------
         ParameterError
-            If the name is unknown, or ``run`` is no function.
+            If the name is unknown, ``run`` is no function, or a condition is no set.
         """
         choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
         function("run", run, remedy="Give the function that runs the step.")
+        for which in ("stores", "banks", "depths", "roots", "trees"):
+            if serves.get(which) is not None:
+                instance(
+                    which, serves[which], Container, "a set", remedy="For instance frozenset({MyStore})."
+                )
         made = Kernel(name, run, **serves)
         self.kernels.insert(sum(other.rank < made.rank for other in self.kernels), made)
         return made
@@ -208,7 +212,12 @@ class Step:
 
 
 STEPS: dict[str, Step] = {}
-"""The first step of each name: those of the package."""
+"""The steps of the package by name: `Franchise` offers each as a method, which checks its arguments."""
+
+
+def of_package(*steps: Step) -> None:
+    """Record steps of the package."""
+    STEPS.update((one.name, one) for one in steps)
 
 
 def step(
@@ -223,7 +232,7 @@ def step(
     needs_tables : bool
         Whether it needs the table of every customer.
     draws_tables : bool
-        Whether, over a store of counts, tables are drawn at its end.
+        Whether it draws tables at its end over a store of counts.
     by_cell : bool
         Whether it runs over cells; any other needs customers (`Franchise.expand_cells`).
     **serves

@@ -25,7 +25,7 @@ from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultino
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, TWO, TWO_OR_MORE, step
+from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, TWO, TWO_OR_MORE, of_package, step
 from hdpkit.steps.table_counts import draw_tables_of
 from hdpkit.steps.walk import ReferenceWalk
 
@@ -384,3 +384,7 @@ move_units.kernel(
     stores=COMPILED_STORES, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE,
 )  # fmt: skip
 move_units.kernel("reference", move_seated_units, banks=frozenset({BurstyBank, BurstyReferenceBank}))
+of_package(
+    enter, enter_given, reseat, leave, index_units, unit_dishes, resample_dish, scan_units, add_units,
+    log_units, move_units,
+)  # fmt: skip

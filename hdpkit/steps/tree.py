@@ -35,7 +35,7 @@ class Tree(Protocol):
 
     @property
     def sticky(self) -> Any:
-        """What a row favours its own dish by."""
+        """By how much the row of a dish favours this dish."""
 
     def home_of(self, customer: int, eaten: Any) -> int:
         """Restaurant of a data customer, given the dishes of others (`Eaten`)."""

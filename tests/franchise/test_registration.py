@@ -155,8 +155,24 @@ def test_bad_steps_are_refused():
         sweeps.reseat.kernel("reference", 5)
     with pytest.raises(errors.ParameterError, match="needs_tables"):
         step(needs_tables=2)(half_way)
-    with pytest.raises(errors.ParameterError, match="step"):
-        franchise().run_step("reseat", source=RandomStream((1, 0)))
+    with pytest.raises(errors.ParameterError, match="stores"):
+        sweeps.reseat.kernel("reference", len, stores=HistogramStore)
+    for taken in ("reseat", sweeps.reseat):  # the method of this name checks its arguments
+        with pytest.raises(errors.ParameterError, match="step"):
+            franchise().run_step(taken, 0, 10**7, source=RandomStream((1, 0)))
+
+
+def test_a_step_that_needs_tables_runs_where_they_are():
+    @step(needs_tables=True)
+    def looks(walk, bank, source):
+        return type(walk.store).__name__
+
+    made, source = franchise("histogram"), RandomStream((1, 0))
+    hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=0, init="sequential")
+    with pytest.raises(errors.StateError, match="labelled_seating"):
+        made.run_step(looks, source=source)
+    with made.labelled_seating(source):
+        assert made.run_step(looks, source=source) == "ExplicitStore"
 
 
 def test_a_second_step_of_a_name_takes_nothing_from_the_first():

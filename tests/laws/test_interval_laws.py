@@ -108,7 +108,7 @@ def one_replicate(case, generator):
     with pytest.MonkeyPatch.context() as patch:
         for module in ("exposures", "aligned", "intervals"):
             own = int(generator.integers(2**31))
-            patch.setattr(importlib.import_module(f"hdpkit.summaries.{module}"), "_SEED", own)
+            patch.setattr(importlib.import_module(f"hdpkit.posterior.{module}"), "_SEED", own)
         return places(case, generator)
 
 

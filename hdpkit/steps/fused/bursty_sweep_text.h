@@ -16,8 +16,8 @@
    table of the document's dish is joined or opened is a further draw, which is independent of it.
 
    The customer is removed first: whether its table of the word closes is drawn given their number (`one_alone` in
-   stirling.pxd). In short documents the numbers of a cell are counted from the customers with its term, who are
-   consecutive; longer documents have lists of them while they are swept (`list_cells` in bursty_counts.pyx). */
+   _stirling.pxd). In short documents the numbers of a cell are counted from the customers with its term, who are
+   consecutive; longer documents have lists of them while they are swept (`list_cells` in _bursty_counts.pyx). */
 #ifndef HDPKIT_BURSTY_SWEEP_TEXT_H
 #define HDPKIT_BURSTY_SWEEP_TEXT_H
 

@@ -43,7 +43,7 @@ typedef struct hdpkit_words {
     int64_t *seated;                 /* customers by slot */
     int32_t *cell, *cell_tables;     /* scratch by slot, zero between customers */
     double concentration, discount;
-    const double *fewer;             /* as in stirling.pxd, for up to `rows` customers at `columns` tables */
+    const double *fewer;             /* as in _stirling.pxd, for up to `rows` customers at `columns` tables */
     int64_t rows, columns;
     int64_t largest;                 /* customers of a document without lists of cells */
     int32_t listed;                  /* the document that has them now, -1 for none */
