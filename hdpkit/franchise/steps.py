@@ -410,6 +410,13 @@ class Steps(Held):
     def _occupied(self, dishes: Int32s) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())
 
+    def _need_tables(self) -> None:
+        if detail_of(self._seating) is not Detail.SEATS:
+            raise StateError(
+                "store", self._store_type.__name__, "a store with the table of every customer",
+                "Call this step inside `with franchise.labelled_seating(rng):`.",
+            )  # fmt: skip
+
     def _need_counts(self) -> None:
         if not self.draws_tables:
             raise StateError(
@@ -798,10 +805,3 @@ class Blocks(Steps):
             raise StateError(
                 name, slot, "a reserved slot", "Work inside `with franchise.reserved(n) as slots:`."
             )
-
-    def _need_tables(self) -> None:
-        if detail_of(self._seating) is not Detail.SEATS:
-            raise StateError(
-                "store", self._store_type.__name__, "a store with the table of every customer",
-                "Call this step inside `with franchise.labelled_seating(rng):`.",
-            )  # fmt: skip
