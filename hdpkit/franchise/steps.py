@@ -167,7 +167,9 @@ class Steps(Held):
         """
         instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
         if STEPS.get(step.name) is step:
-            raise ParameterError("step", step, "a step of your own", f"Call franchise.{step.name}().")
+            raise ParameterError(
+                "step", step, "a step of your own", "Call the franchise's method that runs it."
+            )
         check_source(source)
         if step.needs_tables:
             self._need_tables()

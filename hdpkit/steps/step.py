@@ -176,15 +176,14 @@ class Step:
         Raises
         ------
         ParameterError
-            If the name is unknown, ``run`` is no function, or a condition is no set.
+            If the name is unknown, ``run`` is no function, or a condition is no set or range.
         """
         choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
         function("run", run, remedy="Give the function that runs the step.")
         for which in ("stores", "banks", "depths", "roots", "trees"):
             if serves.get(which) is not None:
-                instance(
-                    which, serves[which], Container, "a set", remedy="For instance frozenset({MyStore})."
-                )
+                allowed = "a range" if which == "depths" else "a set"
+                instance(which, serves[which], Container, allowed, remedy="Leave it out, if any will do.")
         made = Kernel(name, run, **serves)
         self.kernels.insert(sum(other.rank < made.rank for other in self.kernels), made)
         return made
@@ -212,7 +211,7 @@ class Step:
 
 
 STEPS: dict[str, Step] = {}
-"""The steps of the package by name: `Franchise` offers each as a method, which checks its arguments."""
+"""The steps of the package by name: methods of `Franchise` run them, and check their arguments."""
 
 
 def of_package(*steps: Step) -> None:

@@ -98,7 +98,32 @@ def test_no_built_module_is_left_of_a_source_that_is_elsewhere():
 def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if room_of(name_of(path)) == "moves":
-            assert not {room_of(name) for name in imports(path)} & {"stores", "measures"}, path
+            rooms = {room_of(name) for name in imports(path)}
+            assert rooms <= {"ground", "steps", "franchise", "moves"}, path
+
+
+def test_declared_measures_know_no_store():
+    for path in MODULES:
+        if room_of(name_of(path)) == "measures" and path.suffix == ".py":
+            named = [name for name in imports(path) if room_of(name) == "stores"]
+            assert all(name.startswith("hdpkit.stores._") for name in named if name != "hdpkit.stores"), path
+
+
+COMPILED = {name_of(path) for path in MODULES if path.suffix != ".py"}
+
+
+def test_compiled_code_knows_no_python_class_of_the_package():
+    for path in MODULES:
+        # Sources of random numbers check what users pass to them.
+        if path.suffix != ".py" and path.name.startswith("_") and path.parent.name != "random":
+            further = {name for name in imports(path) - COMPILED if not name.startswith("hdpkit.random")}
+            assert further <= {"hdpkit.errors", "hdpkit.steps.fused.instruction_set"}, f"{path}: {further}"
+
+
+def test_generic_steps_know_no_fused_ones():
+    for path in MODULES:
+        if path.suffix != ".py" and not name_of(path).startswith("hdpkit.steps.fused."):
+            assert not any(name.startswith("hdpkit.steps.fused") for name in imports(path)), path
 
 
 def test_importing_the_package_loads_no_part_of_scipy():
