@@ -357,6 +357,10 @@ class SplitWeightsModel(WeightedStateHomesModel):
 def exact_step(rule=None, n=4, **options):
     """The model, and the matrix of table Gibbs, of which every step leaves the posterior invariant."""
     model = StateHomesModel(state_franchise(rule or Before(), n, **options))
+    for state in model._frozen:
+        model.franchise.thaw(state)
+        kept, rows = (one["components"]["rows"]["rows"] for one in (state, model.franchise.freeze()))
+        assert np.array_equal(kept, rows), "a thawed state has other restaurants"
     return model, check_exact(model, hk.moves.TableGibbs())
 
 
