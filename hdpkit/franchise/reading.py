@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
@@ -23,7 +24,6 @@ from hdpkit.franchise.scores import (
     totals_in_dishes,
 )
 from hdpkit.franchise.slices import Slices
-from hdpkit.franchise.steps import check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.slices import KEYS, bursts_here, opened_here, take_bursts
-from hdpkit.franchise.steps import check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import ChoiceSource
 

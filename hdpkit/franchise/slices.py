@@ -12,11 +12,12 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import StateError
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.assigned import Assigned
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
-from hdpkit.franchise.steps import MOST_LAUNCHES, Blocks, check_source
+from hdpkit.franchise.steps import MOST_LAUNCHES, Blocks
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.random import ChoiceSource
@@ -236,7 +237,7 @@ class Slices(Blocks):
         dishes = self._customers.dishes()
         plan = SequencePlan(self.measure, self.data, above, dishes, slices, threads, readable)
         with above.births_given():
-            return self._run(step, self.bank, plan, *arguments, source=source, prepare=True)
+            return self._run(step, plan, *arguments, source=source)
 
     def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
         """Break the remainder into labels.
@@ -293,7 +294,7 @@ class Slices(Blocks):
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
         with above.births_given():
-            self._run(self._customers.sweep, self.bank, self._workspace, plan, source=source, prepare=True)
+            self._run(self._customers.sweep, self._workspace, plan, source=source)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:
@@ -306,12 +307,11 @@ class Slices(Blocks):
 
     def _run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
-        self._run(draw_shard_topics, self.bank, self._workspace, plan, source=source)
+        self._run(draw_shard_topics, self._workspace, plan, source=source)
 
     def _run_shards(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
-        arguments = (self.bank, self._workspace, plan)
-        observations, tables = self._run(sweep_shards, *arguments, source=source)
+        observations, tables = self._run(sweep_shards, self._workspace, plan, source=source)
         counts = tuple(
             self._workspace.take_changes(len(tables), block, n_blocks) for block in range(n_blocks)
         )
@@ -329,7 +329,7 @@ class Slices(Blocks):
             np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
         )
         with above.births_given():
-            self._run(settle_shards, self.bank, plan, observations, tables, total.counts)
+            self._run(settle_shards, plan, observations, tables, total.counts)
         if self._whole_corpus is not None:
             self._whole_corpus.opened = total.opened
             take_bursts(self.bank, total.bursts)

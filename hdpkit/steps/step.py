@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from hdpkit.checks import choice, flag, function, instance
+from hdpkit.checks import choice, flag, function, instance, items
 from hdpkit.errors import KernelError
 from hdpkit.stores import Detail, detail_of
 
@@ -113,6 +113,14 @@ class Kernel:
         return SPEEDS.index(self.name), sum(one is None for one in conditions)
 
 
+GIVEN = ("walk", "bank")
+TAKES = (
+    "customers", "free customers", "dishes of customers", "restaurants", "units", "free units", "places",
+    "free places", "dish", "slot", "slots", "source",
+)  # fmt: skip
+"""Kinds of arguments of steps, which a franchise checks: see `hdpkit.franchise.arguments`."""
+
+
 class Step:
     """What `step` makes of a function. Called itself, it is the readable function."""
 
@@ -120,14 +128,21 @@ class Step:
         self,
         name: str,
         body: Callable[..., Any] | None = None,
+        *,
+        takes: tuple[str, ...] = (),
+        given: tuple[str, ...] = GIVEN,
         needs_tables: bool = False,
+        needs_counts: bool = False,
         draws_tables: bool = False,
         by_cell: bool = False,
         **serves: Any,
     ) -> None:
         self.name = name
         self.body = body
+        self.takes = takes
+        self.given = given
         self.needs_tables = needs_tables
+        self.needs_counts = needs_counts
         self.draws_tables = draws_tables
         self.by_cell = by_cell
         self.kernels: list[Kernel] = []
@@ -220,7 +235,14 @@ def of_package(*steps: Step) -> None:
 
 
 def step(
-    *, needs_tables: bool = False, draws_tables: bool = False, by_cell: bool = False, **serves: Any
+    *,
+    takes: tuple[str, ...] = (),
+    given: tuple[str, ...] = GIVEN,
+    needs_tables: bool = False,
+    needs_counts: bool = False,
+    draws_tables: bool = False,
+    by_cell: bool = False,
+    **serves: Any,
 ) -> Callable[[Callable[..., Any]], Step]:
     """Declare a step: ``@step(...)`` over its readable function, ``f(walk, bank, *arguments, source)``.
 
@@ -228,8 +250,16 @@ def step(
 
     Parameters
     ----------
+    takes : tuple of str
+        What the arguments are, in order: names among `TAKES`, each for one to three of them, "source" last.
+        They are checked before the step runs; without names only the source is.
+    given : tuple of str
+        What the function takes before them: "walk", the walk through the tree, and "bank", the statistics of
+        dishes.
     needs_tables : bool
         Whether it needs the table of every customer.
+    needs_counts : bool
+        Whether it needs tables that are drawn given the customers (`Franchise.draws_tables`).
     draws_tables : bool
         Whether it draws tables at its end over a store of counts.
     by_cell : bool
@@ -245,11 +275,19 @@ def step(
     Raises
     ------
     ParameterError
-        If a flag is neither True nor False.
+        If a flag is neither True nor False, or a name in ``takes`` is unknown.
     """
-    for name, value in (("needs_tables", needs_tables), ("draws_tables", draws_tables), ("by_cell", by_cell)):
+    flags = {
+        "needs_tables": needs_tables, "needs_counts": needs_counts, "draws_tables": draws_tables,
+        "by_cell": by_cell,
+    }  # fmt: skip
+    for name, value in flags.items():
         flag(name, value)
-    return lambda body: Step(body.__name__, body, needs_tables, draws_tables, by_cell, **serves)
+    for name in items(
+        "takes", takes, "names of arguments", remedy="For instance takes=('customers', 'source')."
+    ):
+        choice("takes", name, TAKES, remedy="Leave takes out, if the step has other arguments.")
+    return lambda body: Step(body.__name__, body, takes=takes, given=given, **flags, **serves)
 
 
 def available_kernels(

@@ -60,7 +60,7 @@ def _choose_dish(
     return int(live[place]) if place < len(live) else int(walk.slots.open(customers))
 
 
-@step(draws_tables=True)
+@step(takes=("free customers", "source"), draws_tables=True)
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
@@ -77,7 +77,7 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
-@step(draws_tables=True, trees=ALL_TREES)
+@step(takes=("customers", "source"), draws_tables=True, trees=ALL_TREES)
 def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Seat unseated customers in order, from their predictive given the seated ones."""
     for i in range(first, last):
@@ -90,7 +90,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
-@step(draws_tables=True, trees=ALL_TREES)
+@step(takes=("dishes of customers", "source"), draws_tables=True, trees=ALL_TREES)
 def enter_given(
     walk: ReferenceWalk, bank: StatisticsBank, dishes: Int32s, first: int, last: int, source: ChoiceSource
 ) -> None:
@@ -104,7 +104,7 @@ def enter_given(
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
-@step(draws_tables=True)
+@step(takes=("free customers", "source"), draws_tables=True)
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Unseat the seated ones of customers first .. last - 1."""
     for i in range(first, last):
@@ -171,7 +171,7 @@ class Units:
         return np.array(self.below[unit], dtype=np.int32)
 
 
-@step(needs_tables=True)
+@step(given=(), needs_tables=True)
 def index_units(
     store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
 ) -> Units:
@@ -206,13 +206,13 @@ def index_units(
     return units
 
 
-@step(needs_tables=True)
+@step(takes=("units",), given=("walk",), needs_tables=True)
 def unit_dishes(walk: ReferenceWalk, units: Units) -> Int32s:
     """Dish of each unit: shape (n,)."""
     return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
 
 
-@step(needs_tables=True)
+@step(takes=("free units", "source"), needs_tables=True)
 def resample_dish(
     walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
 ) -> None:
@@ -274,14 +274,14 @@ def scan_units(
     return log_q
 
 
-@step(needs_tables=True)
+@step(takes=("places", "slot"), given=("bank",), needs_tables=True)
 def add_units(bank: StatisticsBank, units: Units, which: Sequence[int], slot: int) -> None:
     """Add the values below these units to a slot."""
     for u in which:
         bank.add(slot, units.customers(u))
 
 
-@step(needs_tables=True)
+@step(takes=("places", "slots"), given=("bank",), needs_tables=True)
 def log_units(
     bank: StatisticsBank, units: Units, which: Sequence[int], slots: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
@@ -290,7 +290,7 @@ def log_units(
     return np.array(logs, dtype=np.float64).reshape(len(logs), len(slots) + 1)
 
 
-@step(needs_tables=True)
+@step(takes=("free places", "dish", "source"), needs_tables=True)
 def move_units(
     walk: ReferenceWalk,
     bank: StatisticsBank,

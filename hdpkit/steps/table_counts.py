@@ -50,13 +50,20 @@ def draw_tables_given(
             walk.topology.sticky.take(own, overrides)
 
 
-@step(draws_tables=True, by_cell=True, trees=ALL_TREES)
+@step(
+    takes=("restaurants", "source"),
+    given=("walk",),
+    needs_counts=True,
+    draws_tables=True,
+    by_cell=True,
+    trees=ALL_TREES,
+)
 def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
     """Draw the tables of restaurants first .. last - 1 given their customers."""
     draw_tables_given(walk, range(first, last), _above(walk), source)
 
 
-@step(draws_tables=True, by_cell=True, trees=ALL_TREES)
+@step(takes=("source",), given=("walk",), needs_counts=True, draws_tables=True, by_cell=True, trees=ALL_TREES)
 def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
     """Draw the tables of all restaurants, by one binomial draw for each dish and i.
 
