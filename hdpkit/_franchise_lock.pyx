@@ -143,18 +143,6 @@ cdef class FranchiseLock:
             self.waiting += change
         return 0
 
-    cdef int check(self) except -1:
-        """Raise a BusyError while another thread uses the franchise."""
-        cdef unsigned long me = PyThread_get_thread_ident()
-        with cython.critical_section(self):
-            if self.depth > 0 and self.owner == me:
-                return 0
-            if self.refuses(me, False):
-                raise busy("in a run of another thread")
-            if self.depth > 0 and not self.reading:
-                raise busy("in use by another thread")
-        return 0
-
     def call(self, function, tuple arguments=(), dict named={}, bint reading=False):
         """Call a function while this thread has the lock."""
         cdef Hold hold = held_as(self, reading, False)
@@ -413,8 +401,8 @@ cdef class Transaction:
     ----------
     lock : FranchiseLock
     owner : object
-        With ``_kept``, the state to go back to or None; ``_keep()``, which returns the current state; and
-        ``_go_back(kept)``.
+        With ``kept``, the state to go back to or None; ``keep()``, which returns the current state; and
+        ``go_back(kept)``.
     """
 
     cdef FranchiseLock lock
@@ -428,12 +416,12 @@ cdef class Transaction:
     def __enter__(self):
         cdef Hold hold
         if self.lock.closed:
-            if self.owner._kept is None:
+            if self.owner.kept is None:
                 raise closed()
-            self.lock.reopen(self.owner._go_back, self.owner._kept)
+            self.lock.reopen(self.owner.go_back, self.owner.kept)
         hold = held_as(self.lock, False, False)
-        self.before = self.owner._kept
-        self.kept = self.owner._kept = self.owner._keep()
+        self.before = self.owner.kept
+        self.kept = self.owner.kept = self.owner.keep()
         self.hold = hold
         return self.owner
 
@@ -442,12 +430,12 @@ cdef class Transaction:
         self.hold = None
         try:
             if error is not None:
-                self.lock.reopen(self.owner._go_back, self.kept)
+                self.lock.reopen(self.owner.go_back, self.kept)
         except BaseException as second:
             error.add_note(f"The state before could not be restored: {second!r}")
         finally:
             if not self.lock.closed:
-                self.owner._kept = self.before
+                self.owner.kept = self.before
             if hold is not None:
                 hold.give()
         return False
@@ -459,63 +447,6 @@ def unweighable(error):
         "weights", str(error), "finite and not all zero",
         "A NaN or an overflow in the base measure is the usual cause.",
     )
-
-
-# ------------------------------------------------------------------------------------------- attributes
-
-cdef object attributes(instance):
-    try:
-        return instance.__dict__
-    except AttributeError:
-        raise ParameterError("instance", instance, "an object of a franchise", "See hdpkit.Franchise.") from None
-
-
-cdef FranchiseLock lock_among(kept):
-    found = kept.get("_lock")
-    if not isinstance(found, FranchiseLock):
-        raise StateError("franchise", None, "one that its constructor has made", "Call hdpkit.Franchise(...).")
-    return <FranchiseLock>found
-
-
-cdef class Inside:
-    """An attribute that changes with the state: other threads can't read or replace it during a lock."""
-
-    cdef str name
-    cdef bint readable
-
-    def __init__(self, bint readable=False):
-        self.readable = readable
-
-    def __set_name__(self, owner, str name):
-        self.name = name
-
-    @property
-    def readable_by_all(self):
-        """Whether any thread may read it at any time, because the value never changes."""
-        return self.readable
-
-    def __get__(self, instance, owner):
-        cdef FranchiseLock lock
-        if instance is None:
-            return self
-        kept = attributes(instance)
-        if not self.readable:
-            lock = lock_among(kept)
-            lock.check()
-            if lock.closed and not lock.reopening:
-                raise closed()
-        try:
-            return kept[self.name]
-        except KeyError:
-            raise AttributeError(self.name) from None
-
-    def __set__(self, instance, value):
-        cdef FranchiseLock lock = lock_among(attributes(instance))
-        lock.check()
-        instance.__dict__[self.name] = value
-
-    def __delete__(self, instance):
-        raise StateError("attribute", self.name, "kept", "Attributes of a franchise can't be deleted.")
 
 
 # ----------------------------------------------------------------------------------------------- Ctrl-C

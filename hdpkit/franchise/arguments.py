@@ -61,7 +61,7 @@ def _customers(state: Any, first: Any, last: Any) -> tuple[Any, ...]:
 
 def _free_customers(state: Any, first: Any, last: Any) -> tuple[Any, ...]:
     check_range(first, last, state.topology.n_customers)
-    state._held.check_free(first, last)
+    state.held.check_free(first, last)
     return first, last
 
 
@@ -76,9 +76,9 @@ def _given_dishes(state: Any, dishes: Any, first: Any, last: Any) -> tuple[Any, 
         given = whole_numbers("dishes", dishes, -1, _LARGEST, np.int32, length=n, remedy=remedy)
     if not np.isin(given[first:last], state.slots.occupied_slots()).all():
         raise ParameterError("dishes", dishes, "occupied slots, one per customer", "See open_dish.")
-    state._dish_kind.check_given(given, first, last)
-    state._known.check_possible(state.data, given[first:last], "dishes", first)
-    return state._known.with_own(given), first, last
+    state.dish_kind.check_given(given, first, last)
+    state.known_dishes.check_possible(state.data, given[first:last], "dishes", first)
+    return state.known_dishes.with_own(given), first, last
 
 
 def _restaurants(state: Any, first: Any, last: Any) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ def _units(state: Any, units: Any) -> tuple[Any, ...]:
 def _free_units(state: Any, units: Any, first: Any, last: Any) -> tuple[Any, ...]:
     check_units(state, units)
     check_range(first, last, len(units))
-    state._held.check_units(units, range(first, last))
+    state.held.check_units(units, range(first, last))
     return units, first, last
 
 
@@ -104,11 +104,11 @@ def _places(state: Any, units: Any, which: Any) -> tuple[Any, ...]:
 
 
 def _free_places(state: Any, units: Any, which: Any) -> tuple[Any, ...]:
-    state._dish_kind.check_latent()
+    state.dish_kind.check_latent()
     units, places = _places(state, units, which)
     if units.level != 1:
         raise ParameterError("units", units, "customers of the root", "Index them with units(1).")
-    state._held.check_units(units, places)
+    state.held.check_units(units, places)
     return units, places
 
 
@@ -162,7 +162,7 @@ ARGUMENTS = {
     "units": Argument(1, _units, _UNITS),
     "free units": Argument(
         3, _free_units,
-        f"{_UNITS}\nfirst, last : int\n    Units first .. last - 1; a StateError if a customer of one is held.",
+        f"{_UNITS}\nfirst, last : int\n    Units first .. last - 1; a StateError if one has held customers.",
     ),
     "places": Argument(2, _places, f"{_WHICH}."),
     "free places": Argument(
@@ -260,7 +260,7 @@ def check_groups(state: Any, groups: Any, first: Any, last: Any) -> tuple[Int32s
     inner[bounds[1:-1] - low - 1] = False  # between groups
     if not np.array_equal(t.home[who], np.repeat(here, sizes)) or (np.diff(who) <= 0)[inner].any():
         raise ParameterError("groups", who, "each restaurant's data customers, ascending", _OF_GROUPS)
-    if np.isin(here, state.held_nodes).any():
+    if np.isin(here, state.held.nodes).any():
         raise StateError("groups", here, "free ones", "Release them: franchise.release().")
     return (
         np.ascontiguousarray(nodes, dtype=np.int32),

@@ -78,7 +78,7 @@ def audit(state: State, parts: Parts) -> None:
         _require(store.tables(n, k) == tables[n, k], f"tables of dish {k} in {n}", store.tables(n, k), "")
 
     root = {k: c for (n, k), c in tables.items() if n == 0}
-    _DISHES[state._dish_kind.name](state, of_customer, root, live)
+    _DISHES[state.dish_kind.name](state, of_customer, root, live)
     for component in parts.values():
         component.audit(live)
     state.topology.sticky.audit_tables(store)
@@ -158,21 +158,21 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """Check that cached statistics give the same log marginals as recomputed ones."""
-    counted = state._customers.dishes()
+    counted = state.population.dishes()
     cached = np.asarray(state.bank.log_marginals(live, counted))
     fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
-    state._customers.recount(fresh_bank, live)
+    state.population.recount(fresh_bank, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, counted))
     scale = np.maximum(np.abs(fresh), 1.0)
     with np.errstate(invalid="ignore"):
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, fresh)
     # Marginals may be computed from the data alone; predictives use the statistics.
-    slots = live.tolist()[: 50 if state.measure.conjugate and state._customers.single else 0]
+    slots = live.tolist()[: 50 if state.measure.conjugate and state.population.single else 0]
     witnesses = [int(np.argmax(dishes == slot)) for slot in slots]
     if (
-        isinstance(state.measure, ByRestaurant) and state._customers.single
+        isinstance(state.measure, ByRestaurant) and state.population.single
     ):  # statistics of every dish in every restaurant
         witnesses += np.unique(state._restaurants_of(state.measure), return_index=True)[1].tolist()
     for i in witnesses:

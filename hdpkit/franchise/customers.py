@@ -44,13 +44,13 @@ class Customers(Attached):
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of the right size; it reads dishes from the data if it can."""
         state = self.state
-        store = state._store_type(topology.n_all, topology.n_nodes)
-        state._dish_kind.show_to(store, bank)
+        store = state.store_type(topology.n_all, topology.n_nodes)
+        state.dish_kind.show_to(store, bank)
         return store
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data, in Python if the measure overrides what a compiled one computes."""
-        known = self.state._known
+        known = self.state.known_dishes
         bank = known.bank(measure, data)
         readable = type(bank) in COUNTING_BANKS and _overrides_bank(type(measure))
         return known.readable(measure, data) if readable else bank
@@ -70,13 +70,13 @@ class Customers(Attached):
 
     def dishes(self) -> Any:
         """Dish of each value of a bank; -1 for a missing observation, as while its customer is unseated."""
-        dishes = self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
+        dishes = self.state.known_dishes.to_count(self.state.seating.dishes(), self.state.topology)
         missing = getattr(self.state.data, "missing", None)
         return dishes if missing is None else np.where(missing, np.int32(-1), dishes)
 
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of these dishes in a bank, in data order."""
-        bank.rebuild(self.state._dish_kind.to_count(slots), slots)
+        bank.rebuild(self.state.dish_kind.to_count(slots), slots)
 
     def all_seated(self) -> bool:
         """Whether every data customer is seated."""
@@ -150,7 +150,7 @@ class CustomersByCell(Customers):
         """A bank without customers for the data of the state."""
         if data is not self.state.data or not isinstance(measure, DirichletMultinomial | Bursty):
             return super().bank(measure, data)
-        return self.state._known.fixed(measure.bank_of_cells())
+        return self.state.known_dishes.fixed(measure.bank_of_cells())
 
     def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
         """What is frozen of the bank."""
@@ -171,7 +171,7 @@ class CustomersByCell(Customers):
         one table until a move draws the numbers of tables.
         """
         state = self.state
-        state._change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
+        state.change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
         if state.draws_tables:
             state.draw_tables(0, state.topology.n_nodes, source)
 
@@ -190,7 +190,7 @@ class CustomersByCell(Customers):
 
     def expand(self) -> None:
         """Draw the order of the customers of each cell, and keep the dish of each."""
-        self.state._change(self._expand)
+        self.state.change(self._expand)
 
     def _expand(self) -> None:
         state = self.state
@@ -198,17 +198,17 @@ class CustomersByCell(Customers):
         counts = state._in_detail(frozen["seating"], Detail.COUNTS)
         self._give_way()
         state.store.thaw(counts)
-        state.bank.thaw(state._customers.bank_state(frozen, counts))
-        dishes = state._known.to_count(counts["dish"], state.topology)
+        state.bank.thaw(state.population.bank_state(frozen, counts))
+        dishes = state.known_dishes.to_count(counts["dish"], state.topology)
         state.bank.rebuild(dishes, state.slots.occupied_slots())
         state.slots.attach(state.bank)
 
     def _give_way(self) -> None:
         """Replace the store by an empty one of customers, and the bank by one for it."""
         state = self.state
-        state._customers = Customers(state)
+        state.population = Customers(state)
         state.bank = state._bank_for(state.measure, state.data)
-        state.store = state._customers.store(state.topology, state.bank)
+        state.store = state.population.store(state.topology, state.bank)
 
     def dishes(self) -> Any:
         """None: the bank counts by cell."""
@@ -218,7 +218,7 @@ class CustomersByCell(Customers):
         """Recompute the statistics of all dishes in a bank, by cell."""
         if isinstance(bank, ReadsCells):
             bank.read_cells(self.state.seating)
-        self.state.seating.count_into(bank, slots, self.state._known.cells())
+        self.state.seating.count_into(bank, slots, self.state.known_dishes.cells())
 
     def all_seated(self) -> bool:
         """Whether every data customer is seated."""
@@ -226,7 +226,7 @@ class CustomersByCell(Customers):
 
     def term_counts(self) -> npt.NDArray[np.int64]:
         """Counts of terms by dish, from the bank."""
-        counts: npt.NDArray[np.int64] = self.state._known.without(
+        counts: npt.NDArray[np.int64] = self.state.known_dishes.without(
             self.state.bank.counts(self.state.slots.occupied_slots())
         )
         return counts
@@ -236,7 +236,7 @@ class CustomersByCell(Customers):
         if isinstance(FrozenSeating.of(seating), FrozenCells):
             return seating
         self._give_way()
-        adapted: dict[str, Any] = self.state._customers.adapted(seating, source, discount)
+        adapted: dict[str, Any] = self.state.population.adapted(seating, source, discount)
         return adapted
 
     def only_known(self, n: int) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def customers_of(state: Any, root: str, kernel: str) -> Customers:
     The measure's own class must define ``bank_of_cells``, because a subclass may use customers.
     """
     by_cell = (
-        state._store_type is CountsStore
+        state.store_type is CountsStore
         and root in ("weights", "fixed")
         and kernel in ("auto", "fused")
         and getattr(state.topology, "cells", None) is not None

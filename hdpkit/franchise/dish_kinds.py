@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,25 +37,30 @@ def cloned(name: str, part: Part, state: Any) -> Part:
     return made
 
 
-class Parts:
+class Parts(Mapping[str, Part]):
     """The parts of one franchise, by name, in the order of registration."""
 
     def __init__(self, slots: Any) -> None:
         self.slots = slots
-        self.by_name: dict[str, Part] = {}
+        self._by_name: dict[str, Part] = {}
 
-    def values(self) -> list[Part]:
-        """Return all parts, in the order of registration."""
-        return list(self.by_name.values())
+    def __getitem__(self, name: str) -> Part:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
 
     def register(self, name: str, part: Part) -> None:
         """See `Franchise.register`."""
         text("name", name, remedy="It is the component's name in saved states.")
         instance("component", part, Part, "a Part", remedy="Derive it from hk.Part.")
-        if name in self.by_name:
-            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self.by_name)}.")
+        if name in self:
+            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self)}.")
         part.reset(self.slots.occupied_slots())  # first, because user code may fail
-        self.by_name[name] = part
+        self._by_name[name] = part
         self.slots.add_part(part)
 
     def reset(self) -> None:
@@ -66,23 +71,22 @@ class Parts:
     def freeze(self) -> dict[str, dict[str, Any]]:
         """The states of all parts by name."""
         return {
-            name: one_of_kind(part, "freeze", part.freeze(), dict, "a dict")
-            for name, part in self.by_name.items()
+            name: one_of_kind(part, "freeze", part.freeze(), dict, "a dict") for name, part in self.items()
         }
 
     def thaw(self, frozen: Mapping[str, Any]) -> None:
         """Restore the state of every part that has one."""
-        for name, part in self.by_name.items():
+        for name, part in self.items():
             if name in frozen:
                 _thaw(name, part, frozen[name])
 
     def start(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource) -> None:
         """Draw the parts that have no frozen state."""
-        for name, part in self.by_name.items():
+        for name, part in self.items():
             if name not in frozen:
                 part.started(state, source)
 
-    def integrate(self, source: ChoiceSource, parts: Sequence[Any]) -> list[IntegrablePart]:
+    def integrate(self, source: ChoiceSource, parts: Iterable[Any]) -> list[IntegrablePart]:
         """Integrate out those of these parts for which it is possible and not done yet; return them."""
         begun = [part for part in parts if isinstance(part, IntegrablePart) and part.integrated is None]
         for part in begun:
@@ -151,7 +155,7 @@ class LatentDishes(Attached):
     def to_count(self, slots: AnyInts) -> AnyInts:
         """Dish of each customer, for computing statistics of dishes."""
         state = self.state
-        return state._customers.dishes() if len(slots) else np.empty(0, dtype=np.int32)
+        return state.population.dishes() if len(slots) else np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
         """Raise an error if dishes are observed, for steps that propose dishes."""
@@ -183,7 +187,7 @@ class LatentDishes(Attached):
         whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
-            dishes = self.state._customers.dishes() if getattr(statistics, "needs_dishes", True) else None
+            dishes = self.state.population.dishes() if getattr(statistics, "needs_dishes", True) else None
             total = np.sum(statistics.log_marginals(slots, dishes))
         return float(total)
 

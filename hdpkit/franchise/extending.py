@@ -43,7 +43,7 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
         )  # fmt: skip
     kind, root = type(franchise), franchise.root.declared
     made = kind(
-        franchise.declarations[-1], data, store=franchise._store_type, kernel=franchise._forced_kernel,
+        franchise.declarations[-1], data, store=franchise.store_type, kernel=franchise.forced_kernel,
         root=root, measure=franchise.measure, known=franchise.known,
     )  # fmt: skip
     for name, part in franchise.components.items():
@@ -64,7 +64,7 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
         name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
         for name in ("concentration", "discount")
     }
-    held = {"held_groups": np.sort(to[franchise._held.nodes]).astype(np.int32)}
+    held = {"held_groups": np.sort(to[franchise.held.nodes]).astype(np.int32)}
     bank = frozen["bank"]
     if franchise.measure.seats_values:  # new customers have no tables yet
         bank = {**bank, "opens": np.pad(bank["opens"], (0, more))}
@@ -165,7 +165,7 @@ class Extending(Freezing):
         DeclarationError
             If the data are neither documents nor groups.
         """
-        made: Self = self._lock.call(_grown, (self, data), {}, True)
+        made: Self = self.access.call(_grown, (self, data), {}, True)
         n, n_all = self.topology.n_customers, made.topology.n_customers
         source = made._own_source(rng, Purpose.EXTEND)
         made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
@@ -204,7 +204,7 @@ class Extending(Freezing):
             same = np.arange(topology.n_nodes)
             grown = topology.extended(data)
             seating = FrozenSeating.of(self.store.freeze()).with_customers(grown.n_customers - n).arrays()
-            self._change(self._replace_data, grown, data, seating, same)
+            self.change(self._replace_data, grown, data, seating, same)
             self.in_chunks(n, grown.n_customers, lambda first, last: self.enter(first, last, source))
 
     @changes
@@ -235,7 +235,7 @@ class Extending(Freezing):
             fewer = ContextTopology(topology.n_levels, shorter)
             to = topology.numbers_in(fewer)
             seating = FrozenSeating.of(self.store.freeze()).without(gone, to).arrays()
-            self._change(self._replace_data, fewer, shorter, seating, to)
+            self.change(self._replace_data, fewer, shorter, seating, to)
 
     def _growing(self) -> ContextTopology:
         self._not_lent("given other data")
@@ -248,7 +248,7 @@ class Extending(Freezing):
 
     def _take_values(self, values: Any, changes: Mapping[str, Any]) -> None:
         """Replace the values of the customers, whose seats don't change, and the frozen bank if it does."""
-        self._change(self._replace_values, values, changes)
+        self.change(self._replace_values, values, changes)
 
     def _replace_values(self, values: Any, changes: Mapping[str, Any]) -> None:
         slots, held, bank, parts = self._current_dishes()
@@ -266,7 +266,7 @@ class Extending(Freezing):
         measure = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
         self.bank = self._bank_for(self.measure, data)
-        self.store = self._customers.store(topology, self.bank)
+        self.store = self.population.store(topology, self.bank)
         self.store.thaw(seating)
         before = self.hyperparameters
         self.hyperparameters = before.over(topology, to, before.theta, before.d)
@@ -278,7 +278,7 @@ class Extending(Freezing):
             self.slots.occupied_slots(),
             self.slots.held_slots(),
             self.bank.freeze(),
-            self._parts.freeze(),
+            self.parts.freeze(),
         )
 
 

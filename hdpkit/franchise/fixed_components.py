@@ -52,7 +52,7 @@ class FixedComponents:
         for first in range(0, n, step):
             here = slice(first, first + step)
             arguments = (self.franchise, self.state, values[here], self.slots)
-            joint = self.franchise._lock.call(log_densities, arguments, reading=True)
+            joint = self.franchise.access.call(log_densities, arguments, reading=True)
             with np.errstate(divide="ignore"):
                 joint = joint + np.log(self.weights[group[here]])
             logs[here] = np.logaddexp.reduce(joint, axis=1)
@@ -96,7 +96,7 @@ def fixed_components(franchise: Any, sample: Sample) -> FixedComponents:
             "The density of a value under a new dish has no closed form here.",
         )  # fmt: skip
     arguments = (franchise, sample, np.asarray(sample.dishes, dtype=np.int32))
-    state, slots = franchise._lock.call(restaurants_of_sample, arguments, reading=True)
+    state, slots = franchise.access.call(restaurants_of_sample, arguments, reading=True)
     weights = sample.root_weights[None, :]
     if sample.levels:
         weights = np.concatenate([sample.group_weights(), weights])

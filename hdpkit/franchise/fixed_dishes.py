@@ -131,7 +131,7 @@ def fixed_dishes(
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     data.check_unchanged()
     arguments = (franchise, data, scaled, parents, other)
-    made: FixedDishes = franchise._lock.call(_fixed, arguments, reading=True)
+    made: FixedDishes = franchise.access.call(_fixed, arguments, reading=True)
     return made
 
 
@@ -162,7 +162,7 @@ def _fixed(
         concentration=float(franchise.hyperparameters.theta[nodes][0]),
         discount=float(franchise.hyperparameters.d[nodes][0]),
         repeats=state.repeats,
-        readable=franchise._forced_kernel == "reference",
+        readable=franchise.forced_kernel == "reference",
     )
     return fixed.with_densities(density, log_scale) if state.repeats.differ else fixed
 
@@ -273,7 +273,7 @@ def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]
 
 def without_restaurants(franchise: Any) -> NewRestaurants:
     """The measure, bank and observations by which densities in a new group are computed."""
-    dishes = franchise._dish_kind.to_count(franchise.slots.occupied_slots())
+    dishes = franchise.dish_kind.to_count(franchise.slots.occupied_slots())
     if isinstance(franchise.measure, ByRestaurant):
         return franchise.measure.in_new_restaurants(franchise.bank, dishes)
     return NewRestaurants(franchise.measure, franchise.bank, dishes, SAME)
@@ -316,11 +316,11 @@ def _bank_of_new(
     seated = state.dishes[:before]
     dishes[: len(seated)] = seated
     bank = franchise._bank_for(measure, together)
-    dishes = franchise._known.to_count(dishes, franchise.topology)
+    dishes = franchise.known_dishes.to_count(dishes, franchise.topology)
     if (kept := state.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
-    if franchise._whole_corpus is not None or not franchise._customers.single:  # not all from its customers
+    if franchise.whole_corpus is not None or not franchise.population.single:  # not all from its customers
         counts = state.bank.counts(slots)
         dish, term = np.nonzero(counts)
         bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)

@@ -255,7 +255,7 @@ def fixed_states(
     """
     choice("parameters", parameters, FORMS, remedy=_FORMS_REMEDY)
     arguments = (franchise, sample, parameters, source)
-    made: FixedStates = franchise._lock.call(_fixed, arguments, reading=True)
+    made: FixedStates = franchise.access.call(_fixed, arguments, reading=True)
     return made
 
 
@@ -268,13 +268,13 @@ def _given(franchise: Any, sample: Sample | None) -> _Given:
     franchise._chain("states of sequences")
     if sample is not None:
         return _given_sample(franchise, sample)
-    if not len(franchise.slots.occupied_slots()) or not franchise._customers.all_seated():
+    if not len(franchise.slots.occupied_slots()) or not franchise.population.all_seated():
         raise StateError(
             "franchise", "with unseated customers", "one whose customers have states", "Run some sweeps."
         )
     return _Given(
         franchise=franchise, sample=sample_of(franchise, 0.0), measure=franchise.measure, bank=franchise.bank,
-        slots=franchise.slots.occupied_slots(), dishes=franchise._customers.dishes(),
+        slots=franchise.slots.occupied_slots(), dishes=franchise.population.dishes(),
     )  # fmt: skip
 
 
@@ -314,7 +314,7 @@ def _mean(given: _Given) -> FixedStates:
     state = NewRestaurants(measure, given.bank, given.dishes, SAME)
 
     def logs(values: Any) -> Floats:
-        found: Floats = franchise._lock.call(log_densities, (franchise, state, values, slots), reading=True)
+        found: Floats = franchise.access.call(log_densities, (franchise, state, values, slots), reading=True)
         return found
 
     return FixedStates(start / start.sum(), rows / rows.sum(axis=1, keepdims=True), len(rows) - 1, logs)
@@ -606,7 +606,7 @@ def draw_sequences(
     """
     given = items("lengths", lengths, "numbers of observations", remedy="For instance [100, 100].")
     sizes = [whole_number("lengths", n, 0, remedy="For instance [100, 100].") for n in given]
-    drawn: tuple[list[npt.NDArray[Any]], list[Int64s]] = self._lock.call(
+    drawn: tuple[list[npt.NDArray[Any]], list[Int64s]] = self.access.call(
         _draw_sequences, (self, sizes, as_source(rng, Purpose.SIMULATE), sample), reading=True
     )
     return drawn

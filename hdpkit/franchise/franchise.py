@@ -84,12 +84,12 @@ class Franchise(Extending):
         self._check_forced_kernel()
         self.reset_hyperparameters()
         for name, part in self.topology.parts().items():  # first, because weights depend on them
-            self._parts.register(name, part)
+            self.parts.register(name, part)
         if self.root.weights is not None:
-            self._parts.register(self.root.weights.name, self.root.weights)
+            self.parts.register(self.root.weights.name, self.root.weights)
         for name, part in self._brought.items():
-            self._parts.register(name, part)
-        self._known.enter(self)
+            self.parts.register(name, part)
+        self.known_dishes.enter(self)
 
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
@@ -102,7 +102,7 @@ class Franchise(Extending):
             counts = "closed"
         return (
             f"<Franchise {names}: {self.topology.n_customers} customers, {counts}, "
-            f"store {self._store_type.__name__}>"
+            f"store {self.store_type.__name__}>"
         )
 
     def _repr_html_(self) -> str:
@@ -111,7 +111,7 @@ class Franchise(Extending):
     @property
     def known(self) -> Any:
         """The known components (`Known`, `KnownValues`), which are the first dishes, or None."""
-        return self._known.declared
+        return self.known_dishes.declared
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be omitted if there is only one.
@@ -159,7 +159,7 @@ class Franchise(Extending):
         Another thread gets a BusyError, and so does this one if another is using the franchise. It waits only
         for a read that is in progress.
         """
-        return Block(self._lock)
+        return Block(self.access)
 
     @unguarded
     def root_integrated(self, source: ChoiceSource) -> Block:
@@ -174,10 +174,10 @@ class Franchise(Extending):
         invariant also leaves the complete posterior invariant. Nested blocks have no additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self._lock, lambda: self._change(self._integrate, source), self._parts.draw)
+        return Block(self.access, lambda: self.change(self._integrate, source), self.parts.draw)
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
-        return self._parts.integrate(source, self._parts.values())
+        return self.parts.integrate(source, self.parts.values())
 
     # ------------------------------------------------------------------ hyperparameters
 
@@ -213,7 +213,7 @@ class Franchise(Extending):
             If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
             -discount.
         """
-        self._change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
+        self.change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
 
     @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
@@ -232,7 +232,7 @@ class Franchise(Extending):
             If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
             -discount.
         """
-        self._change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
+        self.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 
     @property
     def sticky(self) -> float:
@@ -260,7 +260,7 @@ class Franchise(Extending):
             raise StateError(
                 "sticky", 0.0, "above 0, where kappa changes", "Declare hk.PreviousDish(sticky=...)."
             )
-        self._change(self.topology.sticky.put, kappa)
+        self.change(self.topology.sticky.put, kappa)
 
     # ------------------------------------------------------------------ the complete state
 
@@ -268,13 +268,13 @@ class Franchise(Extending):
     def clear(self) -> None:
         """Unseat all customers; hyperparameters don't change. A closed franchise is open again."""
         self._not_lent("cleared")
-        self._held.check_start("clear()")
-        self._lock.reopen(self._clear, self._lock.closed)
+        self.held.check_start("clear()")
+        self.access.reopen(self._clear, self.access.closed)
 
     def _clear(self, failed: bool = False) -> None:
         if failed:
             self._abandon()
-        slots = self._known.stay(self)
+        slots = self.known_dishes.stay(self)
         self._replaced(slots, (), ids=slots, births=len(slots))
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
@@ -301,7 +301,7 @@ class Franchise(Extending):
 
     def audit(self) -> None:
         """Recompute everything from the seating, and raise an AuditError if the state is inconsistent."""
-        audit(self, self._parts)
+        audit(self, self.parts)
 
     def _answer_looks(self) -> None:
         """Answer requests of `look` from other threads, if there are any."""

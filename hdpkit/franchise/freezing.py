@@ -43,7 +43,7 @@ from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
 
 # Objects of a franchise that some changes replace, rather than change.
-_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_customers")
+_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "population")
 
 
 @attrs.frozen(eq=False)
@@ -61,7 +61,7 @@ class Freezing(Reading):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self._kept: Kept | None = None  # within a run or a transaction
+        self.kept: Kept | None = None  # within a run or a transaction
 
     def freeze(self) -> dict[str, Any]:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
@@ -86,9 +86,9 @@ class Freezing(Reading):
             "sweep": self.sweep,
             # No call had a seed in most states.
             **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
-            **self._held.frozen(),
+            **self.held.frozen(),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
-            "components": self._parts.freeze(),
+            "components": self.parts.freeze(),
         }
 
     @reopens
@@ -118,7 +118,7 @@ class Freezing(Reading):
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
-        for name, part in self._parts.by_name.items():
+        for name, part in self.parts.items():
             if isinstance(part, IntegrablePart) and source is None and name not in frozen["components"]:
                 raise StateError(
                     "source", None, f"a choice source, where a frozen state has no {name}",
@@ -130,7 +130,7 @@ class Freezing(Reading):
         """Restore a state that was already checked (exact tests restore the same states very often)."""
         self._outside()
         self._not_lent("thawed")
-        self._lock.reopen(self._restore, frozen, source, self._lock.closed)
+        self.access.reopen(self._restore, frozen, source, self.access.closed)
 
     def _restore(self, frozen: Mapping[str, Any], source: ChoiceSource | None, failed: bool) -> None:
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
@@ -139,7 +139,7 @@ class Freezing(Reading):
         self.slots.trouble = None  # an error of a part that no step has raised yet
         streams = Streams(**frozen["streams"]) if frozen["streams"] else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
-        seating = self._customers.adapted(frozen["seating"], source, discount)
+        seating = self.population.adapted(frozen["seating"], source, discount)
         values = frozen["measure"]
         if values != self.base_parameters:
             self.measure = self._with_parameters(values)
@@ -149,10 +149,10 @@ class Freezing(Reading):
         self.sweep = int(frozen["sweep"])
         self._seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
-        self._held = self._held_in(frozen)
+        self.held = self._held_in(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen["components"]
         ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
-        bank = self._customers.bank_state(frozen, seating)
+        bank = self.population.bank_state(frozen, seating)
         self._replaced(slots, frozen["held"], bank, parts, source, ids, births)
 
     def _abandon(self) -> None:
@@ -161,7 +161,7 @@ class Freezing(Reading):
         self._step = self._lent = self._on_pulse = None
         self.slots.source = None
         self._walks = {}
-        for part in self._parts.values():
+        for part in self.parts.values():
             if isinstance(part, IntegrablePart):
                 part.integrated = None
 
@@ -170,17 +170,17 @@ class Freezing(Reading):
 
         Returns the seating as arrays for a store.
         """
-        observed = self._dish_kind.frozen()
+        observed = self.dish_kind.frozen()
         shared = self.hyperparameters.sharers
         seating = check_frozen(frozen, self.topology, self._starting, observed, shared)
         self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         self._held_in(frozen)
-        self._known.check_frozen(frozen, seating)
+        self.known_dishes.check_frozen(frozen, seating)
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen["bank"], frozen["slots"])
-        if self.measure.seats_values and self._customers.single:
+        if self.measure.seats_values and self.population.single:
             check_opens(frozen["bank"], self.topology.n_customers)
         return seating
 
@@ -201,27 +201,28 @@ class Freezing(Reading):
         >>> with franchise.transaction():  # doctest: +SKIP
         ...     franchise.reseat(0, 10, source)
         """
-        return Transaction(self._lock, self)
+        return Transaction(self.access, self)
 
-    def _keep(self) -> Kept:
-        """Keep the current state, for `_go_back`."""
+    def keep(self) -> Kept:
+        """Keep the current state, for `go_back`."""
         objects = {name: vars(self)[name] for name in _REPLACED}
         if self._lent is None:
             lent, seating = None, self.store.freeze(self.data._empty_row)
         else:
             lent = self._lent.freeze()
             seating = self._in_detail(lent, detail_of(self.store))
-        parts = self._parts.by_name.items()
+        parts = self.parts.items()
         integrated = {name: part.integrated for name, part in parts if isinstance(part, IntegrablePart)}
         return Kept(objects, self._frozen(seating), lent, integrated)
 
-    def _go_back(self, kept: Kept) -> None:
+    @unguarded
+    def go_back(self, kept: Kept) -> None:
         """Restore a kept state; called by `FranchiseLock.reopen`."""
         vars(self).update(kept.objects)
         self.streams = None  # unless the state has streams
         self._restore(kept.frozen, None, True)
         for name, source in kept.integrated.items():
-            part: Any = self._parts.by_name[name]
+            part: Any = self.parts[name]
             part.integrated = source
         if kept.lent is not None:
             self._lent = self._table_store()
@@ -275,7 +276,9 @@ class Freezing(Reading):
         DeclarationError
             If the base measure has no powers, or there are known components, which are not data.
         """
-        self._known.require_none("no known components where likelihoods have powers", "Leave known out.")
+        self.known_dishes.require_none(
+            "no known components where likelihoods have powers", "Leave known out."
+        )
         if not self.measure.supports("tempered"):
             raise DeclarationError(
                 "base", type(self.measure).__name__, "one with powers",
@@ -329,7 +332,7 @@ class Freezing(Reading):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The frozen state; users' classes are pickled as usual.
-        reduced: tuple[Any, ...] = self._lock.call(_reduced, (self,), {}, True)
+        reduced: tuple[Any, ...] = self.access.call(_reduced, (self,), {}, True)
         return reduced
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -345,7 +348,7 @@ def _shape(franchise: Any) -> tuple[Any, ...]:
     return (
         id(franchise.data),
         id(franchise.declarations[-1]),
-        franchise._store_type,
+        franchise.store_type,
         franchise.root.declared,
     )
 
@@ -363,7 +366,7 @@ def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
     declared = (franchise.declarations[-1], franchise.data)
-    options = (franchise._store_type, franchise._forced_kernel, franchise.root.declared, franchise.measure)
+    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
     return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
 
@@ -390,10 +393,10 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     because the franchise may continue in another thread, and for each copy.
     """
     kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
-    store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
+    store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
     known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
-    whole = franchise._store_type in COMPILED_STORES  # what they freeze is complete
+    whole = franchise.store_type in COMPILED_STORES  # what they freeze is complete
 
     def make(frozen: dict[str, Any], source: ChoiceSource | None = None) -> Any:
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
@@ -421,7 +424,7 @@ class Snapshot:
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()  # calls of the walk use its working memory
-        franchise._lock.call(self._take, (franchise, arrays))
+        franchise.access.call(self._take, (franchise, arrays))
 
     def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
         t = franchise.topology
@@ -559,7 +562,7 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
     try:
         while True:
             try:
-                found: tuple[Callable[..., Any], dict[str, Any]] = franchise._lock.look(franchise._standing)
+                found: tuple[Callable[..., Any], dict[str, Any]] = franchise.access.look(franchise._standing)
                 return found
             except BusyError:
                 if until is not None and time.monotonic() >= until:

@@ -35,7 +35,7 @@ def unguarded(function: F) -> F:
 class Locked:
     """Base of classes whose instances have a lock. Public members of subclasses are wrapped here."""
 
-    _lock: FranchiseLock
+    access: FranchiseLock
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -66,7 +66,7 @@ def _guarded(function: Any) -> Any:
         if not reading:
             self._outside()
         try:
-            return call(self._lock, function, (self, *arguments), named, reading)
+            return call(self.access, function, (self, *arguments), named, reading)
         except FloatingPointError as error:
             if reading:
                 raise

@@ -193,12 +193,7 @@ class Held(Statistics):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self._held = NoneHeld()
-
-    @property
-    def held_nodes(self) -> npt.NDArray[np.int32]:
-        """Numbers of the restaurants whose data customers keep their seats."""
-        return self._held.nodes
+        self.held = NoneHeld()
 
     def _hold(self, nodes: Any) -> NoneHeld:
         """These restaurants as held ones."""
@@ -237,7 +232,7 @@ class Held(Statistics):
         """
         self._not_lent("held")
         fresh = self._nodes_of_groups(groups, level)
-        nodes = np.union1d(self._held.nodes, fresh)
+        nodes = np.union1d(self.held.nodes, fresh)
         sizes = self.topology.sizes()
         sizes[nodes] = 0
         if not sizes.any():
@@ -246,7 +241,7 @@ class Held(Statistics):
             )
         held = self._hold(nodes)
         held.check_seated(self.seating)
-        self._held = held
+        self.held = held
 
     @changes
     def release(self, groups: Any = None, level: str | None = None) -> None:
@@ -265,8 +260,8 @@ class Held(Statistics):
             If there is no such group.
         """
         self._not_lent("released")
-        gone = self._held.nodes if groups is None else self._nodes_of_groups(groups, level)
-        self._held = self._hold(np.setdiff1d(self._held.nodes, gone))
+        gone = self.held.nodes if groups is None else self._nodes_of_groups(groups, level)
+        self.held = self._hold(np.setdiff1d(self.held.nodes, gone))
 
     def held_groups(self, level: str | None = None) -> list[Any]:
         """Names of the held groups.
@@ -277,7 +272,7 @@ class Held(Statistics):
             Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
             are.
         """
-        return self._held.names(self._number_of_level(level))
+        return self.held.names(self._number_of_level(level))
 
     # ------------------------------------------------------------------ for moves
 
@@ -294,7 +289,7 @@ class Held(Statistics):
         list of pairs of int
             Begin and end (excluded) of each range. Without held groups there is one range.
         """
-        return self._held.free_ranges(first, last)
+        return self.held.free_ranges(first, last)
 
     # ------------------------------------------------------------------ frozen states
 

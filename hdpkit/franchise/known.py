@@ -503,7 +503,7 @@ class KnownDishes(NoKnown):
 
     def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
         """Unseat all customers except those of components; returns the slots of these."""
-        franchise.store.thaw(franchise._customers.only_known(self.n))
+        franchise.store.thaw(franchise.population.only_known(self.n))
         return np.arange(self.n, dtype=np.int32)
 
     def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -104,8 +104,8 @@ class Drawn(Slices):
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
-        drawn = self.measure.draw_many(self.bank, slots, self._customers.dishes(), stream)
-        return self._known.put_topics(list(drawn))
+        drawn = self.measure.draw_many(self.bank, slots, self.population.dishes(), stream)
+        return self.known_dishes.put_topics(list(drawn))
 
     def drawn_proportions(self) -> Floats:
         """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
@@ -190,11 +190,11 @@ class Reading(Drawn):
     def n_dishes(self) -> int:
         """Number of dishes, K; one that was opened and has no customers yet is counted, too."""
         self._warn_of_copies("n_dishes is 0")
-        return self._dish_kind.number()
+        return self.dish_kind.number()
 
     def _ran_as_copies(self) -> None:
         """Remember that several chains ran on copies, while this franchise has no customers seated."""
-        self._copied_at = self._changes if self._dish_kind.number() == 0 else None
+        self._copied_at = self._changes if self.dish_kind.number() == 0 else None
 
     def _warn_of_copies(self, what: str) -> None:
         """Warn a user, once, that this franchise isn't where the states of the chains are."""
@@ -286,7 +286,7 @@ class Reading(Drawn):
         """The documents of other shards, if a declaration's restaurants are in several shards."""
         last = len(self.declarations) - 1
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
-        return self._whole_corpus if number > 0 else None
+        return self.whole_corpus if number > 0 else None
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Int64s, Int64s]:
         """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
@@ -359,8 +359,8 @@ class Reading(Drawn):
     def dish_counts(self) -> Int64s:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         self._warn_of_copies("there are no dishes")
-        self._dish_kind.check_counted()
-        return self._customers.term_counts()
+        self.dish_kind.check_counted()
+        return self.population.term_counts()
 
     @property
     def topic_counts(self) -> Int64s:
@@ -378,8 +378,8 @@ class Reading(Drawn):
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
         self._warn_of_copies("there are no dishes")
-        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._customers.dishes())
-        return self._known.put_topics(means)
+        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.population.dishes())
+        return self.known_dishes.put_topics(means)
 
     def named_parameters(self) -> dict[str, npt.NDArray[Any]]:
         """Posterior mean parameters of the dishes by name: "mean[0]", "sd[0]"; each of shape (K,).
@@ -413,7 +413,7 @@ class Reading(Drawn):
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
         slots = self.slots.occupied_slots()
-        dishes = self.bank.statistics(slots, self._customers.dishes())
+        dishes = self.bank.statistics(slots, self.population.dishes())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
@@ -516,9 +516,9 @@ class Reading(Drawn):
                 raise ParameterError(
                     "measure", measure, "a measure with the statistics of the franchise's", "Leave it out."
                 )
-            slots, dishes = self.slots.occupied_slots(), self._customers.dishes()
+            slots, dishes = self.slots.occupied_slots(), self.population.dishes()
             return add_up(measure.log_marginals(self.bank, slots, dishes).tolist())
-        return self._dish_kind.log_likelihood()
+        return self.dish_kind.log_likelihood()
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats.
@@ -549,7 +549,7 @@ class Reading(Drawn):
 
         It is the same for every store that keeps table sizes; for a store of counts see `log_seating`.
         """
-        return self.log_seating() + self.log_likelihood() + self.log_prior() + self._parts.log_density(self)
+        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.parts.log_density(self)
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, without the data."""
@@ -579,5 +579,5 @@ class Reading(Drawn):
             "tree": self.topology.memory_bytes(),
             "hyperparameters": self.hyperparameters.memory_bytes(),
             "statistics": int(self.bank.memory_bytes()),
-            **{name: int(part.memory_bytes()) for name, part in self._parts.by_name.items()},
+            **{name: int(part.memory_bytes()) for name, part in self.parts.items()},
         }

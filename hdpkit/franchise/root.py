@@ -346,7 +346,7 @@ class Root(Attached, Locked):
     def __init__(self, state: Any, parts: Parts, declared: str | FixedWeights) -> None:
         super().__init__(state)
         self._parts = parts
-        self._lock = state._lock
+        self.access = state.access
         self.declared = declared
         self._weights: Weights | FixedTable | None = None
         if isinstance(declared, FixedWeights):
@@ -368,9 +368,9 @@ class Root(Attached, Locked):
     def _kind(self) -> str:
         """`kind`, for owners: every step uses it, within its lock."""
         if self._weights is None:
-            return self.state._dish_kind.root_kind("restaurant")
+            return self.state.dish_kind.root_kind("restaurant")
         integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
-        return self.state._dish_kind.root_kind("restaurant" if integrated else kind_of_root(self.declared))
+        return self.state.dish_kind.root_kind("restaurant" if integrated else kind_of_root(self.declared))
 
     @property
     def weights(self) -> Weights | FixedTable | None:
@@ -402,7 +402,7 @@ class Root(Attached, Locked):
         additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self._lock, lambda: self.state._change(self._integrate, source), self._parts.draw)
+        return Block(self.access, lambda: self.state.change(self._integrate, source), self._parts.draw)
 
     # ------------------------------------------------------------------ for the owners
 
@@ -413,7 +413,7 @@ class Root(Attached, Locked):
 
     def _kept(self) -> tuple[Any, Floats | None]:
         """A separate root for a stored state, and H if dishes are atoms."""
-        kind = self.state._dish_kind.root_kind(kind_of_root(self.declared))
+        kind = self.state.dish_kind.root_kind(kind_of_root(self.declared))
         return ROOTS[kind].kept(self.state.bank, self._weights)
 
     def _log_of_dishes(self, store: Any) -> float:

@@ -911,7 +911,7 @@ def _of_dishes(
     state: Any, slots: npt.NDArray[np.int32]
 ) -> tuple[Any, Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
     """Counts of terms, and of their tables, means of topics as functions of them, and other parameters."""
-    measure, known = state.measure, state._known
+    measure, known = state.measure, state.known_dishes
     bank: Any = state.bank
     counts, tables, means = None, None, None
     if measure.takes_terms and getattr(state.data, "n_terms", None):
@@ -919,7 +919,7 @@ def _of_dishes(
         if measure.seats_values:
             tables = table_counts(state, slots)
         totals = known.add_seen((counts if tables is None else tables).sum(axis=1))
-        means = _term_means(measure, bank, slots, state._customers.dishes(), totals)
+        means = _term_means(measure, bank, slots, state.population.dishes(), totals)
     if not len(slots) or (means is not None and not known.n):
         return counts, tables, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
@@ -963,7 +963,7 @@ def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) ->
     chain = 0 if state.streams is None else state.streams.chain
     source = as_source(np.random.SeedSequence([_SEED, chain, state.sweep]), Purpose.OTHER)
     found = np.empty((len(slots), n, *shape))
-    for out, statistics in zip(found, state.bank.statistics(slots, state._customers.dishes()), strict=True):
+    for out, statistics in zip(found, state.bank.statistics(slots, state.population.dishes()), strict=True):
         if several <= single:  # a subclass with other draws doesn't have the method of its base
             drawn = measure.draw_arrays(statistics, n, source)
             if np.shape(drawn) != out.shape:
@@ -1001,17 +1001,17 @@ def _term_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
     if state.measure.seats_values or not callable(getattr(state.bank, "counts", None)):
         return scipy.sparse.csr_array(state.dish_counts)
-    return state._known.without_sparse(_counts_of(state.bank, slots, state.data.n_terms))
+    return state.known_dishes.without_sparse(_counts_of(state.bank, slots, state.data.n_terms))
 
 
 def table_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Tables of terms by dish if values sit at tables of their own, sparse: see `Sample`."""
     inner, n_terms = state.bank.inner, state.data.n_terms
     if callable(getattr(inner, "counts", None)):
-        return state._known.without_sparse(_counts_of(inner, slots, n_terms))
-    rows = [one.terms for one in inner.statistics(slots, state._customers.dishes())]
+        return state.known_dishes.without_sparse(_counts_of(inner, slots, n_terms))
+    rows = [one.terms for one in inner.statistics(slots, state.population.dishes())]
     found = scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
-    return state._known.without_sparse(found)
+    return state.known_dishes.without_sparse(found)
 
 
 def _counts_of(bank: Any, slots: npt.NDArray[np.int32], n_terms: int) -> Any:

@@ -122,7 +122,8 @@ def log_joint_of_counts(franchise: Any) -> float:
     ----------
     franchise : Franchise
     """
-    total: float = franchise._within(_log_joint_of_counts, franchise)
+    with franchise.lock():
+        total: float = _log_joint_of_counts(franchise)
     return total
 
 
@@ -208,7 +209,8 @@ def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
 
 def dish_sizes(franchise: Any) -> Int64s:
     """Data customers of each dish that has any, without an array as large as the data."""
-    sizes: Int64s = franchise._within(data_sizes, franchise.seating, franchise.topology.n_nodes)
+    with franchise.lock():
+        sizes: Int64s = data_sizes(franchise.seating, franchise.topology.n_nodes)
     return sizes
 
 

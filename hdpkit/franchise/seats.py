@@ -108,7 +108,7 @@ class KernelChoice(State):
     @property
     def _table_store_type(self) -> Any:
         """The type of store that steps which need table numbers run on."""
-        kind = self._store_type
+        kind = self.store_type
         if detail_of(kind) is Detail.SEATS:
             return kind
         return getattr(
@@ -148,12 +148,12 @@ class KernelChoice(State):
         if step.draws_tables:
             check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
         lent = self._lent is not None and step.draws_tables  # a step over customers
-        store = self._table_store_type if step.needs_tables or lent else self._store_type
-        return step.serving(self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
+        store = self._table_store_type if step.needs_tables or lent else self.store_type
+        return step.serving(self.forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
-        if self._forced_kernel in ("generic", "fused"):
+        if self.forced_kernel in ("generic", "fused"):
             self._kernel_of(reseat)
 
 
@@ -192,11 +192,11 @@ class Seats(KernelChoice):
         t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
         above = self.root._for_walk(kernel)
         # A walk that seats no single customers needs no distribution of tables.
-        counts = self._customers.single and detail_of(store) is Detail.COUNTS
+        counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
-        home = self._customers.homes()
+        home = self.population.homes()
         if counts:
             return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
         return Walk(store, slots, t.parent, home, theta, d, above)
@@ -236,7 +236,7 @@ class Seats(KernelChoice):
         number of customers for each document, term and dish. All orders of them are equally likely; the order
         is drawn from a key that each sweep over cells draws. Steps for single customers call this method.
         """
-        self._customers.expand()
+        self.population.expand()
 
     # ------------------------------------------------------------------ labelled seatings
 
@@ -257,7 +257,7 @@ class Seats(KernelChoice):
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         flag("sizes", sizes)
         enough = Detail.SIZES if sizes else Detail.SEATS
-        return Block(self._lock, lambda: self._change(self._lend, source, enough), self._give_back)
+        return Block(self.access, lambda: self.change(self._lend, source, enough), self._give_back)
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to undo at its end."""
@@ -309,7 +309,7 @@ class Statistics(Seats):
         for name, value in values.items():
             real_number(name, value)
         if values:
-            self._change(self._adopt, self._with_parameters(values))
+            self.change(self._adopt, self._with_parameters(values))
 
     def _with_parameters(self, values: Mapping[str, float]) -> BaseMeasure:
         """Return the measure with these values of its parameters."""
@@ -324,7 +324,7 @@ class Statistics(Seats):
 
     def _recount(self) -> None:
         """Recompute the statistics of all dishes, in data order."""
-        self._customers.recount(self.bank, self.slots.occupied_slots())
+        self.population.recount(self.bank, self.slots.occupied_slots())
 
     # ------------------------------------------------------------------ slots and parts
 
@@ -339,17 +339,11 @@ class Statistics(Seats):
         return bool(self._brought) or isinstance(self.bank, KeepsParameters)
 
     @property
-    def parts(self) -> Mapping[str, Part]:
-        """All parts by name, including the weights of the root and the parts of the base measure."""
-        return dict(self._parts.by_name)
-
-    @property
     def components(self) -> Mapping[str, Part]:
         """The parts that were registered, by name, except those of a run."""
         weights = self.root.weights
         own = {*self._brought, *self.topology.parts()} | (set() if weights is None else {weights.name})
-        parts = self._parts.by_name.items()
-        return {name: part for name, part in parts if name not in own and not part.of_run}
+        return {name: part for name, part in self.parts.items() if name not in own and not part.of_run}
 
     @changes
     def register(self, name: str, component: Part) -> None:
@@ -366,12 +360,12 @@ class Statistics(Seats):
         ParameterError
             If the name is taken.
         """
-        self._parts.register(name, component)
+        self.parts.register(name, component)
 
     def _reset_slots(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
         """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
         ids = None if self.measure.atomic else ids
-        self.slots.reset(self._dish_kind.slots(slots, self.bank), held, ids, births)
+        self.slots.reset(self.dish_kind.slots(slots, self.bank), held, ids, births)
 
     def _replaced(
         self,
@@ -391,16 +385,16 @@ class Statistics(Seats):
         self._waiting.clear()
         self.slots.attach(self.bank)
         self._reset_slots(slots, held, ids, births)
-        self._parts.reset()
-        self._parts.thaw(parts or {})
+        self.parts.reset()
+        self.parts.thaw(parts or {})
         self.bank.thaw(bank)
         self._recount()
         if parts is not None and source is not None:
-            self._parts.start(self, parts, source)
+            self.parts.start(self, parts, source)
 
     def _open_dishes(self) -> list[int]:
         """Dishes without customers; between sweeps there are none."""
-        return self._dish_kind.open()
+        return self.dish_kind.open()
 
     def _raise_trouble(self) -> None:
         """Raise the exception of a part at a birth, death or renumbering of dishes, if there was one."""
@@ -420,7 +414,7 @@ class Statistics(Seats):
         StateError
             If a dish has no customers: a move opened it and seated nobody.
         """
-        self._change(self._settle)
+        self.change(self._settle)
 
     def _settle(self) -> None:
         if empty := self._open_dishes():

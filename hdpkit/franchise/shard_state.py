@@ -31,7 +31,8 @@ def _within(function: F) -> F:
 
     @wraps(function)
     def within(franchise: Any, *arguments: Any) -> Any:
-        return franchise._within(function, franchise, *arguments)
+        with franchise.lock():
+            return function(franchise, *arguments)
 
     return within  # type: ignore[return-value]
 
@@ -40,7 +41,7 @@ def seat_bursts(franchise: Franchise, seating: Mapping[str, Int32s]) -> CountedB
     """Where topics differ by document, seat the customers in an empty bank, and count them; else None."""
     if OPENS not in seating:
         return None
-    franchise._change(_seat_bursts, franchise.bank, seating)
+    franchise.change(_seat_bursts, franchise.bank, seating)
     return bursts_here(franchise)
 
 
@@ -102,7 +103,7 @@ def begin_shards(
     `shard_counts` over all shards, ``common`` the result of `common_state`. Weights of the root are drawn if
     they are not in its "components", from a source that is the same for all workers.
     """
-    franchise._change(_begin, franchise, seating, total, common, corpus, source)
+    franchise.change(_begin, franchise, seating, total, common, corpus, source)
 
 
 def _begin(
@@ -133,7 +134,7 @@ def _begin(
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
     take_bursts(bank, total.bursts)
     corpus.opened = total.opened
-    franchise._whole_corpus = corpus
+    franchise.whole_corpus = corpus
     franchise.sweep = common["sweep"]
     franchise.set_base_parameters(**common.get("measure", {}))
     for declaration, value in zip(franchise.declarations, common.get("concentration", ()), strict=False):
@@ -157,21 +158,23 @@ def common_state(franchise: Franchise) -> dict[str, Any]:
         "sweep": franchise.sweep,
         "measure": franchise.base_parameters,
         "concentration": [np.asarray(franchise.concentration(d.name)).item() for d in franchise.declarations],
-        "components": franchise._parts.freeze(),
+        "components": franchise.parts.freeze(),
     }
 
 
 def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     """The seating of the documents without the root, as `begin_shards` accepts it."""
-    frozen: dict[str, Int32s] = franchise._within(franchise.store.freeze)
+    with franchise.lock():
+        frozen: dict[str, Int32s] = franchise.store.freeze()
     below = frozen["count_node"] > 0
-    tables = franchise._within(franchise.bank.freeze) if franchise.measure.seats_values else {}
+    tables = franchise.bank.freeze() if franchise.measure.seats_values else {}
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
 
 
 def share_topics(franchise: Franchise, memory: Any, worker: int, n_workers: int) -> None:
     """Share topics with other workers, each of which draws some; see `Slices._share_topics`."""
-    franchise._within(franchise._share_topics, memory, worker, n_workers)
+    with franchise.lock():
+        franchise._share_topics(memory, worker, n_workers)
 
 
 @_within
@@ -224,7 +227,7 @@ def assignment(franchise: Any) -> Assignment:
 def assign_shards(franchise: Any, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
     """Assign dishes to customers of this worker; returns changes as `sweep_shards` does."""
     assigned = _assigning(franchise)
-    observations, tables = franchise._change(assigned.assign, franchise, found, rows)
+    observations, tables = franchise.change(assigned.assign, franchise, found, rows)
     counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
     return Changes(observations, tables, opened_here(franchise), counts)
 

@@ -29,13 +29,13 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
     franchise: Franchise = given
     _check(franchise, keep)
-    if not franchise._customers.single:
+    if not franchise.population.single:
         if keep is None:
             franchise = franchise.copy()
             draw_hyperparameters(franchise, source)
         return simulate_cells(franchise, source, keep)
     seating: dict[str, Any]
-    prepared, values_of = _DRAWN[franchise._dish_kind.name]
+    prepared, values_of = _DRAWN[franchise.dish_kind.name]
     seated = prepared(franchise, keep)
     if keep == "dishes":
         values, seating = _with_tables(seated, source, True)
@@ -50,7 +50,7 @@ def _check(franchise: Franchise, keep: str | None) -> None:
     """Raise an error if the data of a franchise can't be simulated."""
     if keep is not None:
         choice("keep", keep, KEEP, remedy="None draws everything.")
-    franchise._known.require_none(
+    franchise.known_dishes.require_none(
         "no known components where everything is drawn",
         "Their earlier observations are fixed: build a franchise without them.",
     )
@@ -58,13 +58,13 @@ def _check(franchise: Franchise, keep: str | None) -> None:
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
         )
-    if keep == "dishes" and franchise._dish_kind.name != "latent":
+    if keep == "dishes" and franchise.dish_kind.name != "latent":
         raise ParameterError(
             "keep", keep, "None, 'hyperparameters' or 'seating', because dishes are observed",
             "The data are the dishes: there is nothing to draw that would keep them.",
         )  # fmt: skip
-    needs_dishes = keep == "dishes" or (keep == "seating" and not franchise._customers.single)
-    if needs_dishes and not franchise._within(franchise._customers.all_seated):
+    needs_dishes = keep == "dishes" or (keep == "seating" and not franchise.population.single)
+    if needs_dishes and not franchise.population.all_seated():
         raise StateError(
             "franchise", "with unseated customers", f"one whose customers all have dishes, to keep {keep!r}",
             "Run some sweeps first.",
@@ -78,7 +78,7 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
     """
     franchise: Franchise = given
-    if franchise._dish_kind.name != "latent" or not franchise._customers.single:
+    if franchise.dish_kind.name != "latent" or not franchise.population.single:
         return simulate(given, source, keep)
     _check(franchise, keep)
     if keep not in SEATED:
@@ -150,7 +150,7 @@ def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
     seated = franchise.copy()
     if keep != "seating":
         topology = seated.topology
-        seated.store = seated._store_type(topology.n_customers, topology.n_nodes)
+        seated.store = seated.store_type(topology.n_customers, topology.n_nodes)
     return seated
 
 
@@ -263,7 +263,7 @@ def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None
         for topic, first, last in zip(topics, [0, *ends[:-1]], ends, strict=True):
             values[order[first:last]] = terms_of(topic, last - first, source.generator)
         return values
-    there = copy.deepcopy(franchise.bank.statistics(slots, franchise._customers.dishes()))
+    there = copy.deepcopy(franchise.bank.statistics(slots, franchise.population.dishes()))
     return _by_chain_rule(franchise, dishes, slots, there, franchise.topology.n_nodes, source)
 
 
@@ -281,7 +281,7 @@ def draw_in_restaurants(
     slots = np.unique(dishes)
     if topics is None:
         topics = (
-            measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
+            measure.draw_many(franchise.bank, slots, franchise.population.dishes(), source)
             if kept
             else [_observable_topic(measure, source) for _ in slots]
         )

@@ -31,7 +31,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
     the first has Binomial(n, v) of n customers, v ~ Beta(1, theta), the next one the same of the rest.
     """
     frozen = franchise.freeze()
-    if len(franchise.held_nodes):
+    if len(franchise.held.nodes):
         raise StateError(
             "franchise", "with held groups", "one without them, where data are drawn", "Release them first."
         )
@@ -182,7 +182,7 @@ def topics_of(franchise: Franchise, slots: Any, source: ChoiceSource) -> list[Fl
     n_terms = data.n_terms if isinstance(data, Corpus) else getattr(measure, "n_terms", None)
     if n_terms is None or by_restaurant or not measure.supports("draw_parameters"):
         return None
-    drawn = measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
+    drawn = measure.draw_many(franchise.bank, slots, franchise.population.dishes(), source)
     return list(drawn) if all(np.shape(one) == (n_terms,) for one in drawn) else None
 
 

@@ -233,8 +233,8 @@ class Slices(Blocks):
     ) -> Any:
         """Run a step over sequences, which sets the weights of new dishes."""
         above: Any = self.root.weights
-        readable = self._forced_kernel == "reference"
-        dishes = self._customers.dishes()
+        readable = self.forced_kernel == "reference"
+        dishes = self.population.dishes()
         plan = SequencePlan(self.measure, self.data, above, dishes, slices, threads, readable)
         with above.births_given():
             return self._run(step, plan, *arguments, source=source)
@@ -252,7 +252,7 @@ class Slices(Blocks):
                 "root", self.root.kind, "weights that are part of the state",
                 "Build hk.Franchise(..., store='counts', root='weights').",
             )  # fmt: skip
-        corpus = self._whole_corpus
+        corpus = self.whole_corpus
         slots = self.slots.occupied_slots()
         known = above.table.many(slots)
         # It doesn't depend on the state, and is below the weight of nearly every dish, so slices rarely
@@ -280,13 +280,13 @@ class Slices(Blocks):
             remainder,
             threshold,
             self.measure,
-            self._customers.values(),
+            self.population.values(),
             integrated,
             threads,
             topics=topics,
             least=least if integrated else 0.0,
-            known=self._known,
-            held=self._held.mask,
+            known=self.known_dishes,
+            held=self.held.mask,
             before=0 if corpus is None else corpus.before,
         )
 
@@ -294,7 +294,7 @@ class Slices(Blocks):
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
         with above.births_given():
-            self._run(self._customers.sweep, self._workspace, plan, source=source)
+            self._run(self.population.sweep, self._workspace, plan, source=source)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:
@@ -330,8 +330,8 @@ class Slices(Blocks):
         )
         with above.births_given():
             self._run(settle_shards, plan, observations, tables, total.counts)
-        if self._whole_corpus is not None:
-            self._whole_corpus.opened = total.opened
+        if self.whole_corpus is not None:
+            self.whole_corpus.opened = total.opened
             take_bursts(self.bank, total.bursts)
         self._weigh(plan)
 

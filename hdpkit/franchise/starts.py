@@ -291,7 +291,7 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
     """W and H: float64, shapes (n_documents, K) and (K, n_terms); known components are the first."""
     counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
     used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
-    known = franchise._known
+    known = franchise.known_dishes
     if start.topics is None:
         lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         shares = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0)) @ counts
@@ -479,7 +479,7 @@ def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
     franchise.root._check_number("init", known + len(names))
     slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
     slots[names] = [franchise.open_dish(source) for _ in names]
-    franchise._customers.enter(start.runs, slots[start.dish], start.count, source)
+    franchise.population.enter(start.runs, slots[start.dish], start.count, source)
 
 
 @attrs.frozen
@@ -501,15 +501,15 @@ class Random:
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise an error if `start` would reject `init`; draws and changes nothing. None is accepted."""
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise._held.check_start(init)
+        franchise.held.check_start(init)
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "one":
-        franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", franchise._known.n + 1)
+        franchise.dish_kind.check_start(init)
+        franchise.root._check_number("init", franchise.known_dishes.n + 1)
         return
     if isinstance(init, Random):
-        franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", max(init.n_dishes, franchise._known.n))
+        franchise.dish_kind.check_start(init)
+        franchise.root._check_number("init", max(init.n_dishes, franchise.known_dishes.n))
         return
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
@@ -553,11 +553,11 @@ def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 
 def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) -> None:
     n = franchise.topology.n_customers
     if not isinstance(init, (Mapping, type(franchise))):
-        franchise._held.check_start(init)
+        franchise.held.check_start(init)
     init = _resolved(init, franchise)
     # Starts by chance know no dishes yet; others do, whose customers are seated with the usual parameters.
     own = franchise.measure.starting_parameters if isinstance(init, (str, Random, TermClusters)) else {}
-    if not franchise._customers.single:
+    if not franchise.population.single:
         by_cell = _by_cell(init, franchise, source, threads)
         if by_cell is not None:
             _start_cells(franchise, by_cell, own, source)
@@ -582,7 +582,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) 
     if prepared is None or names is None:
         franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
     else:
-        known = franchise._known.n  # their dishes exist, with these numbers
+        known = franchise.known_dishes.n  # their dishes exist, with these numbers
         slots = np.array(
             [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
         )
@@ -599,9 +599,9 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream, threads: int
     """A start by cell; None for a start by customer or a state."""
     cells: Any = franchise.topology.cells  # type: ignore[union-attr]
     if isinstance(init, str) and init == "one":
-        return one_dish(cells, franchise._known.n)
+        return one_dish(cells, franchise.known_dishes.n)
     if isinstance(init, Random):
-        return random_dishes(cells, init.n_dishes, source, franchise._known)
+        return random_dishes(cells, init.n_dishes, source, franchise.known_dishes)
     if isinstance(init, Factors):
         return factor_cells(init, franchise, source)
     return term_cluster_cells(init, franchise, source, threads) if isinstance(init, TermClusters) else None
@@ -628,24 +628,24 @@ def _resolved(init: Any, franchise: Franchise) -> Any:
     if not isinstance(init, str) or init != "auto":
         return init
     if prefers_term_clusters(franchise):
-        plain = franchise.measure.seats_values and franchise._customers.single
+        plain = franchise.measure.seats_values and franchise.population.single
         return PLAIN if plain else TermClusters()
     if franchise.topology.is_chain:
         n = max(min(STATES, franchise.topology.n_customers // 10), 1)
         return Random(min(n, franchise.root.most_dishes or n))
     # The sequential start assigns customers to the known components; by cell, random dishes do.
-    by_cell = franchise._known.n and not franchise._customers.single
+    by_cell = franchise.known_dishes.n and not franchise.population.single
     return Random(_started_with(franchise)) if by_cell else "sequential"
 
 
 def _started_with(franchise: Franchise) -> int:
     """Number of dishes of a random start with known components: these and one more, if possible."""
-    return min(franchise._known.n + 1, franchise.root.most_dishes or franchise._known.n + 1)
+    return min(franchise.known_dishes.n + 1, franchise.root.most_dishes or franchise.known_dishes.n + 1)
 
 
 def _number(franchise: Franchise, names: Any) -> int:
     """Number of dishes of a start that uses these numbers, including all known components."""
-    return franchise._known.n + int(np.count_nonzero(names >= franchise._known.n))
+    return franchise.known_dishes.n + int(np.count_nonzero(names >= franchise.known_dishes.n))
 
 
 def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int = 1) -> Any:
@@ -654,19 +654,19 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int
     if isinstance(init, str) and init == "sequential":
         return None
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise._dish_kind.check_start(init)
+        franchise.dish_kind.check_start(init)
     if init is PLAIN:
         return plain_dishes(franchise, source)
     if isinstance(init, str):
         if init == "one":
-            return np.full(n, franchise._known.n, dtype=np.int32)
+            return np.full(n, franchise.known_dishes.n, dtype=np.int32)
     elif isinstance(init, Random):
         drawn = source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
-        return franchise._known.possible(franchise.data, drawn, init.n_dishes, source)
+        return franchise.known_dishes.possible(franchise.data, drawn, init.n_dishes, source)
     elif isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
         dishes = term_clusters(init, franchise, source, threads)
-        dishes += np.int32(franchise._known.n)
+        dishes += np.int32(franchise.known_dishes.n)
         return dishes
     elif isinstance(init, Factors):
         check_factors(init, franchise)
@@ -677,7 +677,7 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int
         return init.freeze()
     elif init is not None:
         dishes = _dishes(init, n)
-        franchise._known.check_possible(franchise.data, dishes, "init")
+        franchise.known_dishes.check_possible(franchise.data, dishes, "init")
         return dishes
     raise ParameterError(
         "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._franchise_lock import FranchiseLock, Inside
+from hdpkit._franchise_lock import FranchiseLock
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
@@ -47,18 +47,6 @@ class State(Locked):
     `Franchise` derives from it by way of the classes that define its methods.
     """
 
-    # Attributes that change with the state are accessible only to the thread that holds the lock.
-    store: Any = Inside()
-    slots: DishSlots = Inside()
-    bank: StatisticsBank = Inside()
-    hyperparameters: Hyperparameters = Inside()
-    # Values that are replaced but never changed: any thread may read them, but not replace them.
-    data: GroupedData = Inside(readable=True)
-    measure: BaseMeasure = Inside(readable=True)
-    topology: Tree = Inside(readable=True)
-    sweep: int = Inside(readable=True)
-    streams: Streams | None = Inside(readable=True)
-
     def __init__(
         self,
         restaurant: Restaurant,
@@ -84,21 +72,21 @@ class State(Locked):
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         data.check_unchanged()  # before any number of a mapped file is used
-        self._lock = FranchiseLock()
+        self.access = FranchiseLock()
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
-        self.data = data
+        self.data: GroupedData = data
         declared = measure or restaurant.measure
         if not declared.takes_terms and hasattr(data, "n_terms"):
             raise DataError(
                 "data", data, f"numbers, which {type(declared).__name__} is a measure over, not words",
                 "The base measure for words is hk.DirichletMultinomial; pass numbers as hk.Groups.",
             )  # fmt: skip
-        self.measure = measure_of(declared, "for_data", declared.for_data(data))
-        self._known = known_of(known, self.measure, data)
-        self.topology = build_topology(self.declarations, data, self._known.n)
-        self._store_type: Any = _store_class(store)
-        check_counts_store(self._store_type, kind_of_root(root), self.declarations, declared.atomic)
-        at_end = tables_at_end(self._store_type, kind_of_root(root), self.topology.n_levels)
+        self.measure: BaseMeasure = measure_of(declared, "for_data", declared.for_data(data))
+        self.known_dishes = known_of(known, self.measure, data)
+        self.topology: Tree = build_topology(self.declarations, data, self.known_dishes.n)
+        self.store_type: Any = _store_class(store)
+        check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
+        at_end = tables_at_end(self.store_type, kind_of_root(root), self.topology.n_levels)
         if isinstance(self.topology.sticky, StickyRows) and not at_end:
             raise DeclarationError(
                 f"sticky of {self.declarations[-1].name!r}", self.topology.sticky.start,
@@ -106,30 +94,30 @@ class State(Locked):
                 "weights",
                 "Build hk.Franchise(..., store='counts', root='weights'), or hk.FixedWeights(K) as root.",
             )  # fmt: skip
-        self._customers = customers_of(self, kind_of_root(root), kernel)
-        self._dish_kind = dish_kind_of(self)
-        self._dish_kind.check_root(root)
-        self._forced_kernel = kernel
+        self.population = customers_of(self, kind_of_root(root), kernel)
+        self.dish_kind = dish_kind_of(self)
+        self.dish_kind.check_root(root)
+        self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self._brought = _parts_of(self.measure, self)
-        self.bank = self._bank_for(self.measure, data)
-        self.store = self._customers.store(self.topology, self.bank)
+        self.bank: StatisticsBank = self._bank_for(self.measure, data)
+        self.store: Any = self.population.store(self.topology, self.bank)
         self._lent: Any = (
             None  # the labelled seating within `labelled_seating`, over a store with less detail
         )
-        self._check_discount = partial(check_no_discount, self._store_type, kind_of_root(root))
+        self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
-        self.sweep = 0
+        self.sweep: int = 0
         self._seeded_calls = 0
-        self.streams = None
+        self.streams: Streams | None = None
         self._on_pulse: Callable[[float], None] | None = None
-        self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
+        self.whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self._changes = 0  # increased by steps, and when the complete seating is replaced
         self._step: Step | None = None  # that is running
-        self._parts = Parts(self.slots)
-        self.root = Root(self, self._parts, root)
+        self.parts = Parts(self.slots)
+        self.root = Root(self, self.parts, root)
 
     @property
     def seating(self) -> Any:
@@ -143,18 +131,14 @@ class State(Locked):
 
     # ------------------------------------------------------------------ who may use it
 
-    def _within(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function while this thread holds the lock."""
-        return self._lock.call(function, arguments)
-
-    def _change(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def change(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that changes the state; if it fails, the franchise is closed."""
         self._outside()
-        return self._lock.change(function, *arguments)
+        return self.access.change(function, *arguments)
 
     def _outside(self) -> None:
         """Raise an error inside a step: methods of measures and parts can't use the franchise."""
-        if self._step is not None and self._lock.held and not self._lock.closed:
+        if self._step is not None and self.access.held and not self.access.closed:
             raise BusyError(
                 "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
                 "A method that a step calls may read its arguments and franchise.slots only.",
@@ -164,7 +148,7 @@ class State(Locked):
 
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
-        bank = self._customers.bank(measure, data)
+        bank = self.population.bank(measure, data)
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)
         if isinstance(measure, ByRestaurant):
@@ -175,7 +159,7 @@ class State(Locked):
         """Give a bank the restaurants by which the dishes of its measure differ."""
         kind = type(measure).__name__
         if not measure.seats_values:  # otherwise earlier observations are tables
-            self._known.require_none(
+            self.known_dishes.require_none(
                 "no components where dishes differ by restaurant",
                 f"Their earlier observations have no restaurant: leave known out, or {kind}.",
             )
@@ -208,7 +192,7 @@ class State(Locked):
 
     def _not_lent(self, done: str) -> None:
         """Raise an error for an operation that is not possible within `labelled_seating`."""
-        if self._lent is not None and not self._lock.closed:
+        if self._lent is not None and not self.access.closed:
             raise StateError(
                 "franchise", "a labelled seating", f"{done} outside a move", "Wait until the move is over."
             )
@@ -228,7 +212,7 @@ def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
     )
     for part in brought.values():
         one_of_kind(measure, "parts", part, Part, "parts by name")
-        state._known.require_none(
+        state.known_dishes.require_none(
             "no components where dishes keep parameters in the state",
             f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
         )

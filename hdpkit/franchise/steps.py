@@ -47,7 +47,7 @@ class Steps(Held):
 
         If it fails, the franchise is closed.
         """
-        if not (self._customers.single or step.by_cell):
+        if not (self.population.single or step.by_cell):
             self.expand_cells()
         kernel, function = self._kernel_of(step)
         if kernel == "reference" and source is not None and source.overridden:
@@ -58,7 +58,7 @@ class Steps(Held):
         given += arguments
         if source is not None:
             given.append(source)
-        return self._lock.change(self._run_kernel, step, function, given, source)
+        return self.access.change(self._run_kernel, step, function, given, source)
 
     def _run_checked(self, step: Step, arguments: tuple[Any, ...]) -> Any:
         """Run a step that declares what its arguments are; those of the source come last."""
@@ -210,7 +210,7 @@ class Steps(Held):
         StateError
             If there is no source and the root has weights.
         """
-        self._dish_kind.check_latent()
+        self.dish_kind.check_latent()
         if source is not None:
             check_source(source)
         elif self.root.kind == "weights":
@@ -218,7 +218,7 @@ class Steps(Held):
                 "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
                 "Pass the rng that the move is given: open_dish(rng).",
             )  # fmt: skip
-        return int(self._lock.change(self._open_dish, source))
+        return int(self.access.change(self._open_dish, source))
 
     def _open_dish(self, source: ChoiceSource | None) -> int:
         self.slots.source = source
@@ -233,7 +233,7 @@ class Steps(Held):
     def _need_tables(self) -> None:
         if detail_of(self._seating) is not Detail.SEATS:
             raise StateError(
-                "store", self._store_type.__name__, "a store with the table of every customer",
+                "store", self.store_type.__name__, "a store with the table of every customer",
                 "Call this step inside `with franchise.labelled_seating(rng):`.",
             )  # fmt: skip
 
@@ -312,11 +312,11 @@ class Blocks(Steps):
         """
         check_units(self, units)
         check_range(first, last, len(units))
-        return self._held.free_units(units, level, first, last)
+        return self.held.free_units(units, level, first, last)
 
     def held_dishes(self) -> npt.NDArray[np.int64]:
         """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
-        return np.union1d(self._held.dishes(self.seating), np.arange(self._known.n))
+        return np.union1d(self.held.dishes(self.seating), np.arange(self.known_dishes.n))
 
     @changes
     def scan_units(
@@ -366,7 +366,7 @@ class Blocks(Steps):
         """
         home = self.topology.home[: self.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
-        customers = self._held.free(customers)
+        customers = self.held.free(customers)
         of = home[customers]
         nodes = np.unique(of)
         begin = np.append(np.searchsorted(of, nodes), len(of)).astype(np.int64)
@@ -424,9 +424,9 @@ class Blocks(Steps):
     @unguarded
     def reserved(self, n: int) -> Block:
         """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
-        self._dish_kind.check_latent()
+        self.dish_kind.check_latent()
         n = whole_number("n", n, 0, MOST_RESERVED)
-        return Block(self._lock, lambda: self._change(self._reserve, n), self._release_slots)
+        return Block(self.access, lambda: self.change(self._reserve, n), self._release_slots)
 
     def _reserve(self, n: int) -> tuple[int, ...]:
         return tuple(int(self.slots.reserve()) for _ in range(n))

@@ -23,7 +23,7 @@ class RestaurantView(Locked):
 
     def __init__(self, state: Steps, declaration: int, name: str, key: Any) -> None:
         self._state = state
-        self._lock = state._lock
+        self.access = state.access
         self.name = name
         self.key = key
         self._declaration = declaration
@@ -52,7 +52,7 @@ class RestaurantView(Locked):
         return int(live[whole_number("dish", dish, 0, len(live) - 1, remedy="See franchise.n_dishes.")])
 
     def _n_dishes(self) -> int:
-        return self._state._dish_kind.number()
+        return self._state.dish_kind.number()
 
     @property
     def concentration(self) -> float:
@@ -132,7 +132,7 @@ class RestaurantView(Locked):
         """
         dish = self._check(customer, seated=True)
         source = self._state._own_source(rng, Purpose.UNSEAT)
-        self._state._change(self._take_out, customer, dish, source)
+        self._state.change(self._take_out, customer, dish, source)
 
     def _take_out(self, customer: int, dish: int, source: ChoiceSource) -> None:
         self._state.bank.remove(dish, [customer])
@@ -163,14 +163,14 @@ class RestaurantView(Locked):
             If the customer is seated.
         """
         self._check(customer, seated=False)
-        dish = self._state._dish_kind.chosen(customer, dish)
+        dish = self._state.dish_kind.chosen(customer, dish)
         if dish is not None:
             dish = whole_number("dish", dish, 0, self._n_dishes(), remedy="n_dishes is a new one.")
         source = self._state._own_source(rng, Purpose.SEAT)
         if dish is None:
             self._state.enter(customer, customer + 1, source)
             return
-        self._state._change(self._put_in, customer, dish, source)
+        self._state.change(self._put_in, customer, dish, source)
 
     def _put_in(self, customer: int, dish: int, source: ChoiceSource) -> None:
         bank: Any = self._state.bank

@@ -412,7 +412,7 @@ def models_of(state: Franchise) -> list[str]:
     further = {
         "state homes": state.topology.kind in BY_STATE,
         "known": state.known is not None,
-        "held": len(state.held_nodes) > 0,
+        "held": len(state.held.nodes) > 0,
     }
     root = "fixed weights" if isinstance(declared, FixedWeights) else declared
     return [root, *(model for model, there in further.items() if there)]

@@ -38,7 +38,7 @@ class TableGibbs(Move):
         for begin, end in free:
             state.in_chunks(begin, end, lambda start, stop: state.reseat(start, stop, rng))
         if state.draws_tables and last == self.n_steps(state):
-            for node in state.held_nodes.tolist():  # their customers stay, but not their tables
+            for node in state.held.nodes.tolist():  # their customers stay, but not their tables
                 state.draw_tables(node, node + 1, rng)
         n = sum(end - begin for begin, end in free)
         return MoveInfo(n, n)

@@ -298,8 +298,8 @@ class Recipe:
         return cls(
             franchise.declarations[-1],
             franchise.data,
-            franchise._store_type,
-            franchise._forced_kernel,
+            franchise.store_type,
+            franchise.forced_kernel,
             franchise.root.declared,
             franchise.measure,
             dict(franchise.components),

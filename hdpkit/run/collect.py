@@ -117,7 +117,7 @@ class CheckpointWriter:
 
     def _current(self) -> dict[str, Any]:
         """The state that the run keeps: the one after the last sweep."""
-        kept = self._franchise._kept
+        kept = self._franchise.kept
         assert kept is not None  # within a run
         return kept.frozen
 
@@ -159,7 +159,7 @@ def collect(
 
     A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
     """
-    collected: Trace = franchise._lock.prepare(
+    collected: Trace = franchise.access.prepare(
         _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
     )
     return collected
@@ -226,7 +226,8 @@ def _collect(
 
 def _sample(draw: Draw) -> Sample | SeatingSample:
     franchise = draw.franchise
-    sample: Sample | SeatingSample = franchise._within(kept_of, franchise, draw.values["log_joint"])
+    with franchise.lock():
+        sample: Sample | SeatingSample = kept_of(franchise, draw.values["log_joint"])
     return sample
 
 

@@ -207,8 +207,8 @@ def described_franchise(franchise: Franchise) -> dict[str, Any]:
     return {
         "restaurant": describe(franchise.declarations[-1], "restaurant"),
         "measure": None if _same(declared, there) else describe(there, "measure"),
-        "store": describe(franchise._store_type, "store"),
-        "kernel": franchise._forced_kernel,
+        "store": describe(franchise.store_type, "store"),
+        "kernel": franchise.forced_kernel,
         "root": describe(franchise.root.declared, "root"),
         "known": describe(franchise.known, "known"),
         "components": {

@@ -132,7 +132,7 @@ def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None
     sweep = franchise.sweep
     wanted = plan.samples is not None and plan.samples.wanted(sweep)
     if wanted and not os.path.lexists(writer.folder.sample(sweep).path):
-        writer.keep(franchise._within(kept_of, franchise))
+        writer.keep(kept_of(franchise))
 
 
 _BITS_DEPEND_ON = ("hdpkit", "numpy")

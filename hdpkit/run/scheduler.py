@@ -214,10 +214,11 @@ class Scheduler:
                 threads=self._threads,
             )
             if chains is not None:  # chains run on copies
-                franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
+                with franchise.lock():
+                    self._check(franchise, sweeps, init, audit_every, tell)
                 trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
             else:
-                trace = franchise._lock.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+                trace = franchise.access.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
         warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
@@ -280,7 +281,8 @@ class Scheduler:
         franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
         # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
-        franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
+        with franchise.lock():
+            self._check(franchise, sweeps, init, audit_every, tell)
         streams = _streams(franchise, rng, init)
         return Draws(
             franchise,
@@ -304,7 +306,7 @@ class Scheduler:
             function("progress", progress, remedy="For instance hk.ProgressBar().")
         for move in self.moves:
             check_move(move, franchise)
-        if init is None and not franchise._customers.all_seated():
+        if init is None and not franchise.population.all_seated():
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )

@@ -129,7 +129,7 @@ def sweep_by_sweep(
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.
                 franchise.streams = Streams(streams.seed, streams.chain)
-    franchise._kept = franchise._keep()
+    franchise.kept = franchise.keep()
     if begun is not None:
         with deferred_interrupt():
             begun()
@@ -139,11 +139,11 @@ def sweep_by_sweep(
     try:
         while stands < last:
             _check_untouched(franchise, stands)
-            before, draw, late = franchise._kept, None, False
+            before, draw, late = franchise.kept, None, False
             try:
                 try:
                     with deferred_interrupt() as answer:
-                        draw = franchise._change(_sweep, moves, ensemble, streams, clock, answer)
+                        draw = franchise.change(_sweep, moves, ensemble, streams, clock, answer)
                 except KeyboardInterrupt:
                     if draw is None:
                         raise
@@ -156,20 +156,20 @@ def sweep_by_sweep(
                 except KeyboardInterrupt:
                     late = True
                 _check_untouched(franchise, stands)
-                franchise._kept = franchise._keep()
+                franchise.kept = franchise.keep()
             except BaseException:
-                franchise._kept = before
+                franchise.kept = before
                 ensemble.on_pulse(None)
                 with deferred_interrupt():
-                    franchise._lock.reopen(franchise._go_back, before)
+                    franchise.access.reopen(franchise.go_back, before)
                 raise
             franchise._answer_looks()
             yield draw
             if late:
                 raise KeyboardInterrupt
     finally:
-        if not franchise._lock.closed:
-            franchise._kept = None
+        if not franchise.access.closed:
+            franchise.kept = None
 
 
 def _check_untouched(franchise: Franchise, stands: int) -> None:
@@ -179,7 +179,7 @@ def _check_untouched(franchise: Franchise, stands: int) -> None:
             "franchise.sweep", franchise.sweep, f"{stands} here: a run counts its own sweeps",
             "A callback changed it, or thawed a state: end the run (return True), and begin another one.",
         )  # fmt: skip
-    if franchise._dish_kind.number() == 0:
+    if franchise.dish_kind.number() == 0:
         raise StateError(
             "franchise", "without a seated customer", "unchanged since the sweep before",
             "A callback cleared it: end the run (return True), and begin another one.",
@@ -201,7 +201,7 @@ def _sweep(
 
     def pulse(fraction: float) -> None:
         franchise.data.check_unchanged()
-        clock.pulse((done + fraction) / len(places), franchise._dish_kind.number)
+        clock.pulse((done + fraction) / len(places), franchise.dish_kind.number)
         answer()
 
     ensemble.on_pulse(pulse)
@@ -237,7 +237,7 @@ class Draws(Iterator[Draw]):
     """
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
-        self._claim = Claim(franchise._lock)
+        self._claim = Claim(franchise.access)
         self._draws = draws
 
     def __next__(self) -> Draw:

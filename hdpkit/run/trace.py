@@ -299,7 +299,8 @@ def is_standard(key: str) -> bool:
 
 def scalars(franchise: Franchise) -> dict[str, Any]:
     """The scalars recorded after every sweep, by key."""
-    values: dict[str, Any] = franchise._within(_scalars, franchise)
+    with franchise.lock():
+        values: dict[str, Any] = _scalars(franchise)
     return values
 
 
@@ -309,10 +310,10 @@ def _scalars(franchise: Franchise) -> dict[str, Any]:
     names = [f"n_tables/{declaration.name}" for declaration in franchise.declarations]
     below = (np.add.reduce(tables[topology.nodes(number)]) for number in range(1, len(names)))
     n_tables = [int(tables[0]), *map(int, below)]
-    log_likelihood, parts = franchise._dish_kind.log_likelihood(), franchise._parts
+    log_likelihood, parts = franchise.dish_kind.log_likelihood(), franchise.parts
     seated, prior = franchise._log_seating(), franchise._log_prior()
     values: dict[str, Any] = {
-        "n_dishes": franchise._dish_kind.number(),
+        "n_dishes": franchise.dish_kind.number(),
         "n_tables": sum(n_tables[1:]) if len(tables) > 1 else n_tables[0],
         "log_likelihood": log_likelihood,
         "log_joint": seated + log_likelihood + prior + parts.log_density(franchise),
@@ -321,7 +322,7 @@ def _scalars(franchise: Franchise) -> dict[str, Any]:
         values["largest_shares"] = largest_shares(data_sizes(store, topology.n_nodes))
     values |= zip(names, n_tables, strict=True)
     values |= hyperparameter_values(franchise)
-    for name, part in parts.by_name.items():
+    for name, part in parts.items():
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)
     return values

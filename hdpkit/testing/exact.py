@@ -76,7 +76,7 @@ class ExactModel:
         known = franchise.known
         n_known = 0 if known is None else known.n_components
         self.values = [*observations(franchise), *map(Seen, range(n_known))]
-        self.detail = detail_of(franchise._store_type)
+        self.detail = detail_of(franchise.store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
         observed = self.observed
@@ -120,11 +120,12 @@ class ExactModel:
     def _put(self, frozen: dict[str, Any]) -> Franchise:
         """Set the franchise to a frozen state, which was checked when the model was built."""
         franchise = self.franchise
-        missing = franchise._parts.by_name.keys() - frozen["components"].keys()
+        missing = franchise.parts.keys() - frozen["components"].keys()
         if missing or frozen["measure"] or franchise._lent is not None:
             franchise._take_over(frozen)
         else:
-            franchise._within(self._enter, frozen)
+            with franchise.lock():
+                self._enter(frozen)
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
@@ -139,7 +140,7 @@ class ExactModel:
             self._version = numbers.version
         franchise.sweep = frozen["sweep"]
         franchise._reset_slots(frozen["slots"], frozen["held"])
-        for name, part in franchise._parts.by_name.items():
+        for name, part in franchise.parts.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
         franchise.bank.thaw(frozen["bank"])
@@ -371,7 +372,7 @@ def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, 
     """The posterior given which customers of held groups share a dish, as they do now."""
     n, known = franchise.topology.n_customers, franchise.topology.n_all - franchise.topology.n_customers
     # Customers of known components keep their dishes in any case.
-    held = np.flatnonzero(np.isin(franchise.topology.home[:n], franchise.held_nodes)).tolist()
+    held = np.flatnonzero(np.isin(franchise.topology.home[:n], franchise.held.nodes)).tolist()
     held += range(n, n + known)
     dishes = [*franchise.dishes.tolist(), *range(known)]
     pairs = [(i, j, dishes[i] == dishes[j]) for i in held for j in held if i < j]

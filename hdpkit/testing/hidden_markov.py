@@ -36,7 +36,7 @@ class HiddenMarkovModel(ExactModel):
 
     def __init__(self, franchise: Franchise) -> None:
         self.franchise, n = franchise.copy(), franchise.topology.n_customers
-        self.parent, self.detail = franchise.topology.parent.tolist(), detail_of(franchise._store_type)
+        self.parent, self.detail = franchise.topology.parent.tolist(), detail_of(franchise.store_type)
         theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
         values, marginal = list(franchise.data.values), chain_rule_of(franchise.measure)
         most, template = franchise.root.most_dishes, self.franchise.freeze()

@@ -78,8 +78,8 @@ BUGS = (
         "a split of a known dish accepted",
         "Split-merge takes known dishes for any others.",
         "hdpkit.franchise.steps",
-        "        return np.union1d(self._held.dishes(self.seating), np.arange(self._known.n))\n",
-        "        return self._held.dishes(self.seating)\n",
+        "        return np.union1d(self.held.dishes(self.seating), np.arange(self.known_dishes.n))\n",
+        "        return self.held.dishes(self.seating)\n",
         "check_known_dishes_stay_whole",
     ),
     PlantedBug(

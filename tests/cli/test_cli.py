@@ -426,7 +426,7 @@ def test_fit_over_counts_and_resume(tmp_path, ldac):
     done("resume", tmp_path / "run", "--sweeps", 3)
     one, other = (hk.open_run(tmp_path / name) for name in ("unbroken", "run"))
     assert one.trace["log_joint"].tolist() == other.trace["log_joint"].tolist()
-    assert other.franchise()._store_type is CountsStore
+    assert other.franchise().store_type is CountsStore
     assert other.franchise().root.declared == "restaurant"
 
 

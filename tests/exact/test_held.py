@@ -123,7 +123,7 @@ class HeldGiven(Given):
 
         with self.franchise.lock():
             entered()
-        return super().law_of(attrs.evolve(plan, held=self.franchise._held.mask), label, entered)
+        return super().law_of(attrs.evolve(plan, held=self.franchise.held.mask), label, entered)
 
     def law_from(self, state, few):
         self.franchise.release()
@@ -156,7 +156,7 @@ class HeldWhole(Whole):
         self.pi = np.where(kept, self.pi, 0.0) / self.pi[kept].sum()
 
     def plan(self, *arguments):
-        return attrs.evolve(super().plan(*arguments), held=self.franchise._held.mask)
+        return attrs.evolve(super().plan(*arguments), held=self.franchise.held.mask)
 
 
 @pytest.mark.parametrize("shape", ["two levels", "three levels", "one document has no type"])

@@ -144,7 +144,7 @@ class Given(Levels):
         runs = np.array([sum(n > 0 for n in cell) for cell in state], dtype=np.int32)
         pairs = [(slot[k], n) for cell in state for k, n in enumerate(cell) if n]
         dish, count = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
-        fr._customers.enter(runs, dish, count, source)
+        fr.population.enter(runs, dish, count, source)
         free = iter(sorted(set(range(self.K)) - set(slot.values())))
         return [slot[k] if k in slot else next(free) for k in range(self.K)]
 

@@ -433,7 +433,7 @@ def test_an_audit_finds_statistics_in_the_wrong_restaurant(kind, vectors):
         franchise.thaw(frozen)
         franchise.audit()
         slot = int(franchise.slots.occupied_slots()[franchise.dishes[i]])
-        statistics = franchise.bank.statistics([slot], franchise._customers.dishes())[0]
+        statistics = franchise.bank.statistics([slot], franchise.population.dishes())[0]
         franchise.measure.remove(statistics, Placed(WORDS[i], homes[i]))
         franchise.measure.add(statistics, Placed(WORDS[i], homes[j]))
         with pytest.raises(AuditError, match=r"log marginals|predictives"):

@@ -109,7 +109,7 @@ def test_the_log_joint_is_that_of_the_enumeration(store, corner):
         theta, d = float(twin.hyperparameters.theta[0]), float(twin.hyperparameters.d[0])
         shapes += np.append(np.full(len(shapes) - 1, -d), theta + d * (len(shapes) - 1))
         of_weights = dirichlet.logpdf(weights, shapes)
-        assert twin._parts.log_density(twin) == pytest.approx(of_weights, abs=1e-10)
+        assert twin.parts.log_density(twin) == pytest.approx(of_weights, abs=1e-10)
         offset.add(round(twin.log_joint() - math.log(model.pi[state]) - of_weights, 9))
     assert len(offset) == 1
 

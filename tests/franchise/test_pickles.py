@@ -62,7 +62,7 @@ def franchise(request):
 
 def test_a_pickle_and_a_deep_copy_go_on_bit_for_bit(franchise):
     twins = [pickle.loads(pickle.dumps(franchise)), copy.deepcopy(franchise), copy.copy(franchise)]
-    schedule = [moves.TableGibbs()] if franchise._store_type is not hk.stores["counts"].thing else None
+    schedule = [moves.TableGibbs()] if franchise.store_type is not hk.stores["counts"].thing else None
     schedule = schedule or ([moves.CountGibbs()] if franchise.root.kind == "fixed" else [moves.SliceGibbs()])
     before = franchise.freeze()
     for twin in twins:

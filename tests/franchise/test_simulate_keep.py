@@ -30,7 +30,7 @@ def franchise(levels, root, kernel, concentration=0.8):
     made = hk.Franchise(declare(levels, concentration), corpus, store="counts", root=root, kernel=kernel)
     gibbs = moves.TableGibbs() if kernel == "generic" else moves.CountGibbs()
     hk.Scheduler([gibbs]).run(made, 3, rng=0, init="one")
-    assert made._customers.single is (kernel == "generic")
+    assert made.population.single is (kernel == "generic")
     return made
 
 
@@ -55,7 +55,7 @@ def test_data_by_cell_have_the_law_of_data_by_customer(levels, root):
     for number, kernel in enumerate(("auto", "generic")):
         source, given = RandomStream((7, number)), franchise(levels, root, kernel)
         drawn = [given.simulate(source, keep="hyperparameters") for _ in range(DRAWS)]
-        assert all(one._customers.single is given._customers.single for one in drawn[:3])
+        assert all(one.population.single is given.population.single for one in drawn[:3])
         columns.append([facts(one) for one in drawn])
     for name in columns[0][0]:
         counted = [collections.Counter(one[name] for one in column) for column in columns]

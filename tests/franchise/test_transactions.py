@@ -142,7 +142,7 @@ def test_a_sweep_that_fails_is_undone(failed):
     with pytest.raises(ValueError, match="on purpose"):
         TABLES.run(made, 5, init=None)
     assert same_state(made.freeze(), before)
-    twin = franchise(Fails(), store=made._store_type, kernel=made._forced_kernel, root=made.root.declared)
+    twin = franchise(Fails(), store=made.store_type, kernel=made.forced_kernel, root=made.root.declared)
     TABLES.run(twin, 3, rng=0)
     for one in (made, twin):
         TABLES.run(one, 5, init=None)

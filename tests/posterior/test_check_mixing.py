@@ -115,7 +115,8 @@ def test_checks_are_calibrated_at_draws_of_the_posterior():
     away = {"distinct_cells": [], "count_variance": []}
     for seed in range(60):
         franchise = simulated(seed)
-        found = franchise._within(predictive_checks, franchise, 20, RandomStream((seed, 1)), {})
+        with franchise.lock():
+            found = predictive_checks(franchise, 20, RandomStream((seed, 1)), {})
         for name, check in found.items():
             away[name].append(check.distance)
     for values in away.values():
@@ -126,13 +127,10 @@ def test_checks_are_calibrated_at_draws_of_the_posterior():
 def test_statistics_by_cell_are_those_by_customer():
     options = {"store": "counts", "root": "weights"}
     given = simulated(5, **options)
-    assert not given._customers.single
+    assert not given.population.single
     other = given.copy()
     other.expand_cells()
-    one, two = (
-        franchise._within(predictive_checks, franchise, 200, RandomStream((1, 2)), {})
-        for franchise in (given, other)
-    )
+    one, two = (predictive_checks(franchise, 200, RandomStream((1, 2)), {}) for franchise in (given, other))
     for name in one:
         assert abs(one[name].observed - two[name].observed) < 0.3 * one[name].sd
         assert abs(one[name].expected - two[name].expected) < 0.5 * one[name].sd
@@ -260,7 +258,7 @@ def test_what_has_no_answer_says_why():
     with pytest.raises(ParameterError, match="chain"):
         hk.check_mixing(franchise, sweeps=40, chain=1)
     cells = fitted(repeated(0, 1), [moves.CountGibbs()], 2, store="counts", root="weights")
-    if not cells._customers.single:
+    if not cells.population.single:
         with pytest.raises(DataError, match="by cell"):
             hk.check_mixing(cells, sweeps=40, statistics={"n": lambda values, dishes: 1.0})
 

@@ -240,6 +240,6 @@ def test_two_exceptions_in_a_row(every):
     for number in range(1, n + 1, every):
         f.thaw(states[0])
         at_byte_code(number, run)
-        closed += f._lock.closed
+        closed += f.access.closed
         check(f, scheduler, states[:1])
     assert closed > 20 / every

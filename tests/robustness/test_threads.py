@@ -9,7 +9,6 @@ import time
 import numpy as np
 import pytest
 import thread_trials
-from hdpkit._franchise_lock import Inside
 from thread_trials import SCHEDULE, franchise
 
 import hdpkit as hk
@@ -20,7 +19,6 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import Purpose, RandomStream, as_source
 
 # Attributes of an instance that are never replaced and never change.
-IMMUTABLE = {"declarations", "root"}
 # Methods that take the lock themselves, or need none.
 OPEN = {
     "lock",
@@ -42,23 +40,13 @@ OPEN = {
 def test_every_public_member_is_under_the_turn(kind):
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
-        if name.startswith("_") or isinstance(member, Inside):
+        if name.startswith("_"):
             continue
         if isinstance(member, property):
             # `Root.state` is the franchise itself.
             assert member.fget.__dict__.get("guarded") is True or name == "state", name
         else:
             assert member.__dict__.get("guarded") is (name not in OPEN), name
-
-
-def test_every_public_attribute_is_classified():
-    f = franchise("histogram")
-    kept = {name for name in vars(f) if not name.startswith("_")}
-    inside = {
-        name for name in dir(hk.Franchise) if isinstance(inspect.getattr_static(hk.Franchise, name), Inside)
-    }
-    assert kept - inside == IMMUTABLE
-    assert inside - kept == set()
 
 
 def test_a_new_member_is_guarded_unasked():

@@ -48,10 +48,12 @@ class OverShards:
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=worker.data.values, proportions=rows, before=before)
             plans.append(own)
-            worker._within(worker._run_topics, own, source)
-            changes.append(worker._within(worker._run_shards, own, source))
+            with worker.lock():
+                worker._run_topics(own, source)
+            changes.append(worker._run_shards(own, source))
         for worker, own in zip(self.workers, plans, strict=True):
-            worker._within(worker._settle_shards, own, self.sum(changes))
+            with worker.lock():
+                worker._settle_shards(own, self.sum(changes))
         return slot, [dish for worker in self.workers for dish in worker.store.dishes().tolist()]
 
     def sum(self, changes):

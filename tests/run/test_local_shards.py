@@ -159,7 +159,7 @@ def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_eac
             backend=shards.Local(workers),
         )  # fmt: skip
         for worker in run._backend._workers:
-            whole = worker.franchise._whole_corpus
+            whole = worker.franchise.whole_corpus
             assert (whole.lengths is not None) == in_order
             assert whole.n_customers == DATA.n_tokens
             if not in_order:

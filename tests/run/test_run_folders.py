@@ -166,7 +166,7 @@ def test_declarations_come_back_as_they_were(tmp_path):
     back = hk.open_run(tmp_path / "run").franchise()
     assert [d.name for d in back.declarations] == ["top", "author", "document"]
     assert [d.hyperparameters for d in back.declarations] == [d.hyperparameters for d in state.declarations]
-    assert back._store_type is HistogramReference
+    assert back.store_type is HistogramReference
     assert back.kernel("reseat") == "reference"
     assert np.array_equal(back.measure.eta, measure.eta)
     assert back.data.vocabulary == data.vocabulary

@@ -26,7 +26,7 @@ def documents_numbered_from_0(patch):
 
 def customers_of_a_part_for_all(patch):
     def plan(self, *arguments):
-        corpus, whole = self._whole_corpus, self._whole_corpus.n_customers
+        corpus, whole = self.whole_corpus, self.whole_corpus.n_customers
         corpus.n_customers = self.topology.n_customers
         found = PLAN(self, *arguments)
         corpus.n_customers = whole
@@ -68,7 +68,7 @@ def topics_drawn_with_the_keys_of_others(patch):
     share = Slices._share_topics
 
     def keyed(self, memory, worker, n):
-        self._whole_corpus.n_customers *= 1 + worker  # another threshold, so that labels and keys are others
+        self.whole_corpus.n_customers *= 1 + worker  # another threshold, so that labels and keys are others
         share(self, memory, worker, n)
 
     patch.setattr(Slices, "_share_topics", keyed)

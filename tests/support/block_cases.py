@@ -61,7 +61,7 @@ def twin_of(franchise, kernel="generic"):
     twin = hk.Franchise(
         franchise.declarations[-1],
         franchise.data,
-        store=franchise._store_type,
+        store=franchise.store_type,
         kernel=kernel,
         root=franchise.root.declared,
         measure=franchise.measure,

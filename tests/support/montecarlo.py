@@ -83,7 +83,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
         return check_exact(model, move)
     own = model.franchise
     twin = Franchise(
-        own.declarations[-1], own.data, store="explicit", kernel=own._forced_kernel, measure=own.measure
+        own.declarations[-1], own.data, store="explicit", kernel=own.forced_kernel, measure=own.measure
     )
     twin.hyperparameters.replace(own.hyperparameters.theta, own.hyperparameters.d)
     labelled = ExactModel(twin)

@@ -103,7 +103,7 @@ def check_density_of_root_weights():
     for state in range(len(model.states)):
         weights = model.generic_numbers(state)
         franchise = model.enter(state, weights)
-        of_weights = franchise._parts.log_density(franchise)
+        of_weights = franchise.parts.log_density(franchise)
         assert of_weights == pytest.approx(dirichlet.logpdf(weights, model.shapes[state]), abs=1e-12)
 
 

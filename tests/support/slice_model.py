@@ -228,6 +228,6 @@ def holding(model, group):
 
     model.enter = entered
     franchise._sweep_documents = lambda plan, source: sweep(
-        attrs.evolve(plan, held=franchise._held.mask), source
+        attrs.evolve(plan, held=franchise.held.mask), source
     )
     return model

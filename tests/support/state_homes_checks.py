@@ -225,7 +225,7 @@ class StateHomesModel(ExactModel):
         marginal = without_missing(log_marginal or dirichlet_multinomial_log_marginal(ETA, 3))
         self.kappa = franchise.topology.sticky.kappa
         most = franchise.root.most_dishes
-        detail = detail_of(franchise._store_type)
+        detail = detail_of(franchise.store_type)
         logs, where = {}, {}
         for z in partitions(n):
             names = Named(z, self.first, self.n_fixed)
@@ -298,7 +298,7 @@ class StateHomesModel(ExactModel):
 
     def _recalled(self):
         """The understood state, kept: it depends on the rows and the override tables of dishes, too."""
-        arrays, parts = self.franchise.store.freeze(), self.franchise._parts.by_name
+        arrays, parts = self.franchise.store.freeze(), self.franchise.parts
         numbers = [parts["rows"].freeze()["rows"]]
         if self.kappa:
             numbers.append(parts["sticky"].freeze()["overrides"])

@@ -72,7 +72,7 @@ MOVES = {
 
 def check(f, again, states=()):
     """The franchise is in one of the states (if there are any), and the next run works."""
-    if f._lock.closed:
+    if f.access.closed:
         with f.transaction():
             pass
     if states:

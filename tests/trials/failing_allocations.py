@@ -264,7 +264,7 @@ def scoring(state):
 
 
 def making(state):
-    twin = hk.Franchise(state.declarations[-1], state.data, store=state._store_type, root=state.root.declared)
+    twin = hk.Franchise(state.declarations[-1], state.data, store=state.store_type, root=state.root.declared)
     start(twin, "auto", Streams(1).source(0))
 
 
@@ -365,7 +365,7 @@ def look_at(state, act, before):
     if act is over_shards:
         act(state)
         return None if digest(state) == UNBROKEN[act] else "not the unbroken chain"
-    if state._lock.closed:  # there was no memory for restoring the state either
+    if state.access.closed:  # there was no memory for restoring the state either
         with state.transaction():
             pass
     if not same_state(state.freeze(), before):

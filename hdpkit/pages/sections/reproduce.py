@@ -26,7 +26,7 @@ def read_reproduce(report: ReportData) -> Content:
         of_one = report.kind == "topics"
         told = f"; {report.nouns.topics} are of chain {report.chain}" if of_one else ""
         settings.append(("Chains", f"{len(report.traces)}{told}"))
-    settings.append(("Store", franchise._store_type.__name__))
+    settings.append(("Store", franchise.store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
     if franchise.known is not None:
         settings.append(("Known components", ", ".join(franchise.known.labels)))

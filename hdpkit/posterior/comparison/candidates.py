@@ -66,7 +66,8 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
     for name, candidate in found.items():
         _check_model(first, found[first].franchise, name, candidate.franchise)
         for move in candidate.schedule.moves:
-            candidate.franchise._within(move.check, candidate.franchise)
+            with candidate.franchise.lock():
+                move.check(candidate.franchise)
     return found
 
 
@@ -89,14 +90,16 @@ def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...
         if init is None:
             raise ParameterError("inits", init, "starts, not None", "Every chain begins at a start.")
         for candidate in candidates.values():
-            candidate.franchise._within(check_start, init, candidate.franchise)
+            with candidate.franchise.lock():
+                check_start(init, candidate.franchise)
     return tuple(inits)
 
 
 def _taken(init: str, candidates: Mapping[str, Candidate]) -> bool:
     try:
         for candidate in candidates.values():
-            candidate.franchise._within(check_start, init, candidate.franchise)
+            with candidate.franchise.lock():
+                check_start(init, candidate.franchise)
     except ParameterError:
         return False
     return True
@@ -113,7 +116,7 @@ def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> Non
         differ = "restaurants or base measures"
     elif not _same(_root_of(one), _root_of(other)):
         differ = "roots"
-    elif not _same(one.known, other.known) or not np.array_equal(one.held_nodes, other.held_nodes):
+    elif not _same(one.known, other.known) or not np.array_equal(one.held.nodes, other.held.nodes):
         differ = "known components or held groups"
     elif set(one.parts) - INTEGRATED_OUT != set(other.parts) - INTEGRATED_OUT:
         differ = "parts of the state"

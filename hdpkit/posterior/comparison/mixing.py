@@ -302,7 +302,8 @@ def check_mixing(
         scheduler = Scheduler(usual_moves(franchise) if schedule is None else schedule)
     fitted = Candidate(franchise, scheduler)
     for move in scheduler.moves:
-        franchise._within(check_move, move, franchise)
+        with franchise.lock():
+            check_move(move, franchise)
     starts = starts_of(inits, {"data": fitted})
     seed = Streams(rng).seed
     candidates = {
@@ -352,18 +353,18 @@ def _check_franchise(franchise: Franchise) -> None:
             "If dishes are observed, every value is a dish: starts differ in tables only, and there is no "
             "dish from which values could be drawn again. Compare held-out scores (hk.evaluate).",
         )  # fmt: skip
-    if not franchise._within(franchise._customers.all_seated):
+    if not franchise.population.all_seated():
         raise StateError(
             "franchise", "with unseated customers", "in a state of the fitted model", "Run some sweeps first."
         )
-    if len(franchise.held_nodes):
+    if len(franchise.held.nodes):
         raise StateError(
             "franchise",
             "with held groups",
             "one whose groups all change",
             "Release them: franchise.release().",
         )
-    franchise._known.require_none(
+    franchise.known_dishes.require_none(
         "no known components where copies of the data are drawn",
         "Their earlier observations are fixed: check a run without known components.",
     )
@@ -373,7 +374,7 @@ def _check_franchise(franchise: Franchise) -> None:
 
 def usual_moves(franchise: Franchise) -> list[Move]:
     """The moves of a default check that run over a franchise."""
-    single = franchise._customers.single
+    single = franchise.population.single
     gibbs: list[Move] = [TableGibbs(), DishGibbs().every(10)] if single else [CountGibbs()]
     if franchise.topology.is_chain and _serves(SplitMergeStates(), franchise):
         whole = [BeamSampler()] if _serves(BeamSampler(), franchise) else []
@@ -393,7 +394,8 @@ def usual_moves(franchise: Franchise) -> list[Move]:
 
 def _serves(move: Move, franchise: Franchise) -> bool:
     try:
-        franchise._within(check_move, move, franchise)
+        with franchise.lock():
+            check_move(move, franchise)
     except HdpkitError:
         return False
     return True
@@ -424,7 +426,8 @@ def _run_all(
                 source = Streams(seed, c).source(Purpose.EVALUATE, place)
 
                 def ended(state: Franchise, name: str = name, source: Any = source) -> None:
-                    found = state._within(predictive_checks, state, copies, source, own)
+                    with state.lock():
+                        found = predictive_checks(state, copies, source, own)
                     checks[name].append(found)
 
                 known = {"schedule": NAMES[name], "init": names[c], "chain": c, "chains": len(starts)}

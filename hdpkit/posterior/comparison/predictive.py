@@ -68,7 +68,7 @@ class StatisticCheck:
 
 def check_statistics(franchise: Franchise, own: Mapping[str, Statistic]) -> None:
     """Raise an error if data of a franchise have no statistics."""
-    if own and not franchise._customers.single:
+    if own and not franchise.population.single:
         raise DataError(
             "statistics", sorted(own), "None, where customers are counted by cell",
             "Call franchise.expand_cells() first, or leave them out.",
@@ -87,7 +87,7 @@ def predictive_checks(
 ) -> dict[str, StatisticCheck]:
     """Compare the data with copies drawn given the state: the checks of all statistics, by name."""
     slots = franchise.slots.occupied_slots()
-    if not franchise._customers.single:
+    if not franchise.population.single:
         draw = _by_cell(franchise, slots)
     elif isinstance(franchise.data, Corpus):
         draw = _terms(franchise, slots, own)

@@ -122,7 +122,7 @@ def _with_parameters_drawn(franchise: Franchise, fixed: FixedDishes, source: Cho
     new = np.log(fixed.density[:, -1]) + fixed.log_scale
     state = without_restaurants(franchise)
     parameters = state.measure.draw_many(state.bank, slots, state.dishes, source)
-    parameters = franchise._known.put_topics(list(parameters))
+    parameters = franchise.known_dishes.put_topics(list(parameters))
     logs = np.empty((len(new), len(slots) + 1))
     for k, parameter in enumerate(parameters):
         logs[:, k] = _log_likelihoods(state.measure, fixed.values, parameter)

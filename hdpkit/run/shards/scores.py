@@ -49,7 +49,7 @@ def log_joint_of_all(franchise: Franchise, log_likelihood: float) -> float:
         n * (lgamma(theta + size) - alone)
         for size, n in zip(sizes[there].tolist(), with_size[there].tolist(), strict=True)
     )
-    return float(seating + log_likelihood + franchise.log_prior() + franchise._parts.log_density(franchise))
+    return float(seating + log_likelihood + franchise.log_prior() + franchise.parts.log_density(franchise))
 
 
 def _concentration(franchise: Franchise, name: str) -> float:
@@ -57,4 +57,5 @@ def _concentration(franchise: Franchise, name: str) -> float:
 
 
 def _columns(franchise: Franchise) -> Any:
-    return franchise._within(columns_of, franchise.seating, franchise.topology.n_nodes)
+    with franchise.lock():
+        return columns_of(franchise.seating, franchise.topology.n_nodes)
