@@ -35,6 +35,7 @@ from scipy.optimize import nnls
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.run.shards.worker import Worker
 
 PHASES = ("draw", "sweep", "finish")
@@ -70,7 +71,7 @@ def child(folder, topics, threads, sweeps):
         if step in METHODS:
             seconds[METHODS[step]].append(time.perf_counter() - began)
         if step == "start":
-            plan = worker.franchise._under_way[0]
+            plan = DocumentSweeps.of(worker.franchise).begun[0]
             slots = (int(plan.slots.max()) // 16 + 1) * 16
             shapes.append((len(plan.slots), slots, worker.franchise.n_dishes))
         return answer

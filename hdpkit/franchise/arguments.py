@@ -18,6 +18,7 @@ from hdpkit.steps import sweeps
 from hdpkit.steps._sweeps import Units
 from hdpkit.steps.step import Step
 
+MOST_THREADS = 1024
 _LARGEST = 2**31 - 2  # number of a slot
 
 

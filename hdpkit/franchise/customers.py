@@ -185,7 +185,7 @@ class CustomersByCell(Customers):
         counts = {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
         state.store.thaw({**runs, **counts, "cell_key": np.zeros(4, dtype=np.int32)})
         state.bank.thaw(None)
-        state._changes += 1
+        state.n_changes += 1
         state._recount()
 
     def expand(self) -> None:

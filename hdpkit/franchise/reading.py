@@ -23,7 +23,7 @@ from hdpkit.franchise.scores import (
     totals,
     totals_in_dishes,
 )
-from hdpkit.franchise.slices import Slices
+from hdpkit.franchise.steps import Blocks
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
@@ -35,7 +35,7 @@ _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
 
 
-class Drawn(Slices):
+class Drawn(Blocks):
     """Draws of quantities that are integrated out of the self. They are valid until the state changes.
 
     A draw is stored as the identifier of its stream; its numbers are computed when they are read.
@@ -79,12 +79,12 @@ class Drawn(Slices):
 
     def _draw(self, what: str, source: ChoiceSource) -> None:
         check_source(source)
-        self._keys[what] = self._changes, (source.index(_KEYS), source.index(_KEYS))
+        self._keys[what] = self.n_changes, (source.index(_KEYS), source.index(_KEYS))
 
     def _stream(self, what: str, move: str) -> RandomStream:
         """The stream of a draw; raises a StateError unless it was made in the current self."""
         changes, key = self._keys.get(what, (-1, (0, 0)))
-        if changes != self._changes:
+        if changes != self.n_changes:
             raise StateError(
                 what, "not drawn" if changes < 0 else "drawn before the state changed",
                 "drawn given the current state",
@@ -194,13 +194,13 @@ class Reading(Drawn):
 
     def _ran_as_copies(self) -> None:
         """Remember that several chains ran on copies, while this franchise has no customers seated."""
-        self._copied_at = self._changes if self.dish_kind.number() == 0 else None
+        self._copied_at = self.n_changes if self.dish_kind.number() == 0 else None
 
     def _warn_of_copies(self, what: str) -> None:
         """Warn a user, once, that this franchise isn't where the states of the chains are."""
         if self._copied_at is None:
             return
-        if self._copied_at != self._changes:  # it has a state of its own by now
+        if self._copied_at != self.n_changes:  # it has a state of its own by now
             self._copied_at = None
             return
         reader = str(sys._getframe(3).f_globals.get("__name__", ""))  # beyond the property and its guard
@@ -572,7 +572,7 @@ class Reading(Drawn):
         parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
         if ratios := self._walk_bytes():
             parts = {**parts, "ratios": ratios}
-        if topics := self._workspace_bytes():
+        if topics := sum(one.memory_bytes() for one in self.workspaces.values()):
             parts = {**parts, "drawn topics": topics}
         return {
             **{name: int(size) for name, size in parts.items()},

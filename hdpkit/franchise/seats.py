@@ -287,7 +287,7 @@ class Statistics(Seats):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self.slots.attach(self.bank)
-        self._reset_slots((), ())
+        self.occupy((), ())
 
     # ------------------------------------------------------------------ the base measure
 
@@ -316,7 +316,7 @@ class Statistics(Seats):
         return measure_of(self.measure, "with_parameters", self.measure.with_parameters(**values))
 
     def _adopt(self, measure: BaseMeasure) -> None:
-        self._changes += 1
+        self.n_changes += 1
         counted = self.bank.adopt(measure)
         self.measure = measure
         if not counted:
@@ -362,7 +362,7 @@ class Statistics(Seats):
         """
         self.parts.register(name, component)
 
-    def _reset_slots(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
+    def occupy(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
         """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
         ids = None if self.measure.atomic else ids
         self.slots.reset(self.dish_kind.slots(slots, self.bank), held, ids, births)
@@ -381,10 +381,10 @@ class Statistics(Seats):
 
         Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
         """
-        self._changes += 1
+        self.n_changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)
-        self._reset_slots(slots, held, ids, births)
+        self.occupy(slots, held, ids, births)
         self.parts.reset()
         self.parts.thaw(parts or {})
         self.bank.thaw(bank)

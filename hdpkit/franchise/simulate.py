@@ -84,7 +84,7 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     if keep not in SEATED:
         _draw_state(franchise, source, keep)
     franchise._take_values(*_with_tables(franchise, source, keep == "dishes"))
-    franchise._forget_workspace()
+    franchise.workspaces.clear()
     return given
 
 

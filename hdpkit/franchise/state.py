@@ -113,8 +113,9 @@ class State(Locked):
         self.streams: Streams | None = None
         self._on_pulse: Callable[[float], None] | None = None
         self.whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
+        self.workspaces: dict[type, Any] = {}  # what moves keep between sweeps, by its class
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
-        self._changes = 0  # increased by steps, and when the complete seating is replaced
+        self.n_changes = 0  # increased by steps, and when the complete seating is replaced
         self._step: Step | None = None  # that is running
         self.parts = Parts(self.slots)
         self.root = Root(self, self.parts, root)

@@ -42,10 +42,11 @@ LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 class Steps(Held):
     """Steps over many customers. Customers are data customers, in data order."""
 
-    def _run(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
+    @unguarded
+    def run(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
         """Run a step on its kernel, with the arguments that follow the statistics of dishes.
 
-        If it fails, the franchise is closed.
+        For the package's own moves: the arguments aren't checked. If it fails, the franchise is closed.
         """
         if not (self.population.single or step.by_cell):
             self.expand_cells()
@@ -66,13 +67,13 @@ class Steps(Held):
             self._need_counts()
         given = checked(self, step, arguments)
         if "source" not in step.takes:
-            return self._run(step, *given)
-        return self._run(step, *given[:-1], source=given[-1])
+            return self.run(step, *given)
+        return self.run(step, *given[:-1], source=given[-1])
 
     def _run_kernel(self, step: Step, function: Any, given: list[Any], source: ChoiceSource | None) -> Any:
         """Call a kernel; until its end nothing else may use the franchise."""
         slots = self.slots
-        self._changes += 1
+        self.n_changes += 1
         try:
             self._step = step
             slots.source = source
@@ -128,7 +129,7 @@ class Steps(Held):
             self._need_tables()
         if step.takes:
             return self._run_checked(step, (*arguments, source))
-        return self._run(step, *arguments, source=source)
+        return self.run(step, *arguments, source=source)
 
     enter, enter_given, reseat, leave, draw_tables, draw_tables_by_dish = map(
         method_of,
@@ -288,7 +289,7 @@ class Blocks(Steps):
         flag("with_customers", with_customers)
         t = self.topology
         whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
-        return self._run(sweeps.index_units, self._seating, t.home, t.parent, t.level, level, with_customers)
+        return self.run(sweeps.index_units, self._seating, t.home, t.parent, t.level, level, with_customers)
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of units without held customers below them.
@@ -354,7 +355,7 @@ class Blocks(Steps):
         check_source(source)
         *before, log_q = check_scan(self, units, order, sides, sizes, slots, forced, log_q)
         given = Asked(source) if source.overridden else source
-        return float(self._run(sweeps.scan_units, *before, given, log_q))
+        return float(self.run(sweeps.scan_units, *before, given, log_q))
 
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
@@ -419,7 +420,7 @@ class Blocks(Steps):
             )  # fmt: skip
         with self.reserved(1) as (scratch,):
             given = nodes, begin, customers, first, last, scratch, launches
-            return int(self._run(reseat_groups, *given, source=source))
+            return int(self.run(reseat_groups, *given, source=source))
 
     @unguarded
     def reserved(self, n: int) -> Block:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.slices import MOST_THREADS, sequences_refused
+from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.state_sequences import sequence_sweep
+from hdpkit.steps.state_sequences import SequencePlan, sequence_sweep
+from hdpkit.steps.step import Step
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
@@ -24,6 +28,27 @@ def needs_chain(move: Move, state: Franchise) -> None:
             "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
             "store='counts' and root='weights'.",
         )  # fmt: skip
+
+
+def run_sequences(
+    state: Any, step: Step, source: ChoiceSource, *arguments: Any, slices: bool = False, threads: int = 1
+) -> Any:
+    """Run a step over sequences, which sets the weights of new states."""
+    above, readable = state.root.weights, state.forced_kernel == "reference"
+    dishes = state.population.dishes()
+    plan = SequencePlan(state.measure, state.data, above, dishes, slices, threads, readable)
+    with above.births_given():
+        return state.run(step, plan, *arguments, source=source)
+
+
+def sequences_refused(state: Franchise) -> str | None:
+    """Why sequences can't be drawn as a whole under the measure, and what to do; None: they can."""
+    measure = state.measure
+    if state.measure_parts or not (measure.conjugate or isinstance(measure, NonConjugate)):
+        return f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs."
+    if measure.conjugate and not (measure.supports("draw_parameters") and measure.supports("log_likelihood")):
+        return f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs."
+    return None
 
 
 class _BySequences(Move):
@@ -55,7 +80,7 @@ class _BySequences(Move):
         """Draw the states of all sequences."""
         if steps == (0, 0):
             return MoveInfo()
-        state.resample_sequences(rng, self.slices, self.threads)
+        run_sequences(state, sequence_sweep, rng, slices=self.slices, threads=self.threads)
         n = state.topology.n_customers
         return MoveInfo(n, n)
 

@@ -8,10 +8,10 @@ import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import KernelError, ScheduleError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.shard_state import draw_shards, sweep_shards
-from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.over_documents import OverDocuments
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
@@ -80,18 +80,18 @@ class _BySlices(OverDocuments):
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break the remainder into labels."""
-        draw_shards(state, rng, self.proportions, self.threads)
+        DocumentSweeps.of(state).begin(rng, self.proportions, self.threads)
 
     def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
         """Sweep over the documents of some shards."""
         n = state.topology.n_customers
-        return MoveInfo(n, n), sweep_shards(state, n_blocks)
+        return MoveInfo(n, n), DocumentSweeps.of(state).sweep(n_blocks)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Sweep over all documents, also with more than two levels and over counts by cell."""
         if steps == (0, 0):
             return MoveInfo()
-        state.reseat_documents(rng, self.proportions, self.threads)
+        DocumentSweeps.of(state).reseat(rng, self.proportions, self.threads)
         n = state.topology.n_customers
         return MoveInfo(n, n)
 

@@ -13,8 +13,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.shard_state import assign_shards, assignment, begin_assigned, end_shards
 from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
@@ -110,7 +110,7 @@ class OverDocuments(Move):
         with state.lock():
             self.begin(state, rng)
             info, changes = self.sweep(state, 1)
-            end_shards(state, changes)
+            DocumentSweeps.of(state).end(changes)
         return info
 
 
@@ -177,11 +177,12 @@ class ByDocument(OverDocuments):
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break new dishes off the remainder."""
-        begin_assigned(state, rng)
+        DocumentSweeps.of(state).begin_assigned(rng)
 
     def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
         """Call `document` for each document, and draw the tables."""
-        found = assignment(state)
+        sweeps = DocumentSweeps.of(state)
+        found = sweeps.assignment()
         common = Common(found.topics, found.weights)
         for shared in (common.topics, common.weights, found.terms):
             shared.flags.writeable = False
@@ -199,7 +200,7 @@ class ByDocument(OverDocuments):
                 rows[own] = self._checked(document, len(common.weights))
 
         state.in_chunks(0, len(found.numbers), run)
-        return infos[0], assign_shards(state, found, rows, n_blocks)
+        return infos[0], sweeps.assign(found, rows, n_blocks)
 
     def _checked(self, document: Document, n_dishes: int) -> Any:
         """The dishes that the move has assigned, if they are rows of the topics."""

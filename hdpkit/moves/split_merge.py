@@ -12,13 +12,14 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.slices import MOST_SPLIT
-from hdpkit.moves.beam_sampler import needs_chain
+from hdpkit.moves.beam_sampler import needs_chain, run_sequences
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.sweeps import index_units, move_units, scan_units
+
+MOST_SPLIT = 32  # states at once
 
 Sides = npt.NDArray[np.int8]
 _KINDS = ("split", "merge", "exchange")  # of proposals from candidates
@@ -361,7 +362,9 @@ class SplitMergeStates(Move):
         """Make one proposal."""
         if steps == (0, 0):
             return MoveInfo()
-        split, accepted = state.split_states(rng, self.scans, self.length)
+        from hdpkit.steps.state_splits import split_states  # few runs need it
+
+        split, accepted = run_sequences(state, split_states, rng, self.scans, self.length)
         info = MoveInfo(1, int(accepted))
         return MoveInfo(1, int(accepted), (("split" if split else "merge", info),))
 

@@ -18,7 +18,6 @@ from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
@@ -31,6 +30,7 @@ from hdpkit.run.shards.job import ShardedJob
 from hdpkit.run.shards.local import Local
 from hdpkit.run.shards.runs import go_on, stored_state, whole_state
 from hdpkit.run.shards.scores import log_joint_of_all
+from hdpkit.run.shards.shard_state import OPENS, seat_bursts
 from hdpkit.run.states import ChainState, Documents
 from hdpkit.run.sweeps import Progress
 from hdpkit.run.trace import Trace

@@ -139,7 +139,7 @@ class ExactModel:
             numbers.replace(frozen["concentration"], frozen["discount"])
             self._version = numbers.version
         franchise.sweep = frozen["sweep"]
-        franchise._reset_slots(frozen["slots"], frozen["held"])
+        franchise.occupy(frozen["slots"], frozen["held"])
         for name, part in franchise.parts.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])

@@ -10,7 +10,7 @@ from bugs.planting import planted_fault
 from slice_model import law_of_tables
 
 import hdpkit as hk
-from hdpkit.franchise.slices import SlicePlan
+from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
 from hdpkit.random import ScriptedSource, Streams
 
 # Labels: two that no slice cuts off, two below the threshold.
@@ -121,7 +121,7 @@ class Model:
                 self.franchise.measure, None, integrated=False, few=few,
                 topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions, **self.given(slot),
             )  # fmt: skip
-            self.franchise._sweep_documents(plan, source)
+            DocumentSweeps.of(self.franchise).run(plan, source)
             label = {at: k for k, at in slot.items()}
             law[self.read(label)] += source.probability
             if not source.advance():

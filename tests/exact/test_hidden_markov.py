@@ -463,8 +463,6 @@ def test_parameters_of_states_where_observations_are_missing():
     schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
     hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, audit_every=1)
     assert {x for values in seen for x in values} == {1.0, 2.0}
-    with pytest.raises(errors.StateError, match="root"):
-        franchise.resample_sequences(RandomStream((0, 0)), slices=False)
 
 
 @pytest.mark.long  # chains of steps that are proved above
@@ -599,12 +597,6 @@ def test_moves_of_sequences_are_refused_elsewhere():
         franchise = sticky_franchise("weights", 0.0, store="counts", measure=measure)
         with pytest.raises(errors.ScheduleError, match="BeamSampler"):
             hk.Scheduler([moves.BeamSampler()]).run(franchise, sweeps=1, rng=0)
-        with pytest.raises(errors.StateError, match="measure"):
-            franchise.resample_sequences(RandomStream((0, 0)))
-    with pytest.raises(errors.StateError, match="conjugate"):
-        sticky_franchise("weights", measure=kept).split_states(RandomStream((0, 0)))
-    with pytest.raises(errors.StateError, match="each"):
-        groups.split_states(RandomStream((0, 0)))
     with pytest.raises(errors.DeclarationError, match="sticky"):
         sticky_franchise("restaurant", 1.0, store="histogram")
 

@@ -22,8 +22,8 @@ from slice_model import Model as SliceModel
 from slice_model import law_of_tables, stirling
 
 import hdpkit as hk
-from hdpkit.franchise.slices import SlicePlan
 from hdpkit.franchise.starts import start
+from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
 from hdpkit.random import STARTS, ScriptedSource, Streams
 
 ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
@@ -70,7 +70,7 @@ class Levels:
         while True:
             with self.franchise.lock():
                 enter()
-                self.franchise._sweep_documents(plan, source)
+                DocumentSweeps.of(self.franchise).run(plan, source)
             law[self.read(label)] += source.probability
             if not source.advance():
                 return law

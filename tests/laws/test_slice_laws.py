@@ -14,7 +14,7 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import KernelError, ScheduleError
-from hdpkit.franchise.slices import SlicePlan
+from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -97,9 +97,11 @@ def test_topics_have_their_law(size):
     def run(more, seed):
         streams, drawn, found = Streams(seed), [], []
         for i in range(DRAWS * more):
-            franchise.reseat_documents(streams.source(1, i))
+            DocumentSweeps.of(franchise).reseat(streams.source(1, i), "integrated", 1)
             assert franchise.n_dishes == 1
-            drawn.append(franchise._slice_topics()[0])
+            drawn.append(
+                DocumentSweeps.of(franchise).workspace.topics_of(franchise.slots.occupied_slots())[0]
+            )
         for place, entries in enumerate(np.array(drawn).T):
             law = stats.beta(shapes[place], shapes.sum() - shapes[place])
             bins = np.minimum((law.cdf(entries) * 20).astype(int), 19)
@@ -127,8 +129,8 @@ def test_topics_of_labels_without_customers_have_their_law(case):
         for i in range(DRAWS * more // 20):
             labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
             plan = SlicePlan(labels, weights, 0.0, 0.01, franchise.measure, corpus.values)
-            franchise._run_topics(plan, streams.source(1, i))
-            topics = franchise._workspace.topics_of(labels[1:])  # slot 0 has the dish
+            DocumentSweeps.of(franchise).draw_topics(plan, streams.source(1, i))
+            topics = DocumentSweeps.of(franchise).workspace.topics_of(labels[1:])  # slot 0 has the dish
             assert np.allclose(topics.sum(axis=1), 1.0)
             found += np.bincount(np.where(topics.max(axis=1) > 0.5, topics.argmax(axis=1), 3), minlength=4)
         return one_sample_p(found, law / law.sum())
@@ -230,7 +232,7 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
             labels = np.array([*slots, *(max(slots) + 1 + np.arange(2))], dtype=np.int32)
             measure = franchise.measure
             plan = SlicePlan(labels, psi, 0.0, threshold, measure, corpus.values, integrated)
-            franchise._sweep_documents(plan, source)
+            DocumentSweeps.of(franchise).run(plan, source)
             found += np.bincount(franchise.seating.dishes()[::2], minlength=len(psi))[labels]
         assert found[2] == 0
         return one_sample_p(found[[0, 1, 3, 4]].astype(np.int64), law())
@@ -265,7 +267,7 @@ def test_customers_move_among_the_labels_above_the_bound(integrated):
             plan = SlicePlan(
                 slots, psi, 0.0, least, franchise.measure, corpus.values, integrated, least=least
             )
-            franchise._sweep_documents(plan, source)
+            DocumentSweeps.of(franchise).run(plan, source)
             dishes = franchise.seating.dishes()
             assert np.all(dishes[1::2] == slots[2])
             found += np.bincount(dishes[::2], minlength=len(psi))[slots]
@@ -298,7 +300,7 @@ def test_customers_of_the_root_reach_every_label_in_their_slices():
             franchise.enter_given(np.full(n + 1, slot, dtype=np.int32), 0, n + 1, source)
             labels = slot + np.arange(4, dtype=np.int32)
             plan = SlicePlan(labels, psi, 0.0, threshold, franchise.measure, data.values)
-            franchise._sweep_documents(plan, source)
+            DocumentSweeps.of(franchise).run(plan, source)
             found += np.bincount(franchise.seating.dishes()[:n], minlength=slot + 4)[labels]
         return one_sample_p(found, law)
 

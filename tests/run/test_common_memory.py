@@ -15,7 +15,7 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 import hdpkit as hk
 from hdpkit import shards
 from hdpkit.errors import StorageError
-from hdpkit.franchise.slices import Slices
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.run.shards import memory
 from hdpkit.run.shards.memory import Meeting
 from hdpkit.run.shards.source import spread
@@ -77,11 +77,11 @@ def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch, copied
     data, drawn = corpus(), []
     most = (1 << 20) * copied
 
-    def share(franchise, memory, worker, n_workers):
+    def share(sweeps, memory, worker, n_workers):
         drawn.append((worker, n_workers))
-        franchise._workspace.share_topics(memory, worker, n_workers, most)
+        sweeps.workspace.share_topics(memory, worker, n_workers, most)
 
-    monkeypatch.setattr(Slices, "_share_topics", share)
+    monkeypatch.setattr(DocumentSweeps, "share", share)
 
     def ended(workers):
         return shards.run(

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from slice_model import BurstyModel, Model, franchise
 
-from hdpkit.franchise.shard_state import OPENS, begin_shards, seat_bursts, shard_counts, shard_seating
 from hdpkit.franchise.whole_corpus import WholeCorpus
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.random import Streams
+from hdpkit.run.shards.shard_state import OPENS, begin_shards, seat_bursts, shard_counts, shard_seating
 from hdpkit.run.shards.starts import one_table_each
 
 
@@ -49,11 +50,11 @@ class OverShards:
             own = attrs.evolve(plan, values=worker.data.values, proportions=rows, before=before)
             plans.append(own)
             with worker.lock():
-                worker._run_topics(own, source)
-            changes.append(worker._run_shards(own, source))
+                DocumentSweeps.of(worker).draw_topics(own, source)
+            changes.append(DocumentSweeps.of(worker).sweep_by(own, source))
         for worker, own in zip(self.workers, plans, strict=True):
             with worker.lock():
-                worker._settle_shards(own, self.sum(changes))
+                DocumentSweeps.of(worker).settle(own, self.sum(changes))
         return slot, [dish for worker in self.workers for dish in worker.store.dishes().tolist()]
 
     def sum(self, changes):

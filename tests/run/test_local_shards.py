@@ -21,7 +21,7 @@ from shard_cases import (
 import hdpkit as hk
 from hdpkit import errors, moves, shards
 from hdpkit.errors import DataError
-from hdpkit.franchise.shard_state import draw_shards, end_shards, sweep_shards, take_block
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.random import Streams
 
 DATA = corpus()
@@ -180,8 +180,9 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     """Also of more blocks than terms; each is told once, and a block in the place of another is refused."""
 
     def told(worker, n_threads, n_blocks):
-        draw_shards(worker, Streams(1).source(1), "integrated", n_threads)
-        return sweep_shards(worker, n_blocks)
+        sweeps = DocumentSweeps.of(worker)
+        sweeps.begin(Streams(1).source(1), "integrated", n_threads)
+        return sweeps.sweep(n_blocks)
 
     def worker():
         cut = shards.cut(DATA, 2)
@@ -195,20 +196,20 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     one = worker()
     later = told(one, threads, 0)
     assert later.counts == ()
-    blocks = tuple(take_block(one, block, n_blocks) for block in range(n_blocks))
+    blocks = tuple(DocumentSweeps.of(one).block(block, n_blocks) for block in range(n_blocks))
     np.testing.assert_array_equal(read(blocks), read(whole.counts))
     n_slots = len(later.tables)
     for i, block in enumerate(blocks):
         terms = read_sparse(block)[0] // n_slots
         first, last = DATA.n_terms * i // n_blocks, DATA.n_terms * (i + 1) // n_blocks
         assert np.all((first <= terms) & (terms < last))
-    assert {take_block(one, block, n_blocks) for block in range(n_blocks)} == {b""}
+    assert {DocumentSweeps.of(one).block(block, n_blocks) for block in range(n_blocks)} == {b""}
     before = one.dish_counts.copy()
     if n_blocks == 2:
         with pytest.raises(DataError, match="unchanged since they were written"):
-            end_shards(one, attrs.evolve(later, counts=blocks[::-1]))
+            DocumentSweeps.of(one).end(attrs.evolve(later, counts=blocks[::-1]))
     else:
-        end_shards(one, attrs.evolve(later, counts=blocks))
+        DocumentSweeps.of(one).end(attrs.evolve(later, counts=blocks))
         one.audit()
         assert one.dish_counts.sum() == before.sum()
 

@@ -5,34 +5,34 @@ import pytest
 from shard_cases import BURSTY, SCHEDULE, corpus, in_one_process, restaurant, same, same_numbers
 
 from hdpkit import shards
-from hdpkit.franchise import slices
-from hdpkit.franchise.shard_state import OPENS
-from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
+from hdpkit.moves import document_sweeps
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.run.shards import starts, worker
 from hdpkit.run.shards.messages import Opening
+from hdpkit.run.shards.shard_state import OPENS
 from hdpkit.run.shards.worker import Worker
 
 DATA = corpus()
-PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, Slices._plan, Worker._due_in
+PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, DocumentSweeps.plan, Worker._due_in
 OPEN, COUNTED, COUNTS, FIRSTS = (
     Opening.plus, CountedBursts.plus, worker.shard_counts, starts.firsts_of_cells
 )  # fmt: skip
 
 
 def documents_numbered_from_0(patch):
-    patch.setattr(Slices, "_plan", lambda *a: attrs.evolve(PLAN(*a), before=0))
+    patch.setattr(DocumentSweeps, "plan", lambda *a: attrs.evolve(PLAN(*a), before=0))
 
 
 def customers_of_a_part_for_all(patch):
     def plan(self, *arguments):
-        corpus, whole = self.whole_corpus, self.whole_corpus.n_customers
-        corpus.n_customers = self.topology.n_customers
+        corpus, whole = self.state.whole_corpus, self.state.whole_corpus.n_customers
+        corpus.n_customers = self.state.topology.n_customers
         found = PLAN(self, *arguments)
         corpus.n_customers = whole
         return found
 
-    patch.setattr(Slices, "_plan", plan)
+    patch.setattr(DocumentSweeps, "plan", plan)
 
 
 def counts_of_a_part_left_out(patch):
@@ -60,18 +60,20 @@ def seed_of_the_sweep_before(patch):
 
 
 def topics_of_a_part_not_drawn(patch):
-    share = Slices._share_topics
-    patch.setattr(Slices, "_share_topics", lambda self, memory, worker, n: share(self, memory, 1, n))
+    share = DocumentSweeps.share
+    patch.setattr(DocumentSweeps, "share", lambda self, memory, worker, n: share(self, memory, 1, n))
 
 
 def topics_drawn_with_the_keys_of_others(patch):
-    share = Slices._share_topics
+    share = DocumentSweeps.share
 
     def keyed(self, memory, worker, n):
-        self.whole_corpus.n_customers *= 1 + worker  # another threshold, so that labels and keys are others
+        self.state.whole_corpus.n_customers *= (
+            1 + worker
+        )  # another threshold, so that labels and keys are others
         share(self, memory, worker, n)
 
-    patch.setattr(Slices, "_share_topics", keyed)
+    patch.setattr(DocumentSweeps, "share", keyed)
 
 
 BUGS = [
@@ -110,7 +112,7 @@ def of_a_part_only(name):
 
 
 def numbers_of_the_start(patch):
-    patch.setattr(slices, "take_bursts", lambda bank, bursts: None)
+    patch.setattr(document_sweeps, "take_bursts", lambda bank, bursts: None)
 
 
 def one_table_for_each_word_of_a_document(patch):

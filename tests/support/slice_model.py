@@ -9,7 +9,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.franchise.slices import SlicePlan
+from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
 from hdpkit.random import ScriptedSource, Streams
 
 # Labels: two that no slice cuts off, two below the threshold; what is left is nothing.
@@ -114,7 +114,7 @@ class Model:
         """Make a sweep from a state; returns the slot of each label and the customers' slots afterwards."""
         with self.franchise.lock():  # taken once, as a scheduler does, and not by each step
             slot = self.enter(z)
-            self.franchise._sweep_documents(self.plan(slot), source)
+            DocumentSweeps.of(self.franchise).run(self.plan(slot), source)
         return slot, self.franchise.seating.dishes().tolist()
 
     def matrix(self, audited=True):
@@ -218,7 +218,7 @@ def seatings(n, t, a):
 
 def holding(model, group):
     """Let a model of sweeps hold a document, whatever it is entered with."""
-    franchise, enter, sweep = model.franchise, model.enter, model.franchise._sweep_documents
+    franchise, enter, sweep = model.franchise, model.enter, DocumentSweeps.of(model.franchise).run
 
     def entered(state):
         franchise.release()
@@ -227,7 +227,7 @@ def holding(model, group):
         return slots
 
     model.enter = entered
-    franchise._sweep_documents = lambda plan, source: sweep(
+    DocumentSweeps.of(franchise).run = lambda plan, source: sweep(
         attrs.evolve(plan, held=franchise.held.mask), source
     )
     return model

@@ -11,10 +11,10 @@ from hdpkit._count_changes import write_sparse
 from hdpkit.data import Corpus
 from hdpkit.errors import KernelError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.shard_state import COLUMNS, OPENS, begin_shards, seat_bursts
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.shards.files import Stored
+from hdpkit.run.shards.shard_state import COLUMNS, OPENS, begin_shards, seat_bursts
 
 
 def one_document(source: Any) -> Corpus:

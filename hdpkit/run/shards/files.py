@@ -126,7 +126,7 @@ def _narrow(column: Int32s) -> npt.NDArray[Any]:
 class Stored:
     """What all documents have in common at a checkpoint."""
 
-    common: dict[str, Any]  # from `hdpkit.franchise.shard_state.common_state`
+    common: dict[str, Any]  # from `hdpkit.run.shards.shard_state.common_state`
     counts: Any  # csr_array (K, n_terms): tokens of each term in each dish
     # observations of each topic by term: tables where topics differ by document, otherwise the same
     observed: Any

@@ -20,7 +20,6 @@ from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.moves.protocol import check_move
 from hdpkit.run.describe import describe, described_franchise
 from hdpkit.run.run_folder import RUN, ChainWriter, RunFolder, Settings
@@ -29,6 +28,7 @@ from hdpkit.run.shards.common import check_served, one_document
 from hdpkit.run.shards.files import FromFolder, Stored, remove_others, seating_folder
 from hdpkit.run.shards.job import ShardedJob, as_moves, as_seed, check_job, differs
 from hdpkit.run.shards.local import Local
+from hdpkit.run.shards.shard_state import COLUMNS, OPENS
 from hdpkit.run.shards.source import Source
 from hdpkit.run.shards.starts import ShardedStart, as_start
 from hdpkit.run.trace import Trace

@@ -15,9 +15,9 @@ from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
-from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.franchise.starts import COPIED, Random, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.run.shards.shard_state import COLUMNS, OPENS
 from hdpkit.run.shards.source import Info, Source
 
 SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
@@ -28,10 +28,10 @@ class ShardedStart(Protocol):
     """The state at the start of a chain, shard by shard."""
 
     def common(self) -> dict[str, Any]:
-        """The state common to all workers, as returned by `hdpkit.franchise.shard_state.common_state`."""
+        """The state common to all workers, as returned by `hdpkit.run.shards.shard_state.common_state`."""
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
-        """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.seat_bursts`."""
+        """The seating of a shard's documents, in the form of `hdpkit.run.shards.shard_state.seat_bursts`."""
 
 
 @attrs.frozen(eq=False)

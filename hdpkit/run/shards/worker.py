@@ -15,20 +15,9 @@ from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import hyperparameter_values
-from hdpkit.franchise.shard_state import (
-    COLUMNS,
-    OPENS,
-    begin_shards,
-    common_state,
-    end_shards,
-    seat_bursts,
-    shard_counts,
-    shard_seating,
-    share_topics,
-    take_block,
-)
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
+from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import applied, called, check_move
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.run.shards.common import check_served
@@ -37,6 +26,15 @@ from hdpkit.run.shards.job import ShardedJob, differs, needs_lengths
 from hdpkit.run.shards.memory import Meeting
 from hdpkit.run.shards.messages import CountBlock, Done, Failed, Opening, Swept
 from hdpkit.run.shards.scores import log_joint_of_all, seated_logs
+from hdpkit.run.shards.shard_state import (
+    COLUMNS,
+    OPENS,
+    begin_shards,
+    common_state,
+    seat_bursts,
+    shard_counts,
+    shard_seating,
+)
 from hdpkit.run.shards.spool import spooled
 from hdpkit.run.trace import largest_shares
 
@@ -117,7 +115,7 @@ class Worker:
         found = None if self._meeting is None else self._meeting.end()
         self._meeting = None
         if found is not None:
-            share_topics(self.franchise, *found)
+            DocumentSweeps.of(self.franchise).share(*found)
         return Done()
 
     # ------------------------------------------------------------------ sweeps
@@ -140,11 +138,11 @@ class Worker:
 
     def block(self, number: int, n_blocks: int) -> CountBlock:
         """Return the changes of the counts of a block of terms."""
-        return CountBlock(take_block(self.franchise, number, n_blocks))
+        return CountBlock(DocumentSweeps.of(self.franchise).block(number, n_blocks))
 
     def go_on(self, total: Swept) -> Done:
         """End the move over documents, given the changes of all workers, and go on to the next one."""
-        end_shards(self.franchise, total.changes)
+        DocumentSweeps.of(self.franchise).end(total.changes)
         return self._go_on()
 
     def _go_on(self) -> Done:

@@ -1,40 +1,23 @@
-"""A franchise over some shards of a corpus: the state shared with other workers, sweeps over all shards."""
+"""The state of a franchise over some shards of a corpus, which it shares with other workers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial, wraps
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
-from hdpkit.errors import StateError
-from hdpkit.franchise.arguments import check_source
-from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.slices import KEYS, bursts_here, opened_here, take_bursts
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
+from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import ChoiceSource
 
-F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 """Of a seating: a row for each dish of a document."""
 OPENS = "opens"
 """Of a seating where topics differ by document: which customers represent tables of terms."""
-
-
-def _within(function: F) -> F:
-    """The function within the lock of the franchise that it is given; moves call such functions."""
-
-    @wraps(function)
-    def within(franchise: Any, *arguments: Any) -> Any:
-        with franchise.lock():
-            return function(franchise, *arguments)
-
-    return within  # type: ignore[return-value]
 
 
 def seat_bursts(franchise: Franchise, seating: Mapping[str, Int32s]) -> CountedBursts | None:
@@ -123,12 +106,12 @@ def _begin(
         for name, of_root in zip(COLUMNS, root, strict=True)
     }
     bank = franchise.bank
-    franchise._changes += 1
+    franchise.n_changes += 1
     franchise.store.thaw({"dish": seating.pop("dish"), **entries})
     seating.clear()
     del entries
     franchise.slots.attach(bank)
-    franchise._reset_slots(slots, (), ids, common["births"])
+    franchise.occupy(slots, (), ids, common["births"])
     places, counts = np.concatenate([read_sparse(block) for block in total.counts], axis=1)
     n_slots = len(total.tables)
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
@@ -148,7 +131,6 @@ def _begin(
         weights.started(franchise, source)
 
 
-@_within
 def common_state(franchise: Franchise) -> dict[str, Any]:
     """The common state of all workers, without counts and tables, which are sums over the workers."""
     return {
@@ -169,98 +151,3 @@ def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     below = frozen["count_node"] > 0
     tables = franchise.bank.freeze() if franchise.measure.seats_values else {}
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
-
-
-def share_topics(franchise: Franchise, memory: Any, worker: int, n_workers: int) -> None:
-    """Share topics with other workers, each of which draws some; see `Slices._share_topics`."""
-    with franchise.lock():
-        franchise._share_topics(memory, worker, n_workers)
-
-
-@_within
-def draw_shards(
-    franchise: Any, source: ChoiceSource, proportions: str = "integrated", threads: int = 1
-) -> None:
-    """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
-
-    All workers must have the same source in the same state. If workers share the memory of topics
-    (`share_topics`), each draws some of them, and `sweep_shards` may be called only after all have finished.
-    """
-    _begin_sweep(franchise, franchise._plan, source, proportions == "integrated", threads)
-
-
-@_within
-def begin_assigned(franchise: Any, source: ChoiceSource) -> None:
-    """Begin a sweep in which a move assigns dishes: draw labels and topics, as `draw_shards` does."""
-    _begin_sweep(franchise, partial(franchise._plan, slices=False), source, True, 1)
-    key = source.index(KEYS), source.index(KEYS)
-    plan, _ = franchise._under_way
-    franchise._assigned = Assigned(plan, key)
-
-
-def _begin_sweep(franchise: Any, plan_of: Callable[..., Any], source: ChoiceSource, *options: Any) -> None:
-    check_source(source)
-    franchise.expand_cells()
-    plan = plan_of(source, *options)
-    franchise._run_topics(plan, source)
-    franchise._under_way, franchise._assigned = (plan, source), None
-
-
-@_within
-def sweep_shards(franchise: Any, n_blocks: int) -> Changes:
-    """Sweep over the documents of the franchise given the topics; then call `end_shards`.
-
-    Returns changes of the common state, which are not applied here yet, with those of counts in ``n_blocks``
-    blocks of terms; 0: `take_block` returns them.
-    """
-    changes: Changes = franchise._run_shards(*_begun(franchise), n_blocks)
-    return changes
-
-
-@_within
-def assignment(franchise: Any) -> Assignment:
-    """The documents of this worker to whose customers dishes are to be assigned; all topics are drawn."""
-    return _assigning(franchise).assignment(franchise, franchise._workspace.topics_of)
-
-
-@_within
-def assign_shards(franchise: Any, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
-    """Assign dishes to customers of this worker; returns changes as `sweep_shards` does."""
-    assigned = _assigning(franchise)
-    observations, tables = franchise.change(assigned.assign, franchise, found, rows)
-    counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
-    return Changes(observations, tables, opened_here(franchise), counts)
-
-
-@_within
-def take_block(franchise: Any, block: int, n_blocks: int) -> bytes:
-    """Return changes of the counts of a block of terms, once after each sweep over shards.
-
-    Block i of n has the terms i V // n to (i + 1) V // n - 1.
-    """
-    plan, _ = _begun(franchise)
-    if franchise._assigned is not None:
-        return _assigning(franchise).block(block, n_blocks)
-    found: bytes = franchise._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
-    return found
-
-
-@_within
-def end_shards(franchise: Any, total: Changes) -> None:
-    """End the sweep that was begun, given the sum of the changes of all workers."""
-    plan, _ = _begun(franchise)
-    franchise._under_way = franchise._assigned = None
-    franchise._settle_shards(plan, total)
-
-
-def _begun(franchise: Any) -> Any:
-    if franchise._under_way is None:
-        raise StateError("sweep", None, "begun", "Call draw_shards first.")
-    return franchise._under_way
-
-
-def _assigning(franchise: Any) -> Assigned:
-    if franchise._assigned is None:
-        raise StateError("sweep", None, "begun", "Call begin_assigned first.")
-    assigned: Assigned = franchise._assigned
-    return assigned

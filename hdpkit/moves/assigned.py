@@ -114,7 +114,7 @@ class Assigned:
         Returns changes of the customers of each slot, and of the root's customers: int64, shape (n_slots,).
         Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
         """
-        state._changes += 1
+        state.n_changes += 1
         slots, n_slots = self.slots, int(self.plan.slots.max()) + 1
         moved = np.flatnonzero(rows != found.rows)
         before, after = slots[found.rows[moved]].astype(np.int64), slots[rows[moved]].astype(np.int64)

@@ -1,0 +1,319 @@
+"""Sweeps over documents in parallel: topics are drawn, and new dishes are labels with weights."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int32s
+from hdpkit.errors import StateError
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import NoKnown
+from hdpkit.franchise.scores import totals
+from hdpkit.franchise.whole_corpus import Changes, CountedBursts
+from hdpkit.moves.assigned import Assigned, Assignment
+from hdpkit.random import ChoiceSource
+from hdpkit.steps.fused._fused_cells import FEW
+from hdpkit.steps.fused._slice_workspace import SliceWorkspace
+from hdpkit.steps.slices import draw_shard_topics, settle_shards, sweep_shards
+
+RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
+BELOW = (
+    2.0**-2
+)  # of the threshold: the bound of the weights of labels in a sweep without slices is below this
+LEAST = 2.0**-8  # moves assign labels with at least this share of the threshold
+KEYS = 2**62  # a stream is identified by two numbers below this
+
+
+@attrs.frozen
+class SlicePlan:
+    """Labels of a sweep over documents: dishes, and the possible new dishes.
+
+    Parameters
+    ----------
+    slots : int32 array, shape (n,)
+        Slot of each label, ascending; slots of labels that aren't dishes are free.
+    weights : float64 array, shape (n,)
+        psi of each label.
+    remainder : float
+        Weight of all other labels, which is below every possible slice.
+    threshold : float
+        Labels of at least this weight are in every slice: xi_k = min(psi_k, threshold).
+    measure : BaseMeasure
+    values : sequence
+        Values of the customers.
+    integrated : bool
+        Whether proportions of documents are integrated out, or drawn.
+    threads : int
+    few : int
+        Over cells: labels with more expected customers of a cell than this are drawn by binomials, customers
+        of other labels one by one. For more than 64 labels the bound is multiplied by 64 / their number.
+    topics : float64 array, shape (n, V), optional
+        What terms weigh under each label, instead of drawn topics: powers of topics, or given ones for tests.
+    proportions : float64 array, shape (n_nodes, slots), optional
+        Given proportions (for tests).
+    least : float
+        Customers of labels with a smaller weight keep them, and no other customer takes these labels: a sweep
+        of the customers of the others, among the others.
+    above : float64 array, shape (n_nodes, slots), optional
+        The same of weights of restaurants that are neither the root nor without any below them.
+    own : float64 array, shape (n_documents, slots, V), optional
+        Given topics of the documents, where topics differ by document (for tests).
+    known : NoKnown or KnownDishes
+        Components whose labels are the first slots.
+    held : int8 array, shape (n_nodes,), optional
+        For each restaurant, whether its customers are held; None: none are.
+    before : int
+        Number of earlier documents of the corpus, for a franchise over some shards of it.
+    """
+
+    slots: Int32s
+    weights: Floats
+    remainder: float
+    threshold: float
+    measure: Any
+    values: Any
+    integrated: bool = True
+    threads: int = 1
+    few: int = FEW
+    topics: Floats | None = None
+    proportions: Floats | None = None
+    least: float = 0.0
+    above: Floats | None = None
+    own: Floats | None = None
+    known: NoKnown = attrs.field(factory=NoKnown)
+    held: npt.NDArray[np.int8] | None = None
+    before: int = 0
+
+    def holds(self, nodes: Any) -> npt.NDArray[np.bool_]:
+        """Whether the customers of these restaurants are held."""
+        return np.zeros(np.shape(nodes), dtype=bool) if self.held is None else self.held[nodes] != 0
+
+
+class DocumentSweeps:
+    """Sweeps over the documents of a franchise, whose root has weights, and memory kept between sweeps.
+
+    A sweep over the shards of a corpus runs in three steps in every worker (`WholeCorpus`): `begin` or
+    `begin_assigned`, then `sweep` or `assign`, then `end` with the sum of all changes.
+    """
+
+    def __init__(self, state: Franchise) -> None:
+        self.state: Any = state
+        self.workspace = SliceWorkspace()
+        self.begun: tuple[SlicePlan, ChoiceSource] | None = None
+        self.assigned: Assigned | None = None
+
+    @classmethod
+    def of(cls, state: Franchise) -> Self:
+        """Those of a franchise."""
+        if cls not in state.workspaces:
+            state.workspaces[cls] = cls(state)
+        found: Self = state.workspaces[cls]
+        return found
+
+    def memory_bytes(self) -> int:
+        """Bytes kept between sweeps: topics, and arrays of threads."""
+        return int(self.workspace.memory_bytes())
+
+    def reseat(self, source: ChoiceSource, proportions: str, threads: int) -> None:
+        """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
+
+        Topics are drawn given the state, and the remainder of the root's weights is broken into labels until
+        the rest is below the slice: one for all customers, or with proportions "drawn", not "integrated" out,
+        one for each. Given topics and weights, documents are independent. Labels without customers at the end
+        are returned to the remainder.
+        """
+        integrated = proportions == "integrated"
+        if integrated:  # customers are drawn one by one
+            self.state.expand_cells()
+        self.run(self.plan(source, integrated, threads), source)
+
+    def run(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        """Sweep over the documents, and set the weights of the resulting dishes."""
+        state = self.state
+        with state.root.weights.births_given():
+            state.run(state.population.sweep, self.workspace, plan, source=source)
+        self._weigh(plan)
+
+    def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
+        """Break the remainder into labels.
+
+        With proportions drawn, each customer has a slice, and the rest is below all of them. Otherwise labels
+        that customers may leave and take are those of at least a weight that is drawn independently of the
+        state, or for sweeps without slices `LEAST` times the threshold.
+        """
+        state = self.state
+        above = state.root.weights
+        if above is None or state.root.kind == "restaurant":
+            raise StateError(
+                "root", state.root.kind, "weights that are part of the state",
+                "Build hk.Franchise(..., store='counts', root='weights').",
+            )  # fmt: skip
+        corpus = state.whole_corpus
+        slots = state.slots.occupied_slots()
+        known = above.table.many(slots)
+        # It doesn't depend on the state, and is below the weight of nearly every dish, so slices rarely
+        # exclude a dish; in a finite model they never do.
+        n = state.topology.n_customers if corpus is None else corpus.n_customers
+        threshold = 1.0 / max(n, state.root.most_dishes or 1)
+        least = threshold * LEAST
+        if slices and integrated:
+            threshold = least = threshold * BELOW * (1.0 - source.uniform()) ** 0.25
+        elif slices:
+            least = min(threshold, float(known[:-1].min())) * RESOLUTION
+        broken, remainder = above.broken(least, source)
+        if slices and integrated:  # no customer may take the others
+            remainder += float(broken[broken < least].sum())
+            broken = broken[broken >= least]
+        weights = np.append(known[:-1], broken)
+        fresh = _free_slots(state.slots, slots, len(broken))
+        labels = np.append(slots, fresh)
+        order = np.argsort(labels)
+        labels = labels[order].astype(np.int32)
+        topics = state.measure.draw_term_weights(state.bank, labels, order < len(slots), source)
+        return SlicePlan(
+            labels,
+            np.ascontiguousarray(weights[order]),
+            remainder,
+            threshold,
+            state.measure,
+            state.population.values(),
+            integrated,
+            threads,
+            topics=topics,
+            least=least if integrated else 0.0,
+            known=state.known_dishes,
+            held=state.held.mask,
+            before=0 if corpus is None else corpus.before,
+        )
+
+    def _weigh(self, plan: SlicePlan) -> None:
+        """Set the weights of the dishes after a sweep."""
+        slots = self.state.slots.occupied_slots()
+        kept = np.isin(plan.slots, slots)
+        remainder = plan.remainder + float(plan.weights[~kept].sum())
+        self.state.root.weights.take(slots, np.append(plan.weights[kept], remainder))
+
+    # ------------------------------------------------------------------ over shards
+
+    def share(self, memory: Any, worker: int, n_workers: int) -> None:
+        """Share topics with other workers, each of which draws some; see `SliceWorkspace.share_topics`."""
+        self.workspace.share_topics(memory, worker, n_workers)
+
+    def begin(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+        """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
+
+        All workers must have the same source in the same state. If workers share the memory of topics, each
+        draws some of them, and `sweep` may be called only after all have finished.
+        """
+        self.state.expand_cells()
+        self._begin(self.plan(source, proportions == "integrated", threads), source)
+
+    def begin_assigned(self, source: ChoiceSource) -> None:
+        """Begin a sweep in which a move assigns dishes: draw labels and topics, as `begin` does."""
+        self.state.expand_cells()
+        plan = self.plan(source, True, 1, slices=False)
+        self._begin(plan, source)
+        self.assigned = Assigned(plan, (source.index(KEYS), source.index(KEYS)))
+
+    def _begin(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        self.draw_topics(plan, source)
+        self.begun, self.assigned = (plan, source), None
+
+    def draw_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        """Draw topics by the common plan of all workers."""
+        self.state.run(draw_shard_topics, self.workspace, plan, source=source)
+
+    def sweep(self, n_blocks: int) -> Changes:
+        """Sweep over the documents of the franchise given the topics; then call `end`.
+
+        Returns changes of the common state, which are not applied here yet, with those of counts in
+        ``n_blocks`` blocks of terms; 0: `block` returns them.
+        """
+        return self.sweep_by(*self._under_way(), n_blocks)
+
+    def sweep_by(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
+        """Sweep over the shards by the common plan of all workers."""
+        observations, tables = self.state.run(sweep_shards, self.workspace, plan, source=source)
+        take = self.workspace.take_changes
+        counts = tuple(take(len(tables), block, n_blocks) for block in range(n_blocks))
+        return Changes(observations, tables, opened_here(self.state), counts, bursts_here(self.state))
+
+    def assignment(self) -> Assignment:
+        """The documents of this worker to whose customers dishes are to be assigned; all topics are drawn."""
+        return self._assigning().assignment(self.state, self.workspace.topics_of)
+
+    def assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
+        """Assign dishes to customers of this worker; returns changes as `sweep` does."""
+        assigned = self._assigning()
+        observations, tables = self.state.change(assigned.assign, self.state, found, rows)
+        counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
+        return Changes(observations, tables, opened_here(self.state), counts)
+
+    def block(self, block: int, n_blocks: int) -> bytes:
+        """Return changes of the counts of a block of terms, once after each sweep over shards.
+
+        Block i of n has the terms i V // n to (i + 1) V // n - 1.
+        """
+        plan, _ = self._under_way()
+        if self.assigned is not None:
+            return self.assigned.block(block, n_blocks)
+        found: bytes = self.workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
+        return found
+
+    def end(self, total: Changes) -> None:
+        """End the sweep that was begun, given the sum of the changes of all workers."""
+        plan, _ = self._under_way()
+        self.begun = self.assigned = None
+        self.settle(plan, total)
+
+    def settle(self, plan: SlicePlan, total: Changes) -> None:
+        """Update dishes, the root and its weights after a sweep over all shards by this plan."""
+        state = self.state
+        # Arrays from another process may begin at any byte.
+        observations, tables = (
+            np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
+        )
+        with state.root.weights.births_given():
+            state.run(settle_shards, plan, observations, tables, total.counts)
+        if state.whole_corpus is not None:
+            state.whole_corpus.opened = total.opened
+            take_bursts(state.bank, total.bursts)
+        self._weigh(plan)
+
+    def _under_way(self) -> tuple[SlicePlan, ChoiceSource]:
+        if self.begun is None:
+            raise StateError("sweep", None, "begun", "Call begin first.")
+        return self.begun
+
+    def _assigning(self) -> Assigned:
+        if self.assigned is None:
+            raise StateError("sweep", None, "begun", "Call begin_assigned first.")
+        return self.assigned
+
+
+def opened_here(state: Any) -> npt.NDArray[np.int64]:
+    """Number of documents of the franchise with t tables, for t = 0, 1, ...."""
+    found: npt.NDArray[np.int64] = np.bincount(totals(state.seating, state.topology.n_nodes)[1][1:])
+    return found
+
+
+def bursts_here(state: Any) -> CountedBursts | None:
+    """Numbers of the customers of the franchise's documents where topics differ by document."""
+    return CountedBursts(*state.bank.counted()) if state.measure.seats_values else None
+
+
+def take_bursts(bank: Any, bursts: CountedBursts | None) -> None:
+    """Let a bank over some documents of a corpus have these numbers, those of all documents."""
+    if bursts is not None:  # arrays from another process may begin at any byte
+        arrays = bursts.customers, bursts.totals, bursts.cells
+        bank.take_whole(*(np.require(one, np.int64, ["C", "A"]) for one in arrays))
+
+
+def _free_slots(slots: Any, occupied: Int32s, n: int) -> npt.NDArray[np.int64]:
+    """The n smallest free slots."""
+    taken = [*occupied.tolist(), *slots.held_slots(), *slots.reserved_slots()]
+    return np.setdiff1d(np.arange(n + len(taken)), taken)[:n]
