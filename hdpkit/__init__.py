@@ -36,8 +36,6 @@ from hdpkit.base_measures import (
 from hdpkit.data import Corpus, Groups, Limits, NGrams, Sequences, ShardedCorpus, downsample
 from hdpkit.evaluation import Evaluation, Forecast, GroupLogLikelihood, evaluate, forecast
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
-from hdpkit.franchise.fixed_dishes import FoldIn
-from hdpkit.franchise.fixed_states import StateProbabilities
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.sample import Sample
@@ -52,6 +50,8 @@ from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.comparison.mixing import CheckedChains, MixingCheck, check_mixing
 from hdpkit.posterior.comparison.predictive import StatisticCheck
 from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
+from hdpkit.posterior.fixed_dishes import FoldIn
+from hdpkit.posterior.fixed_states import StateProbabilities
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.run.chain_trace import ChainTrace

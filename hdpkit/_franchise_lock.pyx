@@ -401,27 +401,29 @@ cdef class Transaction:
     ----------
     lock : FranchiseLock
     owner : object
-        With ``kept``, the state to go back to or None; ``keep()``, which returns the current state; and
-        ``go_back(kept)``.
+        With ``kept``, the state to go back to or None.
+    keep : function
+        Returns the current state of an owner, with a method ``restore(owner)``.
     """
 
     cdef FranchiseLock lock
-    cdef object owner, before, kept
+    cdef object owner, before, kept, keep
     cdef Hold hold
 
-    def __cinit__(self, FranchiseLock lock not None, owner):
+    def __cinit__(self, FranchiseLock lock not None, owner, keep):
         self.lock = lock
         self.owner = owner
+        self.keep = keep
 
     def __enter__(self):
         cdef Hold hold
         if self.lock.closed:
             if self.owner.kept is None:
                 raise closed()
-            self.lock.reopen(self.owner.go_back, self.owner.kept)
+            self.lock.reopen(self.owner.kept.restore, self.owner)
         hold = held_as(self.lock, False, False)
         self.before = self.owner.kept
-        self.kept = self.owner.kept = self.owner.keep()
+        self.kept = self.owner.kept = self.keep(self.owner)
         self.hold = hold
         return self.owner
 
@@ -430,7 +432,7 @@ cdef class Transaction:
         self.hold = None
         try:
             if error is not None:
-                self.lock.reopen(self.owner.go_back, self.kept)
+                self.lock.reopen(self.kept.restore, self.owner)
         except BaseException as second:
             error.add_note(f"The state before could not be restored: {second!r}")
         finally:

@@ -1,8 +1,6 @@
 """The franchise: declarations, topology, seating."""
 
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
-from hdpkit.franchise.fixed_dishes import FoldIn
-from hdpkit.franchise.fixed_states import StateProbabilities
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Look, Snapshot
 from hdpkit.franchise.known import Known, KnownValues
@@ -15,7 +13,6 @@ from hdpkit.parts import IntegrablePart, Part
 
 __all__ = [
     "FixedWeights",
-    "FoldIn",
     "Franchise",
     "HomeState",
     "IntegrablePart",
@@ -32,7 +29,6 @@ __all__ = [
     "SeatingSample",
     "Snapshot",
     "StateHomes",
-    "StateProbabilities",
     "TermMeans",
     "TopicLaw",
     "Topology",

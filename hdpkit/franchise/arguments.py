@@ -187,9 +187,9 @@ def method_of(step: Step) -> Callable[..., Any]:
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
         if named or len(arguments) != len(own):
             arguments = signature.bind(self, *arguments, **named).args[1:]
-        return self._run_checked(step, arguments)
+        return self._run_step(step, *arguments)
 
-    texts = "\n".join(ARGUMENTS[name].text for name in step.takes)
+    texts = "\n".join(ARGUMENTS[name].text for name in step.takes or ())
     doc = f"{inspect.cleandoc(step.__doc__ or '')}\n\nParameters\n----------\n{texts}\n"
     method.__dict__["__signature__"] = signature
     method.__name__, method.__doc__ = step.name, doc
@@ -199,7 +199,7 @@ def method_of(step: Step) -> Callable[..., Any]:
 def checked(state: Any, step: Step, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a step as its kernels take them; raises a typed error before anything is done."""
     given: list[Any] = []
-    for name in step.takes:
+    for name in step.takes or ():
         kind = ARGUMENTS[name]
         at = len(given)
         given += kind.check(state, *arguments[at : at + kind.n])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.errors import AuditError
+from hdpkit.franchise.banks import bank_for, restaurants_of
 from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
@@ -160,7 +161,7 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     """Check that cached statistics give the same log marginals as recomputed ones."""
     counted = state.population.dishes()
     cached = np.asarray(state.bank.log_marginals(live, counted))
-    fresh_bank = state._bank_for(state.measure, state.data)
+    fresh_bank = bank_for(state, state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
     state.population.recount(fresh_bank, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, counted))
@@ -174,7 +175,7 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     if (
         isinstance(state.measure, ByRestaurant) and state.population.single
     ):  # statistics of every dish in every restaurant
-        witnesses += np.unique(state._restaurants_of(state.measure), return_index=True)[1].tolist()
+        witnesses += np.unique(restaurants_of(state, state.measure), return_index=True)[1].tolist()
     for i in witnesses:
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
         a_ratios, b_ratios = a - a[-1], b - b[-1]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hdpkit.arrays import AnyInts
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
+from hdpkit.franchise.banks import bank_for
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ReadsCells
@@ -171,7 +172,7 @@ class CustomersByCell(Customers):
         one table until a move draws the numbers of tables.
         """
         state = self.state
-        state.change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
+        state.access.change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
         if state.draws_tables:
             state.draw_tables(0, state.topology.n_nodes, source)
 
@@ -190,7 +191,7 @@ class CustomersByCell(Customers):
 
     def expand(self) -> None:
         """Draw the order of the customers of each cell, and keep the dish of each."""
-        self.state.change(self._expand)
+        self.state.access.change(self._expand)
 
     def _expand(self) -> None:
         state = self.state
@@ -207,7 +208,7 @@ class CustomersByCell(Customers):
         """Replace the store by an empty one of customers, and the bank by one for it."""
         state = self.state
         state.population = Customers(state)
-        state.bank = state._bank_for(state.measure, state.data)
+        state.bank = bank_for(state, state.measure, state.data)
         state.store = state.population.store(state.topology, state.bank)
 
     def dishes(self) -> Any:

@@ -12,6 +12,7 @@ from hdpkit.arrays import Int64s
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.errors import DataError, DeclarationError
+from hdpkit.franchise.banks import bank_for
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.guard import changes, unguarded
@@ -204,7 +205,7 @@ class Extending(Freezing):
             same = np.arange(topology.n_nodes)
             grown = topology.extended(data)
             seating = FrozenSeating.of(self.store.freeze()).with_customers(grown.n_customers - n).arrays()
-            self.change(self._replace_data, grown, data, seating, same)
+            self.access.change(self._replace_data, grown, data, seating, same)
             self.in_chunks(n, grown.n_customers, lambda first, last: self.enter(first, last, source))
 
     @changes
@@ -235,7 +236,7 @@ class Extending(Freezing):
             fewer = ContextTopology(topology.n_levels, shorter)
             to = topology.numbers_in(fewer)
             seating = FrozenSeating.of(self.store.freeze()).without(gone, to).arrays()
-            self.change(self._replace_data, fewer, shorter, seating, to)
+            self.access.change(self._replace_data, fewer, shorter, seating, to)
 
     def _growing(self) -> ContextTopology:
         self._not_lent("given other data")
@@ -246,15 +247,11 @@ class Extending(Freezing):
             )  # fmt: skip
         return self.topology
 
-    def _take_values(self, values: Any, changes: Mapping[str, Any]) -> None:
-        """Replace the values of the customers, whose seats don't change, and the frozen bank if it does."""
-        self.change(self._replace_values, values, changes)
-
     def _replace_values(self, values: Any, changes: Mapping[str, Any]) -> None:
         slots, held, bank, parts = self._current_dishes()
         self.data = self.data.with_values(values)
         self.measure = measure_of(self.measure, "for_data", self.measure.for_data(self.data))
-        self.bank = self._bank_for(self.measure, self.data)
+        self.bank = bank_for(self, self.measure, self.data)
         self._replaced(slots, held, changes.get("bank", bank), parts)
 
     def _replace_data(
@@ -265,7 +262,7 @@ class Extending(Freezing):
         self.topology, self.data = topology, data
         measure = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
-        self.bank = self._bank_for(self.measure, data)
+        self.bank = bank_for(self, self.measure, data)
         self.store = self.population.store(topology, self.bank)
         self.store.thaw(seating)
         before = self.hyperparameters
@@ -294,3 +291,8 @@ def _continues_ngrams(data: NGrams, before: NGrams) -> bool:
         np.array_equal(data.contexts(i, min(i + step, n)), before.contexts(i, min(i + step, n)))
         for i in range(0, n, step)
     )
+
+
+def take_values(state: Any, values: Any, changes: Mapping[str, Any]) -> None:
+    """Replace the values of the customers, whose seats don't change, and the frozen bank if it does."""
+    state.access.change(state._replace_values, values, changes)

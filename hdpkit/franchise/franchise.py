@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
@@ -14,17 +15,16 @@ from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
 from hdpkit.franchise.extending import Extending
-from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
-from hdpkit.franchise.fixed_states import draw_sequences, state_probabilities
 from hdpkit.franchise.freezing import Requests, Snapshot
-from hdpkit.franchise.guard import changes, reopens, unguarded
+from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.seats import unserved
-from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
-from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.random import ChoiceSource
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Franchise(Extending):
@@ -66,6 +66,12 @@ class Franchise(Extending):
     hyperparameters : Hyperparameters
         Concentration and discount of every restaurant, by its number.
     """
+
+    # Functions of a state, which later rooms offer as methods: see `offered`.
+    simulate: Callable[..., Any]
+    fold_in: Callable[..., Any]
+    state_probabilities: Callable[..., Any]
+    draw_sequences: Callable[..., Any]
 
     def __init__(
         self,
@@ -146,10 +152,6 @@ class Franchise(Extending):
             raise unserved(empty, "a snapshot")
         return Snapshot(self)
 
-    fold_in = fold_in_new_groups  # these take the lock themselves, while they read
-    state_probabilities = state_probabilities
-    draw_sequences = draw_sequences
-
     # ------------------------------------------------------------------ blocks
 
     @unguarded
@@ -174,7 +176,7 @@ class Franchise(Extending):
         invariant also leaves the complete posterior invariant. Nested blocks have no additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self.access, lambda: self.change(self._integrate, source), self.parts.draw)
+        return Block(self.access, lambda: self.access.change(self._integrate, source), self.parts.draw)
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         return self.parts.integrate(source, self.parts.values())
@@ -213,7 +215,7 @@ class Franchise(Extending):
             If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
             -discount.
         """
-        self.change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
+        self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
 
     @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
@@ -232,7 +234,7 @@ class Franchise(Extending):
             If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
             -discount.
         """
-        self.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
+        self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 
     @property
     def sticky(self) -> float:
@@ -260,7 +262,7 @@ class Franchise(Extending):
             raise StateError(
                 "sticky", 0.0, "above 0, where kappa changes", "Declare hk.PreviousDish(sticky=...)."
             )
-        self.change(self.topology.sticky.put, kappa)
+        self.access.change(self.topology.sticky.put, kappa)
 
     # ------------------------------------------------------------------ the complete state
 
@@ -277,28 +279,6 @@ class Franchise(Extending):
         slots = self.known_dishes.stay(self)
         self._replaced(slots, (), ids=slots, births=len(slots))
 
-    def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
-        """Return a franchise of the same shape with all quantities drawn from the model.
-
-        Parameters
-        ----------
-        rng : seed, Generator or random stream
-            The same seed gives the same data. The random numbers differ from those of a run with this seed.
-        keep : None, "hyperparameters", "seating" or "dishes"
-            "hyperparameters" keeps their current values; "seating" keeps them and the seating, and draws
-            only the data given it (the resampling step of Geweke's test). If dishes are observed, the data
-            are the atoms of the root's tables; a measure with a remainder raises an error, because its other
-            values have no numbers. "dishes" keeps the seating and what the dishes have: their parameters are
-            drawn given the data, and every value is drawn again from its dish, for posterior predictive
-            checks. The state is then not a draw from the posterior given the new data.
-
-        Raises
-        ------
-        StateError
-            If customers without dishes should keep them, or groups are held where customers are counted.
-        """
-        return simulate(self, as_source(rng, Purpose.SIMULATE), keep)
-
     def audit(self) -> None:
         """Recompute everything from the seating, and raise an AuditError if the state is inconsistent."""
         audit(self, self.parts)
@@ -306,3 +286,9 @@ class Franchise(Extending):
     def _answer_looks(self) -> None:
         """Answer requests of `look` from other threads, if there are any."""
         self._requests.answer(self._standing)
+
+
+def offered(function: F) -> F:
+    """Offer a function of a state, of a room that the franchise doesn't know, as a method of it."""
+    setattr(Franchise, function.__name__, guarded(function))
+    return function

@@ -55,6 +55,30 @@ class Kept:
     lent: Any = None  # the seating of `labelled_seating`, frozen
     integrated: Mapping[str, ChoiceSource | None] = attrs.field(factory=dict)  # by part
 
+    @classmethod
+    def of(cls, state: Any) -> Self:
+        """The current state."""
+        objects = {name: vars(state)[name] for name in _REPLACED}
+        if state._lent is None:
+            lent, seating = None, state.store.freeze(state.data._empty_row)
+        else:
+            lent = state._lent.freeze()
+            seating = state._in_detail(lent, detail_of(state.store))
+        parts = state.parts.items()
+        integrated = {name: part.integrated for name, part in parts if isinstance(part, IntegrablePart)}
+        return cls(objects, state._frozen(seating), lent, integrated)
+
+    def restore(self, state: Any) -> None:
+        """Go back to it; called by `FranchiseLock.reopen`."""
+        vars(state).update(self.objects)
+        state.streams = None  # unless the kept state has streams
+        state._restore(self.frozen, None, True)
+        for name, source in self.integrated.items():
+            state.parts[name].integrated = source
+        if self.lent is not None:
+            state._lent = state._table_store()
+            state._lent.thaw(self.lent)
+
 
 class Freezing(Reading):
     """Freezes and thaws the state of a franchise, and makes others in the same state."""
@@ -201,38 +225,14 @@ class Freezing(Reading):
         >>> with franchise.transaction():  # doctest: +SKIP
         ...     franchise.reseat(0, 10, source)
         """
-        return Transaction(self.access, self)
-
-    def keep(self) -> Kept:
-        """Keep the current state, for `go_back`."""
-        objects = {name: vars(self)[name] for name in _REPLACED}
-        if self._lent is None:
-            lent, seating = None, self.store.freeze(self.data._empty_row)
-        else:
-            lent = self._lent.freeze()
-            seating = self._in_detail(lent, detail_of(self.store))
-        parts = self.parts.items()
-        integrated = {name: part.integrated for name, part in parts if isinstance(part, IntegrablePart)}
-        return Kept(objects, self._frozen(seating), lent, integrated)
-
-    @unguarded
-    def go_back(self, kept: Kept) -> None:
-        """Restore a kept state; called by `FranchiseLock.reopen`."""
-        vars(self).update(kept.objects)
-        self.streams = None  # unless the state has streams
-        self._restore(kept.frozen, None, True)
-        for name, source in kept.integrated.items():
-            part: Any = self.parts[name]
-            part.integrated = source
-        if kept.lent is not None:
-            self._lent = self._table_store()
-            self._lent.thaw(kept.lent)
+        return Transaction(self.access, self, Kept.of)
 
     # ------------------------------------------------------------------ franchises in the same state
 
     def copy(self) -> Self:
         """Return an independent franchise in the same state, with clones of the parts."""
-        return self._twin(self.data, self.freeze())
+        twin: Self = maker(self, self.data)(self.freeze())
+        return twin
 
     @unguarded
     def look(self, timeout: float | None = None) -> Look:
@@ -312,11 +312,6 @@ class Freezing(Reading):
         # States of franchises over the same data need no check, which takes longer than the exchange.
         self._take_over(_in_chain(first, second, self))
         other._take_over(_in_chain(second, first, other))
-
-    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
-        """Return a franchise like this one over data of the same shape, in this state."""
-        twin: Self = maker(self, data)(frozen)
-        return twin
 
     def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
         """The current state and a function that makes a franchise from it, for `look`."""

@@ -43,16 +43,16 @@ class Locked:
             if name.startswith("_"):
                 continue
             if isinstance(member, property):
-                setter = None if member.fset is None else _guarded(member.fset)
-                setattr(cls, name, property(_guarded(member.fget), setter, doc=member.__doc__))
+                setter = None if member.fset is None else guarded(member.fset)
+                setattr(cls, name, property(guarded(member.fget), setter, doc=member.__doc__))
             elif callable(member) and not isinstance(member, type):
-                setattr(cls, name, _guarded(member))
+                setattr(cls, name, guarded(member))
 
     def _outside(self) -> None:
         """Raise an error for a change from inside a step."""
 
 
-def _guarded(function: Any) -> Any:
+def guarded(function: Any) -> Any:
     """The function within the lock of its first argument."""
     marks = getattr(function, "__dict__", {})
     if "guarded" in marks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,7 @@ class Drawn(Blocks):
 class Reading(Drawn):
     """Properties of the current state."""
 
+    _summed_out: Callable[..., float]  # offered by a later room
     _copied_at: int | None = None  # state of this franchise when several chains ran on copies of it
 
     @property
@@ -448,7 +450,7 @@ class Reading(Drawn):
         StateError
             If the model isn't one of `hk.PreviousDish`.
         """
-        t: Any = self._chain("transitions")
+        t: Any = chain_tree(self, "transitions")
         nodes = t.first[-1] + t.n_fixed + t.rows.of_slots(self.slots.occupied_slots())
         walk = self.walk()
         rows = [walk.prior_row(node) for node in nodes.tolist()]
@@ -456,18 +458,8 @@ class Reading(Drawn):
 
     def start(self) -> Floats:
         """Posterior mean probabilities of the first state of a sequence: shape (K + 1,), as `transitions`."""
-        row: Floats = self.walk().prior_row(self._chain("start").first[-1])
+        row: Floats = self.walk().prior_row(chain_tree(self, "start").first[-1])
         return row
-
-    def _chain(self, what: str) -> Any:
-        """The tree of a hidden Markov model."""
-        self._warn_of_copies("all weight is that of a new dish")
-        if not self.topology.is_chain:
-            raise StateError(
-                what, self.declarations[-1].each, "hk.PreviousDish, over hk.Sequences",
-                "Only a hidden Markov model has transitions; see group_weights(name).",
-            )  # fmt: skip
-        return self.topology
 
     def keys(self, name: str) -> list[Any]:
         """The label value of each restaurant of a declaration."""
@@ -504,12 +496,9 @@ class Reading(Drawn):
         choice("parameters", parameters, ("mean", "drawn"), remedy='They are used with states="summed out".')
         source = as_source(rng, Purpose.FOLD_IN)
         if states == "summed out":
-            from hdpkit.franchise.fixed_states import fixed_states, log_probabilities
-
             if measure is not None:
                 raise ParameterError("measure", measure, "None where states are summed out", "Leave it out.")
-            fixed = fixed_states(self, parameters, source)
-            return add_up(log_probabilities(self, fixed, None).tolist())
+            return float(self._summed_out(parameters, source))
         if measure is not None:
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
             if type(measure.make()) is not type(self.measure.make()):
@@ -581,3 +570,13 @@ class Reading(Drawn):
             "statistics": int(self.bank.memory_bytes()),
             **{name: int(part.memory_bytes()) for name, part in self.parts.items()},
         }
+
+
+def chain_tree(state: Any, what: str) -> Any:
+    """The tree of a hidden Markov model."""
+    if not state.topology.is_chain:
+        raise StateError(
+            what, state.declarations[-1].each, "hk.PreviousDish, over hk.Sequences",
+            "Only a hidden Markov model has transitions; see group_weights(name).",
+        )  # fmt: skip
+    return state.topology

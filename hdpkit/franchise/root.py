@@ -402,7 +402,7 @@ class Root(Attached, Locked):
         additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self.access, lambda: self.state.change(self._integrate, source), self._parts.draw)
+        return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)
 
     # ------------------------------------------------------------------ for the owners
 

@@ -257,7 +257,7 @@ class Seats(KernelChoice):
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         flag("sizes", sizes)
         enough = Detail.SIZES if sizes else Detail.SEATS
-        return Block(self.access, lambda: self.change(self._lend, source, enough), self._give_back)
+        return Block(self.access, lambda: self.access.change(self._lend, source, enough), self._give_back)
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to undo at its end."""
@@ -287,7 +287,7 @@ class Statistics(Seats):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self.slots.attach(self.bank)
-        self.occupy((), ())
+        occupy(self, (), ())
 
     # ------------------------------------------------------------------ the base measure
 
@@ -309,7 +309,7 @@ class Statistics(Seats):
         for name, value in values.items():
             real_number(name, value)
         if values:
-            self.change(self._adopt, self._with_parameters(values))
+            self.access.change(self._adopt, self._with_parameters(values))
 
     def _with_parameters(self, values: Mapping[str, float]) -> BaseMeasure:
         """Return the measure with these values of its parameters."""
@@ -362,11 +362,6 @@ class Statistics(Seats):
         """
         self.parts.register(name, component)
 
-    def occupy(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
-        """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
-        ids = None if self.measure.atomic else ids
-        self.slots.reset(self.dish_kind.slots(slots, self.bank), held, ids, births)
-
     def _replaced(
         self,
         slots: npt.NDArray[np.int32],
@@ -384,7 +379,7 @@ class Statistics(Seats):
         self.n_changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)
-        self.occupy(slots, held, ids, births)
+        occupy(self, slots, held, ids, births)
         self.parts.reset()
         self.parts.thaw(parts or {})
         self.bank.thaw(bank)
@@ -414,7 +409,7 @@ class Statistics(Seats):
         StateError
             If a dish has no customers: a move opened it and seated nobody.
         """
-        self.change(self._settle)
+        self.access.change(self._settle)
 
     def _settle(self) -> None:
         if empty := self._open_dishes():
@@ -429,6 +424,12 @@ class Statistics(Seats):
         if not self.measure.exact_statistics:
             self._recount()
         self._raise_trouble()
+
+
+def occupy(state: Any, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
+    """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
+    ids = None if state.measure.atomic else ids
+    state.slots.reset(state.dish_kind.slots(slots, state.bank), held, ids, births)
 
 
 def unserved(slots: list[int], before: str) -> StateError:

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from hdpkit._franchise_lock import FranchiseLock
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.banks import bank_for
 from hdpkit.franchise.customers import customers_of
 from hdpkit.franchise.declarations import (
     FixedWeights,
@@ -31,8 +29,7 @@ from hdpkit.franchise.state_homes import StickyRows
 from hdpkit.franchise.topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import ReadsParts, StatisticsBank, observed_bank
-from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
@@ -101,7 +98,7 @@ class State(Locked):
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self._brought = _parts_of(self.measure, self)
-        self.bank: StatisticsBank = self._bank_for(self.measure, data)
+        self.bank: StatisticsBank = bank_for(self, self.measure, data)
         self.store: Any = self.population.store(self.topology, self.bank)
         self._lent: Any = (
             None  # the labelled seating within `labelled_seating`, over a store with less detail
@@ -132,11 +129,6 @@ class State(Locked):
 
     # ------------------------------------------------------------------ who may use it
 
-    def change(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that changes the state; if it fails, the franchise is closed."""
-        self._outside()
-        return self.access.change(function, *arguments)
-
     def _outside(self) -> None:
         """Raise an error inside a step: methods of measures and parts can't use the franchise."""
         if self._step is not None and self.access.held and not self.access.closed:
@@ -144,45 +136,6 @@ class State(Locked):
                 "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
                 "A method that a step calls may read its arguments and franchise.slots only.",
             )  # fmt: skip
-
-    # ------------------------------------------------------------------ banks and stores
-
-    def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """The measure's bank for data."""
-        bank = self.population.bank(measure, data)
-        if isinstance(bank, ReadsParts):
-            bank.read(self._brought)
-        if isinstance(measure, ByRestaurant):
-            self._place(bank, measure)
-        return observed_bank(bank, data)
-
-    def _place(self, bank: Any, measure: ByRestaurant) -> None:
-        """Give a bank the restaurants by which the dishes of its measure differ."""
-        kind = type(measure).__name__
-        if not measure.seats_values:  # otherwise earlier observations are tables
-            self.known_dishes.require_none(
-                "no components where dishes differ by restaurant",
-                f"Their earlier observations have no restaurant: leave known out, or {kind}.",
-            )
-        if isinstance(bank, ReadsCells):
-            return
-        if not isinstance(bank, ReadsRestaurants):
-            raise DeclarationError(
-                f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",
-                "Define read_restaurants(restaurants), or leave bank() and compiled() of the measure out.",
-            )  # fmt: skip
-        bank.read_restaurants(self._restaurants_of(measure))
-
-    def _restaurants_of(self, measure: ByRestaurant) -> npt.NDArray[np.int32]:
-        """Restaurant of each data customer, among those by which the dishes of a measure differ."""
-        names = [declaration.name for declaration in self.declarations]
-        if measure.differ_by not in names:
-            raise DeclarationError(
-                f"differ_by of {type(measure).__name__}", measure.differ_by,
-                f"the name of a declaration, one of {names}",
-                "Name the restaurants by which dishes differ, for instance 'document'.",
-            )  # fmt: skip
-        return self.topology.restaurants_at(names.index(measure.differ_by))
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a repeated seed gives other numbers."""

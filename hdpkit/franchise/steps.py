@@ -14,7 +14,7 @@ import hdpkit.steps.state_homes  # noqa: F401 - they attach kernels
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Int32s
 from hdpkit.checks import flag, function, instance, whole_number
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import (
     check_groups,
     check_range,
@@ -31,7 +31,7 @@ from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
 from hdpkit.steps import sweeps, table_counts
 from hdpkit.steps.groups import reseat_groups
-from hdpkit.steps.step import STEPS, Step
+from hdpkit.steps.step import Step
 from hdpkit.stores import Detail, detail_of
 
 CHUNK_SECONDS = 0.1  # a step over many customers returns to Python about this often (Ctrl-C, progress)
@@ -42,35 +42,60 @@ LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 class Steps(Held):
     """Steps over many customers. Customers are data customers, in data order."""
 
-    @unguarded
-    def run(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
-        """Run a step on its kernel, with the arguments that follow the statistics of dishes.
+    @changes
+    def run_step(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
+        """Run a step (`hdpkit.step`) on its fastest kernel; if it fails, the franchise is closed.
 
-        For the package's own moves: the arguments aren't checked. If it fails, the franchise is closed.
+        Parameters
+        ----------
+        step : Step
+            What the decorator ``@step(...)`` made.
+        arguments
+            Those of the function after the walk and the statistics of dishes. They are checked if the step
+            declares what it ``takes``.
+        source : ChoiceSource, optional
+            The ``rng`` of a move; the function's last argument.
+
+        Returns
+        -------
+        object
+            What the function returns.
+
+        Raises
+        ------
+        ParameterError
+            If it is no step, or an argument is not what the step takes.
+        KernelError
+            If no kernel serves it over this store, measure, tree and root.
         """
+        instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
+        if step.takes is None:
+            check_source(source)
+        return self._run_step(step, *arguments, source=source)
+
+    def _run_step(self, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
+        """Run a step; the source is an argument like others where the step says what it takes."""
+        if step.needs_tables:
+            self._need_tables()
+        if step.needs_counts:
+            self._need_counts()
+        if step.takes:
+            given = checked(self, step, arguments if source is None else (*arguments, source))
+            arguments, source = (given[:-1], given[-1]) if "source" in step.takes else (given, None)
         if not (self.population.single or step.by_cell):
             self.expand_cells()
         kernel, function = self._kernel_of(step)
         if kernel == "reference" and source is not None and source.overridden:
             source = Asked(source)
-        given: list[Any] = [self._walk_of(kernel)] if "walk" in step.given else []
+        given = (self._walk_of(kernel),) if "walk" in step.given else ()
         if "bank" in step.given:
-            given.append(self.bank)
-        given += arguments
-        if source is not None:
-            given.append(source)
+            given = (*given, self.bank)
+        given = (*given, *arguments) if source is None else (*given, *arguments, source)
         return self.access.change(self._run_kernel, step, function, given, source)
 
-    def _run_checked(self, step: Step, arguments: tuple[Any, ...]) -> Any:
-        """Run a step that declares what its arguments are; those of the source come last."""
-        if step.needs_counts:
-            self._need_counts()
-        given = checked(self, step, arguments)
-        if "source" not in step.takes:
-            return self.run(step, *given)
-        return self.run(step, *given[:-1], source=given[-1])
-
-    def _run_kernel(self, step: Step, function: Any, given: list[Any], source: ChoiceSource | None) -> Any:
+    def _run_kernel(
+        self, step: Step, function: Any, given: tuple[Any, ...], source: ChoiceSource | None
+    ) -> Any:
         """Call a kernel; until its end nothing else may use the franchise."""
         slots = self.slots
         self.n_changes += 1
@@ -93,43 +118,6 @@ class Steps(Held):
         if self._waiting:
             self._waiting.intersection_update(self._open_dishes())
         return done
-
-    @changes
-    def run_step(self, step: Step, *arguments: Any, source: ChoiceSource) -> Any:
-        """Run a step of your own (`hdpkit.step`); if it fails, the franchise is closed.
-
-        Parameters
-        ----------
-        step : Step
-            What the decorator ``@step(...)`` made.
-        arguments
-            Passed to the kernel after the walk and the statistics of dishes.
-        source : ChoiceSource
-            The ``rng`` of a move; passed to the kernel last.
-
-        Returns
-        -------
-        object
-            What the kernel returns.
-
-        Raises
-        ------
-        ParameterError
-            If it is no step, or no choice source.
-        KernelError
-            If no kernel serves it over this store, measure, tree and root.
-        """
-        instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
-        if STEPS.get(step.name) is step:
-            raise ParameterError(
-                "step", step, "a step of your own", "Call the franchise's method that runs it."
-            )
-        check_source(source)
-        if step.needs_tables:
-            self._need_tables()
-        if step.takes:
-            return self._run_checked(step, (*arguments, source))
-        return self.run(step, *arguments, source=source)
 
     enter, enter_given, reseat, leave, draw_tables, draw_tables_by_dish = map(
         method_of,
@@ -289,7 +277,9 @@ class Blocks(Steps):
         flag("with_customers", with_customers)
         t = self.topology
         whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
-        return self.run(sweeps.index_units, self._seating, t.home, t.parent, t.level, level, with_customers)
+        return self._run_step(
+            sweeps.index_units, self._seating, t.home, t.parent, t.level, level, with_customers
+        )
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of units without held customers below them.
@@ -355,7 +345,7 @@ class Blocks(Steps):
         check_source(source)
         *before, log_q = check_scan(self, units, order, sides, sizes, slots, forced, log_q)
         given = Asked(source) if source.overridden else source
-        return float(self.run(sweeps.scan_units, *before, given, log_q))
+        return float(self._run_step(sweeps.scan_units, *before, given, log_q))
 
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
@@ -420,14 +410,14 @@ class Blocks(Steps):
             )  # fmt: skip
         with self.reserved(1) as (scratch,):
             given = nodes, begin, customers, first, last, scratch, launches
-            return int(self.run(reseat_groups, *given, source=source))
+            return int(self._run_step(reseat_groups, *given, source=source))
 
     @unguarded
     def reserved(self, n: int) -> Block:
         """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
         self.dish_kind.check_latent()
         n = whole_number("n", n, 0, MOST_RESERVED)
-        return Block(self.access, lambda: self.change(self._reserve, n), self._release_slots)
+        return Block(self.access, lambda: self.access.change(self._reserve, n), self._release_slots)
 
     def _reserve(self, n: int) -> tuple[int, ...]:
         return tuple(int(self.slots.reserve()) for _ in range(n))

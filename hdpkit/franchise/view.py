@@ -132,7 +132,7 @@ class RestaurantView(Locked):
         """
         dish = self._check(customer, seated=True)
         source = self._state._own_source(rng, Purpose.UNSEAT)
-        self._state.change(self._take_out, customer, dish, source)
+        self._state.access.change(self._take_out, customer, dish, source)
 
     def _take_out(self, customer: int, dish: int, source: ChoiceSource) -> None:
         self._state.bank.remove(dish, [customer])
@@ -170,7 +170,7 @@ class RestaurantView(Locked):
         if dish is None:
             self._state.enter(customer, customer + 1, source)
             return
-        self._state.change(self._put_in, customer, dish, source)
+        self._state.access.change(self._put_in, customer, dish, source)
 
     def _put_in(self, customer: int, dish: int, source: ChoiceSource) -> None:
         bank: Any = self._state.bank

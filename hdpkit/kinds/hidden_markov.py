@@ -18,7 +18,6 @@ from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights
-from hdpkit.franchise.fixed_states import StateProbabilities, fixed_states, probabilities_under
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.hidden_markov_parts import (
     EMISSIONS,
@@ -35,6 +34,7 @@ from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
+from hdpkit.posterior.fixed_states import StateProbabilities, fixed_states, probabilities_under
 from hdpkit.random import RandomStream
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace

@@ -10,9 +10,9 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, repeats_in
+from hdpkit.posterior.fixed_dishes import without_restaurants
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
 

@@ -17,7 +17,6 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import choice, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
@@ -37,6 +36,7 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     mean_log_probability,
     repeats_in,
 )
+from hdpkit.posterior.fixed_dishes import without_restaurants
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
 from hdpkit.priors import Each
 from hdpkit.run.chain_trace import ChainTrace

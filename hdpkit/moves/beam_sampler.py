@@ -10,11 +10,10 @@ from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.state_sequences import SequencePlan, sequence_sweep
+from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
 from hdpkit.steps.step import Step
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
@@ -38,17 +37,7 @@ def run_sequences(
     dishes = state.population.dishes()
     plan = SequencePlan(state.measure, state.data, above, dishes, slices, threads, readable)
     with above.births_given():
-        return state.run(step, plan, *arguments, source=source)
-
-
-def sequences_refused(state: Franchise) -> str | None:
-    """Why sequences can't be drawn as a whole under the measure, and what to do; None: they can."""
-    measure = state.measure
-    if state.measure_parts or not (measure.conjugate or isinstance(measure, NonConjugate)):
-        return f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs."
-    if measure.conjugate and not (measure.supports("draw_parameters") and measure.supports("log_likelihood")):
-        return f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs."
-    return None
+        return state.run_step(step, plan, *arguments, source=source)
 
 
 class _BySequences(Move):
@@ -64,7 +53,7 @@ class _BySequences(Move):
     def check(self, state: Franchise) -> None:
         """Raise an error unless it is a hidden Markov model whose dishes draw parameters, or have them."""
         needs_chain(self, state)
-        if (trouble := sequences_refused(state)) is not None:
+        if (trouble := refused(state.measure, state.measure_parts)) is not None:
             raise ScheduleError("moves", self.name, "moves that this base measure supports", trouble)
         if state.root.discount != 0.0:
             raise ScheduleError(

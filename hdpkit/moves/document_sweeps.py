@@ -135,7 +135,7 @@ class DocumentSweeps:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         state = self.state
         with state.root.weights.births_given():
-            state.run(state.population.sweep, self.workspace, plan, source=source)
+            state.run_step(state.population.sweep, self.workspace, plan, source=source)
         self._weigh(plan)
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
@@ -225,7 +225,7 @@ class DocumentSweeps:
 
     def draw_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
-        self.state.run(draw_shard_topics, self.workspace, plan, source=source)
+        self.state.run_step(draw_shard_topics, self.workspace, plan, source=source)
 
     def sweep(self, n_blocks: int) -> Changes:
         """Sweep over the documents of the franchise given the topics; then call `end`.
@@ -237,7 +237,7 @@ class DocumentSweeps:
 
     def sweep_by(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
-        observations, tables = self.state.run(sweep_shards, self.workspace, plan, source=source)
+        observations, tables = self.state.run_step(sweep_shards, self.workspace, plan, source=source)
         take = self.workspace.take_changes
         counts = tuple(take(len(tables), block, n_blocks) for block in range(n_blocks))
         return Changes(observations, tables, opened_here(self.state), counts, bursts_here(self.state))
@@ -249,7 +249,7 @@ class DocumentSweeps:
     def assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
         """Assign dishes to customers of this worker; returns changes as `sweep` does."""
         assigned = self._assigning()
-        observations, tables = self.state.change(assigned.assign, self.state, found, rows)
+        observations, tables = self.state.access.change(assigned.assign, self.state, found, rows)
         counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
         return Changes(observations, tables, opened_here(self.state), counts)
 
@@ -278,7 +278,7 @@ class DocumentSweeps:
             np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
         )
         with state.root.weights.births_given():
-            state.run(settle_shards, plan, observations, tables, total.counts)
+            state.run_step(settle_shards, plan, observations, tables, total.counts)
         if state.whole_corpus is not None:
             state.whole_corpus.opened = total.opened
             take_bursts(state.bank, total.bursts)

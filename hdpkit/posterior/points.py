@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
-from hdpkit.franchise.fixed_components import fixed_components
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics, aligned_to_partition
 from hdpkit.posterior.consensus import consensus
 from hdpkit.posterior.evaluation.result import log_mean_exp
+from hdpkit.posterior.fixed_components import fixed_components
 from hdpkit.posterior.partitions import point_partition
 
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample

@@ -7,8 +7,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.simulate import seated_in_turn
-from hdpkit.franchise.simulate_cells import terms_of
+from hdpkit.posterior.simulate import seated_in_turn
+from hdpkit.posterior.simulate_cells import terms_of
 from hdpkit.random import Purpose, as_source
 
 

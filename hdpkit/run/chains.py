@@ -25,6 +25,7 @@ import cloudpickle
 
 from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import maker
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
@@ -97,8 +98,9 @@ def _run(
         first = next(iter(failures.values()))
         raise first from first.original
     finals = []
+    make = maker(franchise, franchise.data)
     for number, (trace, frozen) in done.items():
-        twin = franchise._twin(franchise.data, frozen)
+        twin = make(frozen)
         twin.streams = Streams(trace.seed, number)
         finals.append(twin)
     return ChainTrace([trace for trace, _ in done.values()], tuple(done), finals, failures)

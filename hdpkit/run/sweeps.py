@@ -12,6 +12,7 @@ from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import Kept
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
@@ -129,7 +130,7 @@ def sweep_by_sweep(
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.
                 franchise.streams = Streams(streams.seed, streams.chain)
-    franchise.kept = franchise.keep()
+    franchise.kept = Kept.of(franchise)
     if begun is not None:
         with deferred_interrupt():
             begun()
@@ -143,7 +144,7 @@ def sweep_by_sweep(
             try:
                 try:
                     with deferred_interrupt() as answer:
-                        draw = franchise.change(_sweep, moves, ensemble, streams, clock, answer)
+                        draw = franchise.access.change(_sweep, moves, ensemble, streams, clock, answer)
                 except KeyboardInterrupt:
                     if draw is None:
                         raise
@@ -156,12 +157,12 @@ def sweep_by_sweep(
                 except KeyboardInterrupt:
                     late = True
                 _check_untouched(franchise, stands)
-                franchise.kept = franchise.keep()
+                franchise.kept = Kept.of(franchise)
             except BaseException:
                 franchise.kept = before
                 ensemble.on_pulse(None)
                 with deferred_interrupt():
-                    franchise.access.reopen(franchise.go_back, before)
+                    franchise.access.reopen(before.restore, franchise)
                 raise
             franchise._answer_looks()
             yield draw

@@ -181,7 +181,7 @@ cell_sweep = Step("cell_sweep", draws_tables=True, by_cell=True)
 """`slice_sweep` by cell."""
 draw_shard_topics = Step("draw_shard_topics", draws_tables=True)
 sweep_shards = Step("sweep_shards", draws_tables=True)
-settle_shards = Step("settle_shards", draws_tables=True)
+settle_shards = Step("settle_shards", takes=(), draws_tables=True)
 
 _COUNTS, _WEIGHTS = frozenset({CountsStore}), frozenset({"weights", "fixed"})
 _SHARDS = (draw_shard_topics, sweep_shards, settle_shards)

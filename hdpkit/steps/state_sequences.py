@@ -121,6 +121,15 @@ def shares(a: float, b: float, source: ChoiceSource) -> tuple[float, float]:
     return float(np.exp(log_share)), float(np.exp(log_rest))
 
 
+def refused(measure: Any, parts: Any) -> str | None:
+    """Why sequences can't be drawn as a whole under a measure with these parts; None: they can."""
+    if parts or not (measure.conjugate or isinstance(measure, NonConjugate)):
+        return f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs."
+    if measure.conjugate and not (measure.supports("draw_parameters") and measure.supports("log_likelihood")):
+        return f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs."
+    return None
+
+
 @step(trees=CHAINS)
 def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: ChoiceSource) -> int:
     """Draw the states of all sequences, then the tables; returns the number of states tried."""

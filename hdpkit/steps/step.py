@@ -129,7 +129,7 @@ class Step:
         name: str,
         body: Callable[..., Any] | None = None,
         *,
-        takes: tuple[str, ...] = (),
+        takes: tuple[str, ...] | None = None,
         given: tuple[str, ...] = GIVEN,
         needs_tables: bool = False,
         needs_counts: bool = False,
@@ -236,7 +236,7 @@ def of_package(*steps: Step) -> None:
 
 def step(
     *,
-    takes: tuple[str, ...] = (),
+    takes: tuple[str, ...] | None = None,
     given: tuple[str, ...] = GIVEN,
     needs_tables: bool = False,
     needs_counts: bool = False,
@@ -252,7 +252,7 @@ def step(
     ----------
     takes : tuple of str
         What the arguments are, in order: names among `TAKES`, each for one to three of them, "source" last.
-        They are checked before the step runs; without names only the source is.
+        They are checked before the step runs; by default the source alone is.
     given : tuple of str
         What the function takes before them: "walk", the walk through the tree, and "bank", the statistics of
         dishes.
@@ -275,7 +275,7 @@ def step(
     Raises
     ------
     ParameterError
-        If a flag is neither True nor False, or a name in ``takes`` is unknown.
+        If a flag is neither True nor False, or a name in ``takes`` or ``given`` is unknown.
     """
     flags = {
         "needs_tables": needs_tables, "needs_counts": needs_counts, "draws_tables": draws_tables,
@@ -283,10 +283,9 @@ def step(
     }  # fmt: skip
     for name, value in flags.items():
         flag(name, value)
-    for name in items(
-        "takes", takes, "names of arguments", remedy="For instance takes=('customers', 'source')."
-    ):
-        choice("takes", name, TAKES, remedy="Leave takes out, if the step has other arguments.")
+    for what, names, allowed in (("takes", takes or (), TAKES), ("given", given, GIVEN)):
+        for name in items(what, names, f"names among {allowed}", remedy="Leave it out for the default."):
+            choice(what, name, allowed, remedy="Leave it out for the default.")
     return lambda body: Step(body.__name__, body, takes=takes, given=given, **flags, **serves)
 
 

@@ -171,7 +171,7 @@ class Units:
         return np.array(self.below[unit], dtype=np.int32)
 
 
-@step(given=(), needs_tables=True)
+@step(takes=(), given=(), needs_tables=True)
 def index_units(
     store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
 ) -> Units:
@@ -237,7 +237,7 @@ def _serve(store: Any, units: Units, u: int, dish: int) -> None:
         store.serve_dish(table, dish)
 
 
-@step(needs_tables=True)
+@step(takes=(), needs_tables=True)
 def scan_units(
     walk: ReferenceWalk,
     bank: StatisticsBank,

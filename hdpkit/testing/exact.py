@@ -18,8 +18,10 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.banks import restaurants_of
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.seats import occupy
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
@@ -139,7 +141,7 @@ class ExactModel:
             numbers.replace(frozen["concentration"], frozen["discount"])
             self._version = numbers.version
         franchise.sweep = frozen["sweep"]
-        franchise.occupy(frozen["slots"], frozen["held"])
+        occupy(franchise, frozen["slots"], frozen["held"])
         for name, part in franchise.parts.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
@@ -364,7 +366,7 @@ def observations(franchise: Franchise) -> list[Any]:
     measure, values = franchise.measure, list(franchise.data.values)
     if not isinstance(measure, ByRestaurant):
         return values
-    restaurants = franchise._restaurants_of(measure).tolist()
+    restaurants = restaurants_of(franchise, measure).tolist()
     return [Placed(value, restaurant) for value, restaurant in zip(values, restaurants, strict=True)]
 
 

@@ -22,11 +22,11 @@ import numpy as np
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
-from hdpkit.franchise.simulate import simulate_in_place
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.moves.protocol import check_move
+from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least

@@ -7,8 +7,8 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _GROUPS = "hdpkit.steps.new_groups"
-_FIXED = "hdpkit.franchise.fixed_dishes"
-_LABELS = "hdpkit.franchise.new_labels"
+_FIXED = "hdpkit.posterior.fixed_dishes"
+_LABELS = "hdpkit.posterior.new_labels"
 _BURSTY = "hdpkit.measures.bursty"
 _COMPLETION = "hdpkit.posterior.evaluation.completion"
 _EVALUATE = "hdpkit.posterior.evaluation.evaluate"

@@ -241,7 +241,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "prior drawn from the root",
         "A customer's dish is simulated from the root's weights, not from its restaurant's.",
-        "hdpkit.franchise.simulate",
+        "hdpkit.posterior.simulate",
         "source.choose(walk.prior_row(node))",
         "source.choose(walk.prior_row(0))",
         "check_prior_draws",

@@ -11,7 +11,7 @@ _SWEEPS = "hdpkit.steps.sweeps"
 _HISTOGRAM = "hdpkit.stores.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.seats"
-_SIMULATE = "hdpkit.franchise.simulate"
+_SIMULATE = "hdpkit.posterior.simulate"
 _ATOMS = "hdpkit.measures.atomic"
 
 _ROOT = "hdpkit.steps.root"

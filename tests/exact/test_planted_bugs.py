@@ -44,9 +44,9 @@ from hdpkit.base_measures import (
     VonMisesFisherReference,
 )
 from hdpkit.errors import AuditError, HdpkitError, ParameterError
-from hdpkit.franchise.simulate import draw_seating
 from hdpkit.franchise.starts import start
 from hdpkit.moves import MoveInfo
+from hdpkit.posterior.simulate import draw_seating
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
 from hdpkit.stores.frozen import lump

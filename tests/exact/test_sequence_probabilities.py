@@ -12,7 +12,7 @@ from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.fixed_states import LEAST, Densities, FixedStates, fixed_states
+from hdpkit.posterior.fixed_states import LEAST, Densities, FixedStates, fixed_states
 from hdpkit.random import RandomStream
 from hdpkit.run.samples import SampleFile
 from hdpkit.steps.state_sequences import scaled_rows
@@ -131,7 +131,7 @@ def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
     states, logs = given_states()
     missing = np.arange(6) == 3
     norms, _ = states.filtered(densities(logs, missing), np.array([0, 6]))
-    monkeypatch.setattr("hdpkit.franchise.fixed_states.BATCH", 2)
+    monkeypatch.setattr("hdpkit.posterior.fixed_states.BATCH", 2)
     offsets = np.array([0, 0, 5, 6])
     for values in (np.arange(6), np.arange(6.0)):
         states = FixedStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])

@@ -6,8 +6,8 @@ from hdpkit.stores._stirling import logs_of
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.measures.bursty_cells import BurstyCells, log_seatings
+from hdpkit.posterior.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
 

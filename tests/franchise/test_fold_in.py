@@ -9,8 +9,8 @@ from evaluation_checks import row_of, three_levels, two_levels
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.base_measures import base_measures
-from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.franchise.starts import start
+from hdpkit.posterior.fixed_dishes import fixed_dishes
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import repeated
 

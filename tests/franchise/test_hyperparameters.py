@@ -8,9 +8,9 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.simulate import draw_hyperparameters
 from hdpkit.franchise.starts import start
 from hdpkit.moves import hyperparameters
+from hdpkit.posterior.simulate import draw_hyperparameters
 from hdpkit.random import STARTS, Streams
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)

@@ -157,9 +157,14 @@ def test_bad_steps_are_refused():
         step(needs_tables=2)(half_way)
     with pytest.raises(errors.ParameterError, match="stores"):
         sweeps.reseat.kernel("reference", len, stores=HistogramStore)
-    for taken in ("reseat", sweeps.reseat):  # the method of this name checks its arguments
-        with pytest.raises(errors.ParameterError, match="step"):
-            franchise().run_step(taken, 0, 10**7, source=RandomStream((1, 0)))
+    with pytest.raises(errors.ParameterError, match="takes"):
+        step(takes=("people",))(half_way)
+    with pytest.raises(errors.ParameterError, match="given"):
+        step(given=("store",))(half_way)
+    with pytest.raises(errors.ParameterError, match="step"):
+        franchise().run_step("reseat", 0, 1, source=RandomStream((1, 0)))
+    with pytest.raises(errors.ParameterError, match="last"):  # as by the method of this name
+        franchise().run_step(sweeps.reseat, 0, 10**7, source=RandomStream((1, 0)))
 
 
 def test_a_step_that_needs_tables_runs_where_they_are():

@@ -6,7 +6,7 @@ from parameter_cases import normal_means
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise.simulate import simulate_in_place
+from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.geweke import apply_moves

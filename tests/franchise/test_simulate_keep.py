@@ -10,7 +10,7 @@ import scipy.stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.franchise.simulate import simulate_in_place
+from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.random import RandomStream
 
 COUNTS = np.array([[2, 1, 0], [1, 0, 3], [0, 2, 1], [4, 1, 0]])

@@ -176,7 +176,7 @@ def test_a_view_from_before_a_run_is_refused():
     view = f.restaurant("document", 0)
     with f.lock():
         for use in (
-            lambda: view.dishes, lambda: f.bank, lambda: setattr(f, "sweep", 0),
+            lambda: view.dishes, lambda: f.dishes,
             lambda: f.labelled_seating(RandomStream((1, 1))).__enter__(),
         ):  # fmt: skip
             assert isinstance(in_thread(use), BusyError)

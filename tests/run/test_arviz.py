@@ -10,10 +10,10 @@ from scipy.special import gammaln, logsumexp
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
 from hdpkit.posterior.evaluation.pointwise import _with_parameters_drawn
 from hdpkit.posterior.evaluation.result import log_mean_exp
+from hdpkit.posterior.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
 
 

@@ -11,8 +11,8 @@ from evaluation_checks import three_levels, two_levels
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.evaluation import completion_perplexity, fit_proportions
-from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
+from hdpkit.posterior.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
 
 

@@ -21,7 +21,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, flag, number_array, positive_number
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise.fixed_dishes import FixedDishes, complete_groups, sample_groups
+from hdpkit.posterior.fixed_dishes import FixedDishes, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._new_groups import Learning
 

@@ -15,13 +15,13 @@ from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.arguments import MOST_THREADS
-from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.new_labels import Layout, layout_of
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.posterior.evaluation.forward import Forward
 from hdpkit.posterior.evaluation.result import Evaluation, averaged, states_of
+from hdpkit.posterior.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.posterior.new_labels import Layout, layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 _METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")

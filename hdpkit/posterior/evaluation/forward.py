@@ -15,11 +15,11 @@ from hdpkit.checks import items, numbers_between, whole_number
 from hdpkit.data import GroupedData, Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.arguments import MOST_THREADS
-from hdpkit.franchise.fixed_states import MOST_AHEAD, FixedStates, fixed_states, values_of
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.new_labels import Layout
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.result import averaged, states_of
+from hdpkit.posterior.fixed_states import MOST_AHEAD, FixedStates, fixed_states, values_of
+from hdpkit.posterior.new_labels import Layout
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 

@@ -11,16 +11,16 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.checks import instance, whole_number
 from hdpkit.errors import DeclarationError
-from hdpkit.franchise.fixed_dishes import (
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
+from hdpkit.posterior.evaluation.result import log_mean_exp
+from hdpkit.posterior.fixed_dishes import (
     FixedDishes,
     check_foldable,
     fixed_dishes,
     without_restaurants,
 )
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.new_labels import Parents
-from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
-from hdpkit.posterior.evaluation.result import log_mean_exp
+from hdpkit.posterior.new_labels import Parents
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
 

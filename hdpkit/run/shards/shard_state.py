@@ -10,6 +10,7 @@ import numpy as np
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.seats import occupy
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import ChoiceSource
@@ -24,7 +25,7 @@ def seat_bursts(franchise: Franchise, seating: Mapping[str, Int32s]) -> CountedB
     """Where topics differ by document, seat the customers in an empty bank, and count them; else None."""
     if OPENS not in seating:
         return None
-    franchise.change(_seat_bursts, franchise.bank, seating)
+    franchise.access.change(_seat_bursts, franchise.bank, seating)
     return bursts_here(franchise)
 
 
@@ -86,7 +87,7 @@ def begin_shards(
     `shard_counts` over all shards, ``common`` the result of `common_state`. Weights of the root are drawn if
     they are not in its "components", from a source that is the same for all workers.
     """
-    franchise.change(_begin, franchise, seating, total, common, corpus, source)
+    franchise.access.change(_begin, franchise, seating, total, common, corpus, source)
 
 
 def _begin(
@@ -111,7 +112,7 @@ def _begin(
     seating.clear()
     del entries
     franchise.slots.attach(bank)
-    franchise.occupy(slots, (), ids, common["births"])
+    occupy(franchise, slots, (), ids, common["births"])
     places, counts = np.concatenate([read_sparse(block) for block in total.counts], axis=1)
     n_slots = len(total.tables)
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]

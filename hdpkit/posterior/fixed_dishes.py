@@ -24,13 +24,15 @@ from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
+from hdpkit.franchise.banks import bank_for
+from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.franchise.sample import Sample, parameter_key
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.by_restaurant import SAME, ByRestaurant, NewRestaurants, Repeats
 from hdpkit.numerics import exp_each
+from hdpkit.posterior.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps import new_groups as reference
@@ -292,7 +294,7 @@ def restaurants_of_sample(
     values = {name: sample.hyperparameters[parameter_key(name)] for name in measure.priors}
     measure = measure.with_parameters(**values) if values else measure
     slots = np.arange(sample.n_dishes, dtype=np.int32)
-    bank = franchise._bank_for(measure, franchise.data)
+    bank = bank_for(franchise, measure, franchise.data)
     bank.rebuild(dishes, slots)
     return NewRestaurants(measure, bank, dishes, SAME), slots
 
@@ -315,7 +317,7 @@ def _bank_of_new(
     dishes = np.full(len(joined), -1, dtype=np.int32)
     seated = state.dishes[:before]
     dishes[: len(seated)] = seated
-    bank = franchise._bank_for(measure, together)
+    bank = bank_for(franchise, measure, together)
     dishes = franchise.known_dishes.to_count(dishes, franchise.topology)
     if (kept := state.bank.freeze()) is not None:
         bank.thaw(kept)
@@ -449,6 +451,7 @@ class FoldIn:
         )
 
 
+@offered
 @unguarded
 def fold_in(
     self: Any,

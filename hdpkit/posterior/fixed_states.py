@@ -22,11 +22,14 @@ from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.arguments import MOST_THREADS
-from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
+from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.reading import chain_tree
 from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
+from hdpkit.numerics import add_up
+from hdpkit.posterior.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 
@@ -265,7 +268,7 @@ def _fixed(franchise: Any, sample: Sample | None, parameters: str, source: Choic
 
 
 def _given(franchise: Any, sample: Sample | None) -> _Given:
-    franchise._chain("states of sequences")
+    chain_tree(franchise, "states of sequences")
     if sample is not None:
         return _given_sample(franchise, sample)
     if not len(franchise.slots.occupied_slots()) or not franchise.population.all_seated():
@@ -377,7 +380,7 @@ def _broken(psi: Floats, franchise: Any, sample: Sample, source: ChoiceSource) -
 
 def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
     """Values of sequences as the franchise's measure takes them, after checks; None: its own data."""
-    franchise._chain("states of sequences")
+    chain_tree(franchise, "states of sequences")
     own = franchise.data
     if data is None or data is own:
         return own.values, own
@@ -415,6 +418,12 @@ def log_probabilities(franchise: Any, states: FixedStates, data: Any) -> Floats:
     """log p(x_t | x_1 .. x_t-1) of each observation of sequences; None: those of the franchise."""
     values, data = values_of(franchise, data)
     return states.log_probabilities(values, data.missing, data.offsets)[0]
+
+
+@offered
+def _summed_out(self: Any, parameters: str, source: ChoiceSource) -> float:
+    """log p(data | transition probabilities, parameters of the dishes): see `Franchise.log_likelihood`."""
+    return add_up(log_probabilities(self, fixed_states(self, parameters, source), None).tolist())
 
 
 # ---------------------------------------------------------------------- probabilities of states
@@ -485,6 +494,7 @@ class StateProbabilities:
         )
 
 
+@offered
 @unguarded
 def state_probabilities(
     self: Any,
@@ -570,6 +580,7 @@ def probabilities_under(
 # ---------------------------------------------------------------------- new sequences
 
 
+@offered
 @unguarded
 def draw_sequences(
     self: Any, lengths: Any, *, sample: Sample | None = None, rng: ChoiceSource | Seed = None

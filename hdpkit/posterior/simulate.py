@@ -11,22 +11,50 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError, StateError
-from hdpkit.franchise.simulate_cells import SEATED, simulate_cells, terms_of, topics_of
+from hdpkit.franchise.banks import restaurants_of
+from hdpkit.franchise.extending import take_values
+from hdpkit.franchise.franchise import offered
+from hdpkit.franchise.freezing import maker
 from hdpkit.measures.bank import ReadsParts
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.numerics import add_up, exp, exp_each
+from hdpkit.posterior.simulate_cells import SEATED, simulate_cells, terms_of, topics_of
 from hdpkit.priors import Prior, draw_from
-from hdpkit.random import ChoiceSource
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.stores import FrozenSeating
 
-Franchise = Any  # the module of that class imports this one
+Franchise = Any  # of several kinds of data
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating", "dishes")
 MOST_TRIES = 1000  # most states that are drawn until one is accepted
 
 
-def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
-    """See `Franchise.simulate`."""
+@offered
+def simulate(self: F, rng: ChoiceSource | Seed, keep: str | None = None) -> F:
+    """Return a franchise of the same shape with all quantities drawn from the model.
+
+    Parameters
+    ----------
+    rng : seed, Generator or random stream
+        The same seed gives the same data. The random numbers differ from those of a run with this seed.
+    keep : None, "hyperparameters", "seating" or "dishes"
+        "hyperparameters" keeps their current values; "seating" keeps them and the seating, and draws
+        only the data given it (the resampling step of Geweke's test). If dishes are observed, the data
+        are the atoms of the root's tables; a measure with a remainder raises an error, because its other
+        values have no numbers. "dishes" keeps the seating and what the dishes have: their parameters are
+        drawn given the data, and every value is drawn again from its dish, for posterior predictive
+        checks. The state is then not a draw from the posterior given the new data.
+
+    Raises
+    ------
+    StateError
+        If customers without dishes should keep them, or groups are held where customers are counted.
+    """
+    return simulated(self, as_source(rng, Purpose.SIMULATE), keep)
+
+
+def simulated(given: F, source: ChoiceSource, keep: str | None) -> F:
+    """A franchise as `Franchise.simulate` returns it."""
     franchise: Franchise = given
     _check(franchise, keep)
     if not franchise.population.single:
@@ -42,7 +70,7 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     else:
         drawn = None if keep == "seating" else _draw_state(seated, source, keep)
         values, seating = values_of(seated, drawn, source)
-    made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
+    made: F = maker(franchise, franchise.data.with_values(values))({**seated.freeze(), **seating})
     return made
 
 
@@ -79,11 +107,11 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     """
     franchise: Franchise = given
     if franchise.dish_kind.name != "latent" or not franchise.population.single:
-        return simulate(given, source, keep)
+        return simulated(given, source, keep)
     _check(franchise, keep)
     if keep not in SEATED:
         _draw_state(franchise, source, keep)
-    franchise._take_values(*_with_tables(franchise, source, keep == "dishes"))
+    take_values(franchise, *_with_tables(franchise, source, keep == "dishes"))
     franchise.workspaces.clear()
     return given
 
@@ -286,7 +314,7 @@ def draw_in_restaurants(
             else [_observable_topic(measure, source) for _ in slots]
         )
     rank = np.searchsorted(slots, dishes)
-    restaurants = franchise._restaurants_of(measure).astype(np.int64)
+    restaurants = restaurants_of(franchise, measure).astype(np.int64)
     order = np.argsort(restaurants * len(slots) + rank, kind="stable")
     b: Any = measure.concentration
     if not measure.conjugate:  # each dish has one
@@ -357,7 +385,7 @@ def _by_chain_rule(
     statistics = dict(zip(slots.tolist(), begun, strict=True))
     values: list[object] = []
     if isinstance(measure, ByRestaurant):
-        restaurants = (franchise._restaurants_of(measure) + np.int32(shift)).tolist()
+        restaurants = (restaurants_of(franchise, measure) + np.int32(shift)).tolist()
         for slot, restaurant in zip(dishes.tolist(), restaurants, strict=True):
             value = measure.simulate_in(statistics[slot], restaurant, source.generator)
             measure.add(statistics[slot], Placed(value, restaurant))

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import instance
 from hdpkit.errors import DataError, DeclarationError, MissingMethodError
-from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.franchise.sample import Sample
 from hdpkit.measures.by_restaurant import NewRestaurants
+from hdpkit.posterior.fixed_dishes import log_densities, restaurants_of_sample
 
 _AT_ONCE = 1 << 22  # densities of points under dishes that are in memory at once
 
