@@ -25,7 +25,6 @@ from hdpkit.steps._walk import Walk
 from hdpkit.steps.counts_walk import CountsReferenceWalk
 from hdpkit.steps.step import (
     BY_STATE,
-    COMPILED_BANKS,
     COMPILED_STORES,
     KERNELS,
     STEPS,
@@ -82,9 +81,9 @@ for _step, _run in (
     (draw_seats, _draw_seats),
     (lump_seats, _lump_seats),
 ):
-    _step.kernel("generic", _run, stores=COMPILED_STORES, banks=COMPILED_BANKS)
+    _step.kernel("generic", _run, stores=COMPILED_STORES)
 for _step, _run in ((draw_seats, _draw_seats_at_once), (lump_seats, _lump_seats_at_once)):
-    _step.kernel("generic", _run, stores={HistogramStore}, banks=COMPILED_BANKS, detail=Detail.SIZES)
+    _step.kernel("generic", _run, stores={HistogramStore}, detail=Detail.SIZES)
 of_package(draw_sizes, seat_out, draw_seats, lump_seats)
 
 

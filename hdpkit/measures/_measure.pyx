@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException
+from cpython.exc cimport PyErr_Fetch, PyErr_NormalizeException, PyErr_SetObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
@@ -323,3 +323,69 @@ cdef class CapsuleBank(CompiledBank):
     def memory_bytes(self):
         """0: the memory of the extension is not known."""
         return 0
+
+
+# ------------------------------------------------------------------------------------- banks written in Python
+
+cdef list numbers_at(const int32_t *numbers, int64_t n):
+    return [numbers[i] for i in range(n)]
+
+
+cdef int leave(object error) noexcept:
+    """Leave an exception for the caller of the sweep, which raises it."""
+    PyErr_SetObject(type(error), error)
+    return -1
+
+
+cdef int add_in_python(void *bank, int32_t slot, const int32_t *customers, int64_t n) noexcept with gil:
+    try:
+        (<object>bank).add(slot, numbers_at(customers, n))
+        return 0
+    except BaseException as error:
+        return leave(error)
+
+
+cdef int remove_in_python(void *bank, int32_t slot, const int32_t *customers, int64_t n) noexcept with gil:
+    try:
+        (<object>bank).remove(slot, numbers_at(customers, n))
+        return 0
+    except BaseException as error:
+        return leave(error)
+
+
+cdef int log_block_in_python(void *bank, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                             int64_t n, double *out) noexcept with gil:
+    cdef const double[::1] logs
+    cdef int64_t i
+    try:
+        if n_customers == 1:
+            found = (<object>bank).log_predictive(customers[0], numbers_at(slots, n))
+        else:
+            found = (<object>bank).log_block(numbers_at(customers, n_customers), numbers_at(slots, n))
+        logs = np.ascontiguousarray(found, dtype=np.float64)
+        for i in range(n + 1):
+            out[i] = logs[i]
+        return 0
+    except BaseException as error:
+        return leave(error)
+
+
+cdef int predictive_in_python(void *bank, int32_t customer, const int32_t *slots, int64_t n,
+                              double *out) noexcept nogil:
+    cdef int status = log_block_in_python(bank, &customer, 1, slots, n, out)
+    return status if status < 0 else as_weights(out, n)
+
+
+cdef class AdaptedBank(CompiledBank):
+    """A bank written in Python as compiled sweeps call it; births and deaths reach it from its slots."""
+
+    cdef object bank
+
+    def __cinit__(self, bank):
+        self.bank = bank
+        self.c.self = <void *>bank
+        self.c.add = add_in_python
+        self.c.remove = remove_in_python
+        self.c.predictive = predictive_in_python
+        self.c.log_block = log_block_in_python
+        self.complete(LARGEST)

@@ -20,7 +20,7 @@ from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import sweeps
 from hdpkit.steps._sweeps import reseat_indicated
-from hdpkit.steps.step import COMPILED_BANKS, MORE
+from hdpkit.steps.step import MORE
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stirling import one_alone, one_opens, one_shares
@@ -165,8 +165,5 @@ def reseat(
 
 # Levels and roots of franchises whose state has numbers of tables, over counts.
 for _depths, _roots in ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"}))):
-    sweeps.reseat.kernel(
-        "generic", reseat_indicated,
-        stores=frozenset({CountsStore}), banks=COMPILED_BANKS, depths=_depths, roots=_roots,
-    )  # fmt: skip
+    sweeps.reseat.compiled(reseat_indicated, stores=frozenset({CountsStore}), depths=_depths, roots=_roots)
     sweeps.reseat.kernel("reference", reseat, depths=_depths, roots=_roots, detail=Detail.COUNTS)

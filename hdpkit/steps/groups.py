@@ -241,5 +241,5 @@ class _SeatedData(_Data):
         return found
 
 
-reseat_groups.kernel("generic", compiled.reseat_groups, stores=COMPILED_STORES, banks=BANKS_WITHOUT_TABLES)
+reseat_groups.compiled(compiled.reseat_groups, stores=COMPILED_STORES, banks=BANKS_WITHOUT_TABLES)
 of_package(reseat_groups)

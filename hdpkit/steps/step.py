@@ -14,6 +14,7 @@ import attrs
 
 from hdpkit.checks import choice, flag, function, instance, items
 from hdpkit.errors import KernelError
+from hdpkit.measures._measure import AdaptedBank, CompiledBank
 from hdpkit.stores import Detail, detail_of
 
 SPEEDS = ("fused", "generic", "reference")  # the fastest first
@@ -36,6 +37,13 @@ class Declaring:
         return bool(vars(kind).get(self.name)) and not vars(kind).get(self.but_not)
 
 
+class InPython:
+    """Banks written in Python, other than those whose values sit at tables: compiled code adapts to them."""
+
+    def __contains__(self, kind: object) -> bool:
+        return isinstance(kind, type) and not issubclass(kind, CompiledBank) and not hasattr(kind, "sit")
+
+
 class AllBut:
     """All classes except these."""
 
@@ -51,6 +59,8 @@ COMPILED_STORES = Declaring("COMPILED")
 
 COMPILED_BANKS = Declaring("COMPILED")
 """Banks that compiled code uses."""
+
+PYTHON_BANKS = InPython()
 
 BANKS_WITHOUT_TABLES = Declaring("COMPILED", but_not="SEATS_VALUES")
 """Those of them whose values sit at no tables: compiled proposals for groups draw none."""
@@ -202,6 +212,16 @@ class Step:
         made = Kernel(name, run, **serves)
         self.kernels.insert(sum(other.rank < made.rank for other in self.kernels), made)
         return made
+
+    def compiled(self, run: Callable[..., Any], **serves: Any) -> None:
+        """Attach generic compiled code, for banks in compiled code and, by an adapter, in Python."""
+        at = self.given.index("bank")
+
+        def adapted(*given: Any) -> Any:
+            return run(*given[:at], AdaptedBank(given[at]), *given[at + 1 :])
+
+        self.kernel("generic", run, **{"banks": COMPILED_BANKS, **serves})
+        self.kernel("generic", adapted, **{**serves, "banks": PYTHON_BANKS})
 
     def serving(self, forced: str, store: type, bank: Any, depth: int, root: str, tree: str) -> list[Kernel]:
         """Kernels in the order in which they are tried, or a KernelError.

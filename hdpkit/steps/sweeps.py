@@ -25,7 +25,7 @@ from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultino
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, TWO, TWO_OR_MORE, of_package, step
+from hdpkit.steps.step import ALL_TREES, COMPILED_STORES, TWO, TWO_OR_MORE, of_package, step
 from hdpkit.steps.table_counts import draw_tables_of
 from hdpkit.steps.walk import ReferenceWalk
 
@@ -374,11 +374,10 @@ scan_units.kernel(
     stores=COMPILED_STORES, banks=frozenset({DirichletMultinomialBank}), depths=TWO, roots=_RESTAURANT,
     within=lambda bank, numbers: bank.serves_blocks,
 )  # fmt: skip
-for _step in (
-    enter, enter_given, reseat, leave, index_units, unit_dishes, resample_dish, scan_units, add_units,
-    log_units, move_units,
-):  # fmt: skip
-    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=COMPILED_BANKS)
+for _step in (index_units, unit_dishes):
+    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES)
+for _step in (enter, enter_given, reseat, leave, resample_dish, scan_units, add_units, log_units, move_units):
+    _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
 move_units.kernel(
     "generic", _move_seated_units,
     stores=COMPILED_STORES, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE,

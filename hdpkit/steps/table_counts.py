@@ -14,7 +14,7 @@ import hdpkit.steps._table_counts as compiled
 from hdpkit.arrays import Int64s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import ALL_TREES, COMPILED_BANKS, COMPILED_STORES, of_package, step
+from hdpkit.steps.step import ALL_TREES, COMPILED_STORES, of_package, step
 from hdpkit.steps.walk import ReferenceWalk
 
 
@@ -132,5 +132,5 @@ def _one_concentration(walk: ReferenceWalk) -> float:
 
 
 for _step in (draw_tables, draw_tables_by_dish):
-    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=COMPILED_BANKS)
+    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES)
 of_package(draw_tables, draw_tables_by_dish)
