@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 
 from hdpkit._franchise_lock import Block
-from hdpkit.checks import instance, positive_number
+from hdpkit.checks import instance
 from hdpkit.data import GroupedData
-from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, StateError, printable
+from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
@@ -235,34 +235,6 @@ class Franchise(Extending):
             -discount.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
-
-    @property
-    def sticky(self) -> float:
-        """kappa of sticky restaurants (`hk.PreviousDish`); 0 if there are none."""
-        return self.topology.sticky.kappa
-
-    @changes
-    def set_sticky(self, value: float) -> None:
-        """Set kappa of sticky restaurants.
-
-        Parameters
-        ----------
-        value : float
-            Above 0.
-
-        Raises
-        ------
-        ParameterError
-            If it isn't a finite positive number.
-        StateError
-            If no restaurants are sticky.
-        """
-        kappa = positive_number("value", value, remedy="A model without kappa is declared by sticky=0.")
-        if self.topology.sticky.kappa == 0.0:
-            raise StateError(
-                "sticky", 0.0, "above 0, where kappa changes", "Declare hk.PreviousDish(sticky=...)."
-            )
-        self.access.change(self.topology.sticky.put, kappa)
 
     # ------------------------------------------------------------------ the complete state
 

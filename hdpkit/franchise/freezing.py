@@ -25,7 +25,7 @@ from hdpkit.checks import (
     whole_numbers,
 )
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import BusyError, DataError, StateError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
@@ -148,13 +148,7 @@ class Freezing(Reading):
                     "source", None, f"a choice source, where a frozen state has no {name}",
                     "They are drawn. Pass one: thaw(state, source).",
                 )  # fmt: skip
-        self._take_over({**frozen, "seating": seating}, source)
-
-    def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
-        """Restore a state that was already checked (exact tests restore the same states very often)."""
-        self._outside()
-        self._not_lent("thawed")
-        self.access.reopen(self._restore, frozen, source, self.access.closed)
+        take_over(self, {**frozen, "seating": seating}, source)
 
     def _restore(self, frozen: Mapping[str, Any], source: ChoiceSource | None, failed: bool) -> None:
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
@@ -263,56 +257,6 @@ class Freezing(Reading):
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
         return _shown(_state(self, timeout))
 
-    def tempered(self, power: float) -> Self:
-        """Return an independent franchise in the same state, with a power of the likelihood.
-
-        Parameters
-        ----------
-        power : float
-            Above 0, up to 1. See `BaseMeasure.tempered`.
-
-        Raises
-        ------
-        DeclarationError
-            If the base measure has no powers, or there are known components, which are not data.
-        """
-        self.known_dishes.require_none(
-            "no known components where likelihoods have powers", "Leave known out."
-        )
-        if not self.measure.supports("tempered"):
-            raise DeclarationError(
-                "base", type(self.measure).__name__, "one with powers",
-                "hk.DirichletMultinomial is one; a measure of your own needs a method tempered(power).",
-            )  # fmt: skip
-        twin: Self = maker(self, self.data, self.measure.tempered(power))(self.freeze())
-        return twin
-
-    def exchange(self, other: Self) -> None:
-        """Exchange states with another franchise of this shape over the same data.
-
-        Seating, hyperparameters, parameters of the base measure and parts are exchanged, and dishes get new
-        ids. The base measures, numbers of sweeps and random streams stay.
-
-        Parameters
-        ----------
-        other : Franchise
-            For instance a copy of this one.
-
-        Raises
-        ------
-        ParameterError
-            If data, declarations, store or root differ.
-        """
-        instance("other", other, type(self), "a franchise of this class", remedy="See Franchise.tempered.")
-        if other is self or _shape(other) != _shape(self):
-            raise ParameterError(
-                "other", other, "another franchise with these data and declarations", "Make it by copy()."
-            )
-        first, second = self.freeze(), other.freeze()
-        # States of franchises over the same data need no check, which takes longer than the exchange.
-        self._take_over(_in_chain(first, second, self))
-        other._take_over(_in_chain(second, first, other))
-
     def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
         """The current state and a function that makes a franchise from it, for `look`."""
         return maker(self, self.data), self.freeze()
@@ -338,25 +282,11 @@ class Freezing(Reading):
             self.thaw(kept["frozen"])
 
 
-def _shape(franchise: Any) -> tuple[Any, ...]:
-    """What two franchises must share to have states in common."""
-    return (
-        id(franchise.data),
-        id(franchise.declarations[-1]),
-        franchise.store_type,
-        franchise.root.declared,
-    )
-
-
-def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[str, Any]:
-    """Another state for a franchise whose own is given: what belongs to its chain stays."""
-    kept: dict[str, Any] = {key: own[key] for key in ("sweep", "seeded_calls", "streams") if key in own}
-    of_run = {name for name, part in franchise.parts.items() if part.of_run}
-    components = {name: part for name, part in new["components"].items() if name not in of_run}
-    if "births" in own:  # dishes that aren't observed
-        n = len(new["dish_ids"])
-        kept |= {"dish_ids": own["births"] + np.arange(n), "births": own["births"] + n}
-    return {**new, **kept, "components": components}
+def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+    """Restore a state that was already checked (exact tests restore the same states very often)."""
+    state._outside()
+    state._not_lent("thawed")
+    state.access.reopen(state._restore, frozen, source, state.access.closed)
 
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
@@ -397,7 +327,10 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
-        (twin._take_over if whole else twin.thaw)(frozen, source)
+        if whole:
+            take_over(twin, frozen, source)
+        else:
+            twin.thaw(frozen, source)
         return twin
 
     return make

@@ -90,10 +90,14 @@ class Concentration(ByMethod):
 
     def _update(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
         declared = shared.hyperparameters[0]
-        if declared.prior is not None and state.sticky > 0.0 and shared.name == state.declarations[-1].name:
+        if (
+            declared.prior is not None
+            and state.topology.sticky.kappa > 0.0
+            and shared.name == state.declarations[-1].name
+        ):
             before = float(np.max(state.concentration(shared.name)))
             rows = Rows.of(state)
-            after = slice_alpha(rows, declared.prior, before, state.sticky, self.width, rng)
+            after = slice_alpha(rows, declared.prior, before, state.topology.sticky.kappa, self.width, rng)
             state.set_concentration(shared.name, after)
             return MoveInfo(1, int(before != after))
         if declared.prior is None or not shared.whole or not by_numbers(self, shared):

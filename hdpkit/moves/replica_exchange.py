@@ -3,7 +3,7 @@
 The scheduler applies every move of the schedule to each further franchise in turn
 (`hdpkit.run.sweeps.Ensemble`), and this move to the run's own only. It reaches the others through a part
 of the state (`Replicas`), which freezes and thaws them, so checkpoints, resuming and going back need no code
-for them. `Franchise.exchange` thaws the frozen state of each franchise in the other; sweep and streams stay.
+for them. `exchange` thaws the frozen state of each franchise in the other; sweep and streams stay.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import maker, take_over
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
@@ -101,7 +102,7 @@ class ReplicaExchange(Move):
         self.check(state)
         replicas = state.parts.get(Replicas.name)
         if not isinstance(replicas, Replicas):
-            replicas = Replicas(self.powers, [state.tempered(power) for power in self.powers[1:]])
+            replicas = Replicas(self.powers, [tempered(state, power) for power in self.powers[1:]])
             state.register(replicas.name, replicas)
         return replicas.franchises
 
@@ -119,10 +120,39 @@ class ReplicaExchange(Move):
             one, other, powers = chains[i], chains[i + 1], self.powers[i : i + 2]
             accepted = accepts(_log_ratio(one, other, powers), rng)
             if accepted:
-                one.exchange(other)
+                exchange(one, other)
                 replicas.walkers[[i, i + 1]] = replicas.walkers[[i + 1, i]]
             details.append((f"{powers[0]} {powers[1]}", MoveInfo(1, int(accepted))))
         return MoveInfo(len(details), sum(info.accepted for _, info in details), tuple(details))
+
+
+def tempered(state: Franchise, power: float) -> Franchise:
+    """An independent franchise in the same state, with a power of the likelihood: `BaseMeasure.tempered`."""
+    twin: Franchise = maker(state, state.data, state.measure.tempered(power))(state.freeze())
+    return twin
+
+
+def exchange(one: Franchise, other: Franchise) -> None:
+    """Exchange the states of two franchises over the same data.
+
+    Seating, hyperparameters, parameters of the base measure and parts are exchanged, and dishes get new ids.
+    The base measures, numbers of sweeps and random streams stay.
+    """
+    first, second = one.freeze(), other.freeze()
+    # States of franchises over the same data need no check, which takes longer than the exchange.
+    take_over(one, _in_chain(first, second, one))
+    take_over(other, _in_chain(second, first, other))
+
+
+def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[str, Any]:
+    """Another state for a franchise whose own is given: what belongs to its chain stays."""
+    kept: dict[str, Any] = {key: own[key] for key in ("sweep", "seeded_calls", "streams") if key in own}
+    of_run = {name for name, part in franchise.parts.items() if part.of_run}
+    components = {name: part for name, part in new["components"].items() if name not in of_run}
+    if "births" in own:  # dishes that aren't observed
+        n = len(new["dish_ids"])
+        kept |= {"dish_ids": own["births"] + np.arange(n), "births": own["births"] + n}
+    return {**new, **kept, "components": components}
 
 
 def _log_ratio(one: Franchise, other: Franchise, powers: tuple[float, ...]) -> float:

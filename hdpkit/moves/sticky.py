@@ -90,6 +90,11 @@ def _on_scale(
     return x if there == here else scale.back(there)
 
 
+def set_kappa(state: Franchise, value: float) -> None:
+    """Set kappa of sticky restaurants."""
+    state.access.change(state.topology.sticky.put, value)
+
+
 @attrs.frozen
 class Sticky(Move):
     """Draw kappa of sticky restaurants and, if it has a prior, their concentration alpha.
@@ -132,7 +137,7 @@ class Sticky(Move):
         rows, declared = Rows.of(state), state.declarations[-1]
         of_kappa, of_alpha = state.topology.sticky.prior, declared.hyperparameters[0].prior
         assert of_kappa is not None  # checked
-        alpha, kappa = float(np.max(state.concentration(declared.name))), state.sticky
+        alpha, kappa = float(np.max(state.concentration(declared.name))), state.topology.sticky.kappa
 
         def log_target(a: float, k: float) -> float:
             if not (0.0 < a < math.inf and 0.0 < k < math.inf):
@@ -142,7 +147,7 @@ class Sticky(Move):
 
         if of_alpha is None:
             after = _on_scale(Scale(0.0, math.inf), lambda k: log_target(alpha, k), kappa, self.width, rng)
-            state.set_sticky(after)
+            set_kappa(state, after)
             return MoveInfo(1, int(after != kappa))
         total, share = alpha + kappa, kappa / (alpha + kappa)
         total = _on_scale(  # the area of (alpha, kappa) is total times that of (total, share)
@@ -153,7 +158,7 @@ class Sticky(Move):
             Scale(0.0, 1.0), lambda r: log_target(total * (1.0 - r), total * r), share, self.width, rng
         )
         state.set_concentration(declared.name, total * (1.0 - share))
-        state.set_sticky(total * share)
+        set_kappa(state, total * share)
         return MoveInfo(2, 2)
 
 

@@ -20,6 +20,7 @@ from hdpkit.checks import flag, function, instance, number_array, positive_numbe
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.banks import restaurants_of
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import take_over
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.seats import occupy
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
@@ -124,7 +125,7 @@ class ExactModel:
         franchise = self.franchise
         missing = franchise.parts.keys() - frozen["components"].keys()
         if missing or frozen["measure"] or franchise._lent is not None:
-            franchise._take_over(frozen)
+            take_over(franchise, frozen)
         else:
             with franchise.lock():
                 self._enter(frozen)

@@ -12,6 +12,7 @@ from replica_checks import (
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.moves.replica_exchange import tempered
 from hdpkit.testing.exact import TOLERANCE, check_exact
 
 CASES = {
@@ -96,4 +97,4 @@ def test_the_likelihood_under_another_power():
         assert franchise.log_likelihood(franchise.measure.tempered(power)) == pytest.approx(
             expected, abs=TOLERANCE
         )
-        assert franchise.tempered(power).log_likelihood() == pytest.approx(expected, abs=TOLERANCE)
+        assert tempered(franchise, power).log_likelihood() == pytest.approx(expected, abs=TOLERANCE)

@@ -1,5 +1,7 @@
 """alpha and kappa of a sticky model, one step from exact draws of their law given tables, by quadrature."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -7,6 +9,7 @@ from scipy import special, stats
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
+from hdpkit.moves.sticky import set_kappa
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.geweke import geweke
 
@@ -58,9 +61,9 @@ def test_both_numbers_from_exact_draws():
         jitter = (generator.random(2) - 0.5) * width
         alpha, kappa = np.exp(line[list(divmod(int(i), len(line)))] + jitter)
         franchise.set_concentration("rows", float(alpha))
-        franchise.set_sticky(float(kappa))
+        set_kappa(franchise, float(kappa))
         move.apply(franchise, RandomStream((7, number)))
-        ends.append((franchise.concentration("rows"), franchise.sticky))
+        ends.append((franchise.concentration("rows"), franchise.topology.sticky.kappa))
     alphas, kappas = np.array(ends).T
     assert p_of(alphas, line, density.sum(axis=1)) > 1e-3
     assert p_of(kappas, line, density.sum(axis=0)) > 1e-3
@@ -80,14 +83,14 @@ def test_one_number_given_the_other(which):
     given = density[:, place] if which == "alpha" else density[place]
     franchise = franchise_of(**({"kappa": fixed} if which == "alpha" else {"alpha": fixed}))
     franchise.thaw({**of_both.freeze(), "concentration": franchise.freeze()["concentration"]})
-    franchise.set_sticky(fixed if which == "alpha" else 1.0)
+    set_kappa(franchise, fixed if which == "alpha" else 1.0)
     move, ends = moves.Concentration() if which == "alpha" else moves.Sticky(), []
     generator = np.random.default_rng(6)
     for number in range(2500):
         begin = float(np.exp(generator.choice(line, p=given / given.sum())))
-        (franchise.set_sticky if which == "kappa" else _set(franchise))(begin)
+        (functools.partial(set_kappa, franchise) if which == "kappa" else _set(franchise))(begin)
         move.apply(franchise, RandomStream((8, number)))
-        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.sticky)
+        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.topology.sticky.kappa)
     assert p_of(np.array(ends), line, given) > 1e-3
 
 
@@ -99,8 +102,6 @@ def test_a_model_without_kappa_to_draw_is_refused():
     for kappa in (0.0, 2.0):
         with pytest.raises(errors.ScheduleError, match="kappa is fixed"):
             hk.Scheduler([moves.Sticky()]).run(franchise_of(kappa=kappa), sweeps=1, rng=0)
-    with pytest.raises(errors.StateError):
-        franchise_of(kappa=0.0).set_sticky(1.0)
 
 
 def test_a_run_goes_on_and_is_described(tmp_path):
@@ -114,7 +115,7 @@ def test_a_run_goes_on_and_is_described(tmp_path):
     assert len(set(whole["concentration/start"].tolist())) == 6
     assert again["log_joint"].tolist() == whole["log_joint"].tolist()
     copy = franchise_of().copy()
-    assert copy.sticky == franchise_of().sticky
+    assert copy.topology.sticky.kappa == franchise_of().topology.sticky.kappa
 
 
 SCHEDULES = {

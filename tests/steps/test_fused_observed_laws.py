@@ -15,6 +15,7 @@ from fused_cases import p_of
 from long_cases import some_long
 from test_fused_observed import STORES, franchise_of
 
+from hdpkit.franchise.freezing import take_over
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps import _sweeps as generic
 from hdpkit.testing.exact import TOLERANCE
@@ -42,7 +43,7 @@ def law_of(franchise, customer, state, step):
     """Exact law of the sizes after a step, every branch of it walked through."""
     law, source = {}, ScriptedSource()
     while True:
-        franchise._take_over(state)
+        take_over(franchise, state)
         step(franchise, customer, source)
         outcome = sizes(franchise, customer)
         law[outcome] = law.get(outcome, 0.0) + source.probability
@@ -155,7 +156,7 @@ def drawn(franchise, state, customer, draws, seed):
     """How often production leads to each outcome, each draw from the same state with a key of its own."""
     source, counts = RandomStream(), {}
     for draw in range(draws):
-        franchise._take_over(state)
+        take_over(franchise, state)
         source.rekey(seed, customer, 0, draw, 0)
         fused_step(franchise, customer, source)
         outcome = sizes(franchise, customer)

@@ -16,6 +16,7 @@ from fused_cases import corpus, franchise_over, lockstep, many_weights, p_of, to
 from sites import NEW, record_sites
 
 from hdpkit.errors import StateError
+from hdpkit.franchise.freezing import take_over
 from hdpkit.random import RandomStream
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
@@ -165,7 +166,7 @@ def drawn(franchise, customer, draws, seed, restore):
         code = outcome_of(franchise, customer, tables)
         counts[code] = counts.get(code, 0) + 1
         if restore:
-            franchise._take_over(state)
+            take_over(franchise, state)
     franchise.thaw(state)
     return counts
 

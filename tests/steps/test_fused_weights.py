@@ -16,6 +16,7 @@ from test_fused_sites import law_at
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.freezing import take_over
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.pvalues import SampledTests
@@ -139,7 +140,7 @@ def drawn(franchise, customer, draws, seed):
         dish = int(franchise.store.dish_of(customer))
         code = dish if dish in live else NEW
         counts[code] = counts.get(code, 0) + 1
-        franchise._take_over(state)
+        take_over(franchise, state)
     return counts
 
 

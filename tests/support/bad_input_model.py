@@ -274,7 +274,6 @@ MODEL = {
             ],
         },
     ),
-    "Franchise.set_sticky": Row(lambda franchise: (sticky().set_sticky, {"value": 2.0}), {"value": POSITIVE}),
     "PreviousDish": Row(
         plain(hk.PreviousDish, sticky=2.0, name="state", start_concentration=1.0),
         {
@@ -335,11 +334,6 @@ MODEL = {
         },
         aliases={"values": ("eta", "parameters")},
     ),
-    "Franchise.exchange": Row(
-        lambda franchise: (franchise.exchange, {"other": franchise.copy()}),
-        {"other": [None, 5, "other", hk.Franchise, {}]},
-    ),
-    "Franchise.tempered": Row(method("tempered")(power=0.5), {"power": [*POSITIVE, 1.5]}),
     "Franchise.log_likelihood": Row(
         lambda franchise: (franchise.log_likelihood, {"measure": franchise.measure.tempered(0.5)}),
         {

@@ -13,6 +13,7 @@ import numpy as np
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.freezing import take_over
 from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsReference, Detail, FrozenSeating
@@ -122,7 +123,7 @@ def matrix(franchise, apply):
         franchise.thaw(frozen)  # which checks it: once is enough
         while True:
             with franchise.lock():  # taken once, as a scheduler does, and not by each step
-                franchise._take_over(frozen)
+                take_over(franchise, frozen)
                 apply(franchise, source)
             # The least remainder is not 0, but a new dish has next to no probability.
             if source.probability > 1e-200:

@@ -18,6 +18,7 @@ from sites import NEW
 
 from hdpkit.errors import StateError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import take_over
 
 __all__ = ["exact_law", "production_law"]
 
@@ -69,7 +70,7 @@ def production_law(franchise: Franchise, customer: int) -> Law:
     try:
         return step.fused() if franchise.kernel("reseat") == "fused" else step.generic()
     finally:
-        franchise._take_over(step.state)
+        take_over(franchise, step.state)
 
 
 class _Step:
@@ -86,7 +87,7 @@ class _Step:
 
     def outcome(self, *words: int) -> int:
         franchise, customer = self.franchise, self.customer
-        franchise._take_over(self.state)
+        take_over(franchise, self.state)
         self.source.give(*words)
         franchise.reseat(customer, customer + 1, self.source)
         store: Any = franchise.seating

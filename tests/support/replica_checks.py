@@ -7,7 +7,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.moves.replica_exchange import Replicas
+from hdpkit.moves.replica_exchange import Replicas, tempered
 from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactModel
@@ -43,7 +43,7 @@ class Joint:
         measure = hk.DirichletMultinomial(ETA, n_terms=3)
         tiny = tiny_franchise(shape, measure, store=store, corner="middle")
         self.models = [
-            ExactModel(tiny.tempered(power), tempered_log_marginal(ETA, power)) for power in powers
+            ExactModel(tempered(tiny, power), tempered_log_marginal(ETA, power)) for power in powers
         ]
         self.move = moves.ReplicaExchange(powers)
         own = self.models[0].franchise
