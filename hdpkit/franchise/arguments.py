@@ -14,7 +14,7 @@ from hdpkit.checks import array_in_place, as_float, instance, items, whole_numbe
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.guard import changes
 from hdpkit.random import ChoiceSource
-from hdpkit.steps import sweeps
+from hdpkit.steps import units as blocks
 from hdpkit.steps._sweeps import Units
 from hdpkit.steps.step import Step
 
@@ -38,7 +38,7 @@ def check_range(first: Any, last: Any, n: int) -> None:
 def check_units(state: Any, units: Any) -> None:
     """Raise an error unless these are units of the current seating."""
     state._need_tables()
-    kind = sweeps.Units if state.kernel(sweeps.index_units) == "reference" else Units
+    kind = blocks.Units if state.kernel(blocks.index_units) == "reference" else Units
     instance("units", units, kind, "what units(level) returned", remedy="Index them: franchise.units(level).")
     units.check(state.seating)
 

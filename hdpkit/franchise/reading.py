@@ -14,6 +14,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.arguments import check_source
+from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
@@ -24,7 +25,6 @@ from hdpkit.franchise.scores import (
     totals,
     totals_in_dishes,
 )
-from hdpkit.franchise.steps import Blocks
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up

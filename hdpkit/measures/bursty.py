@@ -18,11 +18,12 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, StateErro
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import FixedBank, PythonBank, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
 from hdpkit.measures.dirichlet_multinomial_twin import DirichletMultinomialReference
 from hdpkit.measures.kept_parameters import KeptParameters, ParameterBank, ParametersOfDishes
 from hdpkit.measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
+from hdpkit.measures.python_bank import FixedBank, PythonBank
 from hdpkit.measures.sparse_dirichlet_multinomial_twin import SparseDirichletMultinomialReference
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part

@@ -13,8 +13,9 @@ import scipy
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.measures.bank import PythonBank, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, parameter
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import ChoiceSource
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither underflow nor overflow

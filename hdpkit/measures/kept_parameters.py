@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, StateError
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
 from hdpkit.parts import Attached, Part
 from hdpkit.priors import log_density_at

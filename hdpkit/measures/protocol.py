@@ -26,7 +26,8 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
-from hdpkit.measures.bank import PythonBank, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource

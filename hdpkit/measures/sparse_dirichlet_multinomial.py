@@ -12,9 +12,10 @@ from hdpkit.data import GroupedData
 from hdpkit.measures._dish_smoothing import DishSmoothingBank
 from hdpkit.measures._selection import Selection
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import FixedBank, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.dish_smoothing import DishSmoothings
 from hdpkit.measures.protocol import base_measures
+from hdpkit.measures.python_bank import FixedBank
 from hdpkit.measures.sparse_dirichlet_multinomial_twin import SparseDirichletMultinomialReference
 from hdpkit.priors import Beta
 

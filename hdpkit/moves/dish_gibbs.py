@@ -9,7 +9,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.sweeps import index_units, resample_dish
+from hdpkit.steps.units import index_units, resample_dish
 
 
 class DishGibbs(Move):

@@ -17,7 +17,7 @@ from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_margina
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.sweeps import index_units, move_units, scan_units
+from hdpkit.steps.units import index_units, move_units, scan_units
 
 MOST_SPLIT = 32  # states at once
 

@@ -61,7 +61,7 @@ BUGS = (
     PlantedBug(
         "the topic of a frozen dish moves",
         "Predictives are those of the customers of the dish.",
-        "hdpkit.measures.bank",
+        "hdpkit.measures.python_bank",
         "        return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])\n",
         "        return super().log_predictive(customer, slots)\n",
         "check_known_components",

@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_SWEEPS = "hdpkit.steps.sweeps"
+_UNITS = "hdpkit.steps.units"
 _SPLIT_MERGE = "hdpkit.moves.split_merge"
 _GROUPS = "hdpkit.steps.groups"
 
@@ -116,7 +116,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "emptied dish kept by a merge",
         "The dish that a merge empties stays, owned by nobody.",
-        _SWEEPS,
+        _UNITS,
         "        if closed:\n            walk.slots.close(old)\n",
         "",
         "check_split_merge",
@@ -124,7 +124,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "allocation without sizes in q",
         "Units are allotted with their sizes, q is computed without them.",
-        _SWEEPS,
+        _UNITS,
         "        log_q += float(logs[side])\n",
         "        bare = bank.log_block(block, slots)[:2]\n"
         "        log_q += float(bare[side] - np.logaddexp(bare[0], bare[1]))\n",
@@ -133,7 +133,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "allocation without sizes",
         "Sequential allocation lacks the factor |A| - d_0 (exact all the same, but not what is said).",
-        _SWEEPS,
+        _UNITS,
         "logs = np.log(sizes - walk.discount[0]) + bank.log_block(block, slots)[:2]",
         "logs = bank.log_block(block, slots)[:2]",
         "check_allocation",

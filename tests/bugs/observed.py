@@ -7,7 +7,7 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _WALK = "hdpkit.steps.walk"
-_SWEEPS = "hdpkit.steps.sweeps"
+_UNITS = "hdpkit.steps.units"
 _HISTOGRAM = "hdpkit.stores.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
 _STATISTICS = "hdpkit.franchise.seats"
@@ -171,7 +171,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "table redrawn with its seat kept",
         "Dish Gibbs knows that the dish stays and leaves the table where it sits, if that is the only one.",
-        _SWEEPS,
+        _UNITS,
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
         "        dish = _choose_dish(walk, node, block, bank.log_block(",
         "        if walk.root.opens_again() and store.tables(node, dish) == 1:\n"

@@ -8,6 +8,7 @@ __all__ = ["BUGS"]
 
 _WALK = "hdpkit.steps.walk"
 _SWEEPS = "hdpkit.steps.sweeps"
+_UNITS = "hdpkit.steps.units"
 _EXPLICIT = "hdpkit.stores.explicit"
 _HISTOGRAM = "hdpkit.stores.histogram"
 _MULTINOMIAL = "hdpkit.measures.dirichlet_multinomial_twin"
@@ -159,7 +160,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "table as a product of its words",
         "A block is scored by the product of its words' predictives.",
-        _SWEEPS,
+        _UNITS,
         "bank.log_block(block, walk.slots.occupied_slots())",
         "sum(bank.log_predictive(i, walk.slots.occupied_slots()) for i in block)",
         "check_dish_gibbs",
@@ -167,7 +168,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "table counted before it is removed",
         "The weights of dishes are computed while the table's words still count.",
-        _SWEEPS,
+        _UNITS,
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
         "            walk.slots.close(dish)\n"
@@ -184,7 +185,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "scan order that reads what it updates",
         "Tables are visited by the size of their current dishes.",
-        _SWEEPS,
+        _UNITS,
         "    for u in range(first, last):\n        code, node, block = units.codes[u]",
         "    def size(u: int) -> int:\n"
         "        return store.customers(0, store.dish_of(units.blocks[u][0]))\n"
@@ -195,7 +196,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "table moved without those below",
         "The dish of a table changes, but not that of the tables that sit there.",
-        _SWEEPS,
+        _UNITS,
         "    for table in units.below[u]:\n",
         "    for table in units.below[u][-1:]:\n",
         "check_dish_gibbs",

@@ -511,7 +511,7 @@ class Elsewhere(Own):
     """A bank that can't read restaurants."""
 
     def bank(self, data):
-        from hdpkit.measures.bank import PythonBank
+        from hdpkit.measures.python_bank import PythonBank
 
         return PythonBank(self, data.values)
 

@@ -21,7 +21,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
 )
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {

@@ -32,7 +32,7 @@ from hdpkit.base_measures import (
 from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.posterior.run_topics import topics_of_state
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry

@@ -2,7 +2,7 @@
 """Fused steps for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
 `topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
-store. The readable twins are in `hdpkit.steps.sweeps`, the generic ones in
+store. The readable twins are in `hdpkit.steps.units`, the generic ones in
 `hdpkit.steps._sweeps`.
 """
 
