@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import attrs
 
 from hdpkit.checks import validator, whole_number
@@ -24,7 +22,14 @@ class _BySequences(Move):
     serves = ("weights", "fixed weights", "state homes")
     continuous = True
     calls = (sequence_sweep,)
-    requires: ClassVar[tuple[Requirement, ...]] = (CHAIN, NO_ROOT_DISCOUNT)
+    requires = (
+        CHAIN,
+        NO_ROOT_DISCOUNT,
+        Requirement(
+            lambda state, move: move.slices or state.root.most_dishes is not None,
+            "The number of states is unbounded: use BeamSampler, or root=hk.FixedWeights(K).",
+        ),
+    )
     updates = ("seating", "root weights")
     slices = True
 
@@ -89,13 +94,6 @@ class ForwardBackward(_BySequences):
     """
 
     slices = False
-    requires = (
-        *_BySequences.requires,
-        Requirement(
-            lambda state, move: state.root.most_dishes is not None,
-            "The number of states is unbounded: use BeamSampler, or root=hk.FixedWeights(K).",
-        ),
-    )
 
 
 moves.register("beam-sampler", BeamSampler, lambda: [BeamSampler(), BeamSampler(threads=2)])
