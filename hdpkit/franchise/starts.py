@@ -40,6 +40,8 @@ _CELLS = 1 << 14  # cells drawn at once
 _LARGEST = 1 << 21  # most entries of a table of cells and dishes
 _PLAIN_ETA = 0.1  # at least, since a smaller one begins with more topics than remain
 
+_some = validator(whole_number, 1, 2**31 - 1, remedy="For instance 100.")
+
 
 @attrs.frozen(eq=False)
 class OfCustomers:
@@ -176,9 +178,7 @@ class Random(Start):
         of the K dishes; a customer whose term is impossible under a frozen one draws one of the others.
     """
 
-    n_dishes: int = attrs.field(
-        validator=validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Random(100).")
-    )
+    n_dishes: int = attrs.field(validator=_some)
 
     def _check(self, franchise: Any) -> None:
         franchise._dish_kind.check_start(self)
@@ -284,12 +284,7 @@ class TermClusters(Start):
         term.
     """
 
-    n_dishes: int | None = attrs.field(
-        default=None,
-        validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.TermClusters(100).")
-        ),
-    )
+    n_dishes: int | None = attrs.field(default=None, validator=attrs.validators.optional(_some))
 
     def _check(self, franchise: Any) -> None:
         _check_documents(self, franchise)
@@ -441,12 +436,7 @@ class Factors(Start):
         They may be from a run over a part of the customers (`hdpkit.downsample`), which mixes faster.
     """
 
-    n_dishes: int | None = attrs.field(
-        default=None,
-        validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Factors(20).")
-        ),
-    )
+    n_dishes: int | None = attrs.field(default=None, validator=attrs.validators.optional(_some))
     topics: Floats | None = attrs.field(
         default=None, kw_only=True, converter=_topics, eq=attrs.cmp_using(eq=np.array_equal), hash=False
     )

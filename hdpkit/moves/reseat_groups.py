@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
-import numpy as np
 
-from hdpkit.errors import ParameterError
+from hdpkit.checks import validator, whole_number
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS, SEVERAL_RESTAURANTS, no_tables_of_values
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.groups import reseat_groups
-
-
-def _scans(instance: Any, attribute: Any, value: Any) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and (not whole or value < 0):
-        raise ParameterError("scans", value, "None or a whole number >= 0", "None is sequential allocation.")
 
 
 @attrs.define
@@ -61,7 +52,12 @@ class ReseatGroups(Move):
         SEVERAL_RESTAURANTS,  # the group of a single one would be all the data
     )
 
-    scans: int | None = attrs.field(default=3, validator=_scans)
+    scans: int | None = attrs.field(
+        default=3,
+        validator=attrs.validators.optional(
+            validator(whole_number, 0, remedy="None is sequential allocation.")
+        ),
+    )
 
     def n_steps(self, state: Franchise) -> int:
         """One per restaurant that has data customers."""
