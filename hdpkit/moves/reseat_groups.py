@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 from hdpkit.checks import validator, whole_number
@@ -11,6 +13,8 @@ from hdpkit.moves.registry import moves
 from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS, SEVERAL_RESTAURANTS, no_tables_of_values
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.groups import reseat_groups
+
+_scans: Any = attrs.validators.optional(validator(whole_number, 0, remedy="None is sequential allocation."))
 
 
 @attrs.define
@@ -52,12 +56,7 @@ class ReseatGroups(Move):
         SEVERAL_RESTAURANTS,  # the group of a single one would be all the data
     )
 
-    scans: int | None = attrs.field(
-        default=3,
-        validator=attrs.validators.optional(
-            validator(whole_number, 0, remedy="None is sequential allocation.")
-        ),
-    )
+    scans: int | None = attrs.field(default=3, validator=_scans)
 
     def n_steps(self, state: Franchise) -> int:
         """One per restaurant that has data customers."""
