@@ -21,9 +21,7 @@ class AdoptDish(moves.Move):
 
     needs_tables = True
     serves = ("restaurant",)  # the ratio of the priors is that of a restaurant
-
-    def check(self, state):
-        moves.needs_latent_dishes(self, state)
+    requires = (moves.LATENT_DISHES,)
 
     def apply(self, state, rng, steps=None):
         if steps == (0, 0):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Self
 
 import attrs
 import numpy as np
@@ -17,10 +18,9 @@ from hdpkit.data.corpus import Cells
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.known import NoKnown
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
-from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.random import RandomStream
 from hdpkit.steps._term_clusters import cluster_terms, copied_labels
 from hdpkit.steps.fused.instruction_set import instruction_set
 
@@ -33,18 +33,237 @@ _FEWEST_LIMITED = 64  # topics that may have more counts
 STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 FEWEST = 2_000  # customers; below this the sequential start is as good
 _PLAIN_SWEEPS = 20  # of a start by topics that are the same in every document; in each tenth also DishGibbs
+_ROUNDS = 100  # of multiplicative updates of factors
+_MOST = 100  # factors, by default
+_AT_ONCE = 1 << 14  # customers
+_CELLS = 1 << 14  # cells drawn at once
+_LARGEST = 1 << 21  # most entries of a table of cells and dishes
 _PLAIN_ETA = 0.1  # at least, since a smaller one begins with more topics than remain
 
-
-class _Plain:
-    """The start by a short chain over topics that don't differ by restaurant."""
+_some = validator(whole_number, 1, 2**31 - 1, remedy="For instance 100.")
 
 
-PLAIN = _Plain()
+@attrs.frozen(eq=False)
+class OfCustomers:
+    """A dish for each customer, from 0; known components are the first dishes."""
+
+    dishes: Int32s
+
+    def enter(self, franchise: Any, source: RandomStream) -> None:
+        """Seat all customers, from the prior given their dishes."""
+        given = _opened(franchise, np.bincount(self.dishes), source)[self.dishes]
+        n = len(given)
+        if franchise.topology.is_chain and franchise.draws_tables:  # all at once
+            franchise.enter_given(given, 0, n, source)
+        else:
+            franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+
+
+@attrs.frozen(eq=False)
+class OfCells:
+    """Dishes of cells, from 0; known components are the first dishes.
+
+    Attributes
+    ----------
+    runs : int32 array, shape (n_cells,)
+        Number of dishes of each cell.
+    dish, count : int32 arrays
+        The dishes, ascending within a cell, and their numbers of customers.
+    """
+
+    runs: Int32s
+    dish: Int32s
+    count: Int32s
+
+    @classmethod
+    def of_tables(cls, tables: Iterable[tuple[Any, Any]]) -> Self:
+        """Those of tables of cells by dishes, each given by the dishes of its columns and its counts."""
+        runs, dish, count = [], [], []
+        for columns, table in tables:
+            cell, place = np.nonzero(table)
+            runs.append(np.bincount(cell, minlength=len(table)).astype(np.int32))
+            dish.append(columns[place].astype(np.int32))
+            count.append(table[cell, place].astype(np.int32))
+        return cls(*(np.concatenate([np.empty(0, np.int32), *parts]) for parts in (runs, dish, count)))
+
+    @classmethod
+    def drawn(cls, cells: Cells, n_dishes: int, law: Callable[[slice], Floats], source: RandomStream) -> Self:
+        """Dishes of each customer from the distribution of its cell: ``law`` returns those of some cells."""
+        columns, size = np.arange(n_dishes), max(1, min(_CELLS, _LARGEST // n_dishes))
+        pieces = (slice(first, first + size) for first in range(0, len(cells.count), size))
+        return cls.of_tables(
+            (columns, source.generator.multinomial(cells.count[here], law(here))) for here in pieces
+        )
+
+    def enter(self, franchise: Any, source: RandomStream) -> None:
+        """Seat all customers; tables and weights of the root are drawn given the dishes."""
+        slots = _opened(franchise, np.bincount(self.dish, weights=self.count), source)
+        franchise.population.enter(self.runs, slots[self.dish], self.count, source)
+
+
+def _opened(franchise: Any, totals: Any, source: RandomStream) -> Int32s:
+    """Open the dishes that have customers, and return the slot of every dish."""
+    known = franchise.known_dishes.n  # these already have slots
+    new = np.flatnonzero(totals[known:]) + known
+    franchise.root._check_number("init", known + len(new))
+    slots = np.arange(len(totals), dtype=np.int32)
+    slots[new] = [franchise.open_dish(source) for _ in new]
+    return slots
+
+
+class Start:
+    """What a value of ``init`` means: it draws dishes, and customers are seated with them."""
+
+    _by_chance = True
+    """Whether its dishes tell nothing of topics; `BaseMeasure.starting_parameters` are for such starts."""
+
+    def _check(self, franchise: Any) -> None:
+        """Raise an error if it doesn't fit; draws and changes nothing."""
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> Any:
+        """Draw dishes: `OfCustomers`, or `OfCells` if the franchise counts customers by cell."""
+        raise NotImplementedError
+
+    def _put(self, franchise: Any, source: RandomStream, threads: int) -> None:
+        """Put the franchise into the state."""
+        self._check(franchise)
+        own = franchise.measure.starting_parameters if self._by_chance else {}
+        drawn = self._drawn(franchise, source, threads)
+        franchise.reset_hyperparameters()
+        franchise.set_base_parameters(**own)
+        franchise.sweep = 0
+        franchise.clear()
+        franchise.bank.prepare(source)
+        drawn.enter(franchise, source)
+        for part in franchise.parts.values():
+            part.started(franchise, source)
+
+
+class _Sequential(Start):
+    """Customers are seated one by one, with their predictive probabilities given those before them."""
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> Self:
+        franchise.expand_cells()
+        return self
+
+    def enter(self, franchise: Any, source: RandomStream) -> None:
+        """Seat all customers, in data order."""
+        n = franchise.topology.n_customers
+        franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
+
+
+class _One(Start):
+    """All customers have one dish, in addition to known components."""
+
+    def _check(self, franchise: Any) -> None:
+        franchise.dish_kind.check_start("one")
+        franchise.root._check_number("init", franchise.known_dishes.n + 1)
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
+        known = franchise.known_dishes.n
+        if franchise.population.single:
+            return OfCustomers(np.full(franchise.topology.n_customers, known, dtype=np.int32))
+        count = franchise.topology.cells.count
+        return OfCells(np.ones(len(count), np.int32), np.full(len(count), known, np.int32), count.copy())
 
 
 @attrs.frozen
-class TermClusters:
+class Random(Start):
+    """The dish of each customer is uniform on K dishes; then seats are drawn from the prior given the dishes.
+
+    Parameters
+    ----------
+    n_dishes : int
+        K, at least 1. If no customer draws a dish, there are fewer than K. Known components are the first
+        of the K dishes; a customer whose term is impossible under a frozen one draws one of the others.
+    """
+
+    n_dishes: int = attrs.field(validator=_some)
+
+    def _check(self, franchise: Any) -> None:
+        franchise.dish_kind.check_start(self)
+        franchise.root._check_number("init", max(self.n_dishes, franchise.known_dishes.n))
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
+        known = franchise.known_dishes
+        if franchise.population.single:
+            n = franchise.topology.n_customers
+            drawn = source.generator.integers(0, self.n_dishes, size=n, dtype=np.int32)
+            return OfCustomers(known.possible(franchise.data, drawn, self.n_dishes, source))
+        cells, weights = franchise.topology.cells, known.allowed(self.n_dishes)
+
+        def law(here: slice) -> Floats:
+            found: Floats = weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
+            return found
+
+        return OfCells.drawn(cells, weights.shape[1], law, source)
+
+
+class _Given(Start):
+    """Each customer's dish is given, by any whole number; those of known components stand for them."""
+
+    _by_chance = False
+
+    def __init__(self, init: Any, franchise: Any) -> None:
+        names, place = np.unique(_dishes(init, franchise.topology.n_customers), return_inverse=True)
+        known = franchise.known_dishes.n
+        new = names >= known
+        self.n_dishes = known + int(np.count_nonzero(new))
+        self.dishes = np.where(new, known + np.cumsum(new) - 1, names)[place]
+
+    def _check(self, franchise: Any) -> None:
+        franchise.known_dishes.check_possible(franchise.data, self.dishes, "init")
+        franchise.root._check_number("init", self.n_dishes)
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers:
+        franchise.expand_cells()
+        return OfCustomers(self.dishes)
+
+
+class _State(Start):
+    """A state, with hyperparameters at their starting values."""
+
+    def __init__(self, frozen: Mapping[str, Any]) -> None:
+        self.frozen = frozen
+
+    def _check(self, franchise: Any) -> None:
+        franchise._check_frozen(self.frozen)
+
+    def _put(self, franchise: Any, source: RandomStream, threads: int) -> None:
+        franchise.reset_hyperparameters()
+        now = franchise.hyperparameters
+        state = {**self.frozen, "sweep": 0, "streams": None, "measure": franchise.base_parameters}
+        state |= {"concentration": now.concentration.copy(), "discount": now.discount.copy()}
+        franchise.thaw(state, source)
+
+
+class _Plain(Start):
+    """The dishes of a short chain over topics that don't differ by restaurant.
+
+    Chains of topics that differ had a higher log joint after this start than after others (docs/measures.md).
+    """
+
+    _by_chance = False
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers:
+        above: Any = franchise.measure.measure
+        if isinstance(above, DirichletMultinomial) and np.ndim(above.eta) == 0:
+            above = DirichletMultinomial(max(float(above.eta), _PLAIN_ETA), above.n_terms)
+        for declaration in franchise.declarations:
+            above = attrs.evolve(declaration, base=above)
+        fixed = franchise.root.most_dishes is not None
+        twin = type(franchise)(above, franchise.data, root=franchise.root.declared if fixed else "restaurant")
+        start(twin, "auto", source)
+        n = twin.topology.n_customers
+        for sweep in range(_PLAIN_SWEEPS):
+            twin.in_chunks(0, n, lambda first, last: twin.reseat(first, last, source))
+            if sweep % 10 == 5:
+                _resample_dishes(twin, source)
+        return OfCustomers(twin.dishes)
+
+
+@attrs.frozen
+class TermClusters(Start):
     """Customers begin with clusters of terms: their own term's, or that of another one of their document.
 
     The 16,384 terms that occur in most documents are placed by latent semantic analysis (a randomised one;
@@ -65,12 +284,21 @@ class TermClusters:
         term.
     """
 
-    n_dishes: int | None = attrs.field(
-        default=None,
-        validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.TermClusters(100).")
-        ),
-    )
+    n_dishes: int | None = attrs.field(default=None, validator=attrs.validators.optional(_some))
+
+    def _check(self, franchise: Any) -> None:
+        _check_documents(self, franchise)
+        franchise.root._check_number("init", self.n_dishes or 1)
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
+        labels, known = labels_of_terms(self, franchise, source, threads), franchise.known_dishes.n
+        if not franchise.population.single:
+            return OfCells.of_tables(_copied_in_cells(labels, franchise.topology.cells, known, source))
+        key = source.generator.integers(0, 2**63, size=2).tolist()
+        data = franchise.data
+        begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
+        dishes: Int32s = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
+        return OfCustomers(dishes + np.int32(known))
 
 
 def _measure_of_topics(franchise: Any) -> Any:
@@ -94,30 +322,9 @@ def prefers_term_clusters(franchise: Any) -> bool:
         serves_term_clusters(franchise)
         and not isinstance(_measure_of_topics(franchise), SparseDirichletMultinomial)
         and franchise.topology.n_levels > 1
-        and not franchise.topology.known
+        and not franchise.known_dishes.n
         and len(franchise.data) >= FEWEST
     )
-
-
-def plain_dishes(franchise: Any, source: RandomStream) -> Any:
-    """Dishes of a short chain over topics that don't differ by restaurant: shape (n_customers,).
-
-    Chains of topics that differ had a higher log joint after this start than after others (docs/measures.md).
-    """
-    above: Any = franchise.measure.measure
-    if isinstance(above, DirichletMultinomial) and np.ndim(above.eta) == 0:
-        above = DirichletMultinomial(max(float(above.eta), _PLAIN_ETA), above.n_terms)
-    for declaration in franchise.declarations:
-        above = attrs.evolve(declaration, base=above)
-    fixed = franchise.root.most_dishes is not None
-    twin = type(franchise)(above, franchise.data, root=franchise.root.declared if fixed else "restaurant")
-    start(twin, "auto", source)
-    n = twin.topology.n_customers
-    for sweep in range(_PLAIN_SWEEPS):
-        twin.in_chunks(0, n, lambda first, last: twin.reseat(first, last, source))
-        if sweep % 10 == 5:
-            _resample_dishes(twin, source)
-    return twin.dishes
 
 
 def _resample_dishes(franchise: Any, source: RandomStream) -> None:
@@ -125,33 +332,33 @@ def _resample_dishes(franchise: Any, source: RandomStream) -> None:
     with franchise.labelled_seating(source):
         for level in range(franchise.topology.n_levels - 1, 0, -1):
             units = franchise.units(level)
-            franchise.in_chunks(
-                0,
-                len(units),
-                lambda first, last, units=units: franchise.resample_dish(units, first, last, source),
-            )
+            franchise.in_chunks(0, len(units), partial(franchise.resample_dish, units, source=source))
 
 
-def check_term_clusters(start: TermClusters, franchise: Any) -> None:
+def _check_documents(start: Start, franchise: Any) -> None:
     """Raise a ParameterError if the data aren't documents of terms."""
     if not serves_term_clusters(franchise):
+        kind = type(start).__name__
         raise ParameterError(
-            "init", start, "a start that fits: TermClusters is for a Corpus under a Dirichlet-multinomial",
+            "init", start, f"a start that fits: {kind} is for a Corpus under a Dirichlet-multinomial",
             'For instance "sequential", or hk.init.Random(100).',
         )  # fmt: skip
-    franchise.root._check_number("init", start.n_dishes or 1)
 
 
-def term_clusters(
-    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
-) -> npt.NDArray[np.int32]:
-    """Dish of each customer: int32, shape (n_customers,)."""
-    data: Any = franchise.data
-    labels = labels_of_terms(start, franchise, source, threads)
-    key = source.generator.integers(0, 2**63, size=2).tolist()
-    begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
-    found: npt.NDArray[np.int32] = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
-    return found
+def _copied_in_cells(
+    labels: Int32s, cells: Cells, known: int, source: RandomStream
+) -> Iterator[tuple[Any, Any]]:
+    """Tables of the cells of each document: a customer's label, or that of another one of its document."""
+    for first, last in zip(cells.begin[:-1].tolist(), cells.begin[1:].tolist(), strict=True):
+        if first == last:
+            continue
+        own, count = labels[cells.term[first:last]], cells.count[first:last]
+        dishes, place = np.unique(own, return_inverse=True)
+        share = np.bincount(place, weights=count)
+        copied = source.generator.binomial(count, COPIED)
+        table = source.generator.multinomial(copied, share / share.sum())
+        table[np.arange(last - first), place] += count - copied
+        yield dishes + known, table
 
 
 def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
@@ -192,37 +399,24 @@ def labels_of_terms(
     return labels
 
 
-_ROUNDS = 100  # number of multiplicative updates
-_MOST = 100  # default upper limit of the number of dishes
-_AT_ONCE = 1 << 14  # customers
-
-
 def _topics(value: Any) -> Floats | None:
     """Topics with rows normalised to sum 1; None is returned as it is."""
     if value is None:
         return None
     found = number_array(value)
-    if found is None or found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
-        raise _unfit(value)
-    if (found < 0).any():
-        raise _unfit(value)
-    sums = found.sum(axis=1, keepdims=True)
-    if (sums <= 0).any():
-        raise _unfit(value)
-    rows: Floats = found / sums
+    good = found is not None and found.ndim == 2 and found.shape[1] and np.isfinite(found).all()
+    if found is None or not good or (found < 0).any() or not found.any(axis=1).all():
+        raise ParameterError(
+            "topics", value, "a matrix of numbers of at least 0, shape (K, n_terms), no row of zeros",
+            "For instance sample.topics() of a run over fewer customers.",
+        )  # fmt: skip
+    rows: Floats = found / found.sum(axis=1, keepdims=True)
     rows.setflags(write=False)
     return rows
 
 
-def _unfit(value: Any) -> ParameterError:
-    return ParameterError(
-        "topics", value, "a matrix of numbers of at least 0, shape (K, n_terms), no row of zeros",
-        "For instance sample.topics() of a run over fewer customers.",
-    )  # fmt: skip
-
-
 @attrs.frozen
-class Factors:
+class Factors(Start):
     """Customers begin with the components of a non-negative factorisation of the counts.
 
     Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
@@ -242,12 +436,7 @@ class Factors:
         They may be from a run over a part of the customers (`hdpkit.downsample`), which mixes faster.
     """
 
-    n_dishes: int | None = attrs.field(
-        default=None,
-        validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Factors(20).")
-        ),
-    )
+    n_dishes: int | None = attrs.field(default=None, validator=attrs.validators.optional(_some))
     topics: Floats | None = attrs.field(
         default=None, kw_only=True, converter=_topics, eq=attrs.cmp_using(eq=np.array_equal), hash=False
     )
@@ -258,33 +447,52 @@ class Factors:
                 "n_dishes", self.n_dishes, f"{len(self.topics)}, the number of topics", "Leave it out."
             )
 
+    _by_chance = False
 
-def check_factors(start: Factors, franchise: Any) -> None:
-    """Raise an error if the data aren't documents of terms, or scikit-learn is missing."""
-    if not serves_term_clusters(franchise):
-        raise ParameterError(
-            "init", start, "a start that fits: Factors is for a Corpus under a Dirichlet-multinomial",
-            'For instance "sequential", or hk.init.Random(100).',
-        )  # fmt: skip
-    try:
-        import sklearn.decomposition  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "sklearn", None, "installed, to factorise counts", "pip install 'hdpkit[text]', or another start."
-        ) from error
-    n_dishes, known = start.n_dishes, franchise.topology.known
-    if start.topics is not None:
-        n_dishes, n_terms = start.topics.shape
-        if n_dishes + known == 0:
-            raise ParameterError(
-                "init", start, "one topic or more, where no component is known", "Give hk.init.Factors(20)."
+    def _check(self, franchise: Any) -> None:
+        _check_documents(self, franchise)
+        try:
+            import sklearn.decomposition  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(
+                "sklearn", None, "installed, to factorise counts",
+                "pip install 'hdpkit[text]', or another start.",
+            ) from error  # fmt: skip
+        n_dishes, known = self.n_dishes, franchise.known_dishes.n
+        if self.topics is not None:
+            n_dishes, n_terms = self.topics.shape
+            if n_dishes + known == 0:
+                allowed = "one topic or more, where no component is known"
+                raise ParameterError("init", self, allowed, "Give hk.init.Factors(20).")
+            if n_terms != franchise.data.n_terms:
+                raise ParameterError(
+                    "init", self, f"topics over the {franchise.data.n_terms} terms of the data",
+                    "Take them of a run over the same terms.",
+                )  # fmt: skip
+        franchise.root._check_number("init", max(1, known + (n_dishes or 0)))
+
+    def _drawn(self, franchise: Any, source: RandomStream, threads: int) -> OfCustomers | OfCells:
+        data = franchise.data
+        weights, laws = factors_of(self, franchise, source)
+
+        def law(documents: Any, terms: Any) -> Floats:
+            """Distribution of the dish for these documents and terms: rows sum to one."""
+            found = weights[documents] * laws[:, terms].T
+            total = found.sum(axis=1, keepdims=True)
+            return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1.0 / len(laws))
+
+        if not franchise.population.single:
+            cells, documents = franchise.topology.cells, franchise.topology.cells.documents()
+            return OfCells.drawn(
+                cells, len(laws), lambda here: law(documents[here], cells.term[here]), source
             )
-        if n_terms != franchise.data.n_terms:
-            raise ParameterError(
-                "init", start, f"topics over the {franchise.data.n_terms} terms of the data",
-                "Take them of a run over the same terms.",
-            )  # fmt: skip
-    franchise.root._check_number("init", max(1, known + (n_dishes or 0)))
+        dishes = np.empty(len(data), dtype=np.int32)
+        for first in range(0, len(data), _AT_ONCE):
+            last = min(first + _AT_ONCE, len(data))
+            own = law(data.codes_between("document", first, last), data.terms[first:last])
+            drawn = source.generator.random(last - first)[:, None]
+            dishes[first:last] = np.minimum((np.cumsum(own, axis=1) < drawn).sum(axis=1), len(laws) - 1)
+        return OfCustomers(dishes)
 
 
 def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Floats, Floats]:
@@ -317,7 +525,7 @@ def _factorised(
 
     default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
     most = franchise.root.most_dishes
-    n_dishes = start.n_dishes or min(default, default if most is None else most - franchise.topology.known)
+    n_dishes = start.n_dishes or min(default, default if most is None else most - franchise.known_dishes.n)
     if n_dishes == 0:
         return np.empty((shares.shape[0], 0)), np.empty((0, shares.shape[1]))
     seed = int(source.generator.integers(2**31))
@@ -346,184 +554,10 @@ def _weights(counts: Any, laws: Floats) -> Floats:
     return weights
 
 
-def law_of_cells(factors: tuple[Floats, Floats], documents: Any, terms: Any) -> Floats:
-    """Distribution of the dish for these documents and terms: float64, shape (n, K); rows sum to one."""
-    weights, laws = factors
-    law = weights[documents] * laws[:, terms].T
-    total = law.sum(axis=1, keepdims=True)
-    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1.0 / law.shape[1])
-
-
-def dishes_of_factors(start: Factors, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
-    """Dish of each customer: int32, shape (n_customers,)."""
-    data: Any = franchise.data
-    factors = factors_of(start, franchise, source)
-    dishes = np.empty(len(data), dtype=np.int32)
-    for first in range(0, len(data), _AT_ONCE):
-        last = min(first + _AT_ONCE, len(data))
-        law = law_of_cells(factors, data.codes_between("document", first, last), data.terms[first:last])
-        drawn = source.generator.random(last - first)[:, None]
-        dishes[first:last] = np.minimum((np.cumsum(law, axis=1) < drawn).sum(axis=1), law.shape[1] - 1)
-    return dishes
-
-
-_CELLS = 1 << 14  # cells drawn at once
-_LARGEST = 1 << 21  # most entries of a table of cells and dishes
-
-
-@attrs.frozen(eq=False)
-class CellStart:
-    """Dishes of cells, from 0.
-
-    Attributes
-    ----------
-    runs : int32 array, shape (n_cells,)
-        Number of dishes of each cell.
-    dish, count : int32 arrays
-        The dishes, ascending within a cell, and their numbers of customers.
-    n_dishes : int
-        All dishes are below it; some may have no customers. Known components are the first.
-    """
-
-    runs: Int32s
-    dish: Int32s
-    count: Int32s
-    n_dishes: int
-
-
-def _of_tables(tables: list[Any], n_dishes: int) -> CellStart:
-    """Concatenate tables of cells by dishes, each given by the dishes of its columns and counts."""
-    runs, dish, count = [], [], []
-    for columns, table in tables:
-        cell, place = np.nonzero(table)
-        runs.append(np.bincount(cell, minlength=len(table)).astype(np.int32))
-        dish.append(columns[place].astype(np.int32))
-        count.append(table[cell, place].astype(np.int32))
-    return CellStart(_one(runs), _one(dish), _one(count), n_dishes)
-
-
-def _one(parts: list[Int32s]) -> Int32s:
-    return np.concatenate([np.empty(0, np.int32), *parts])
-
-
-def one_dish(cells: Cells, known: int = 0) -> CellStart:
-    """All customers have one dish, in addition to known components."""
-    n = len(cells.count)
-    return CellStart(np.ones(n, np.int32), np.full(n, known, np.int32), cells.count.copy(), known + 1)
-
-
-def random_dishes(cells: Cells, n_dishes: int, source: RandomStream, known: NoKnown) -> CellStart:
-    """A uniformly random dish for each customer, among those that may have its term."""
-    weights = known.allowed(n_dishes)
-    n_dishes, generator = weights.shape[1], source.generator
-    columns, size = np.arange(n_dishes), max(1, min(_CELLS, _LARGEST // n_dishes))
-    tables = []
-    for first in range(0, len(cells.count), size):
-        terms = cells.term[first : first + size]
-        law = weights.take(terms, axis=0, mode="clip")  # there may be one row for all terms
-        table = generator.multinomial(cells.count[first : first + size], law)
-        tables.append(_of_tables([(columns, table)], n_dishes))
-    return _joined(tables, n_dishes)
-
-
-def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
-    runs, dish, count = zip(*((one.runs, one.dish, one.count) for one in parts), strict=True)
-    return CellStart(_one([*runs]), _one([*dish]), _one([*count]), n_dishes)
-
-
-def term_cluster_cells(
-    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
-) -> CellStart:
-    """Clusters of terms: a customer takes that of its own term or of another customer of its document."""
-    check_term_clusters(start, franchise)
-    labels, cells, generator = (
-        labels_of_terms(start, franchise, source, threads),
-        franchise.topology.cells,
-        source.generator,
-    )
-    known = franchise.topology.known
-    n_dishes, parts = known + int(labels.max()) + 1, []
-    for first, last in zip(cells.begin[:-1].tolist(), cells.begin[1:].tolist(), strict=True):
-        if first == last:
-            continue
-        own, count = labels[cells.term[first:last]], cells.count[first:last]
-        dishes, place = np.unique(own, return_inverse=True)
-        share = np.bincount(place, weights=count)
-        copied = generator.binomial(count, COPIED)
-        table = generator.multinomial(copied, share / share.sum())
-        table[np.arange(last - first), place] += count - copied
-        parts.append(_of_tables([(dishes + known, table)], n_dishes))
-    return _joined(parts, n_dishes)
-
-
-def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellStart:
-    """Factors of the counts: the customers of a cell are drawn over dishes by the cell's weights."""
-    check_factors(start, franchise)
-    cells, generator = franchise.topology.cells, source.generator
-    factors = factors_of(start, franchise, source)
-    n, documents = len(factors[1]), cells.documents()
-    columns, size = np.arange(n), max(1, min(_CELLS, _LARGEST // n))
-    tables = []
-    for first in range(0, len(cells.count), size):
-        here = slice(first, first + size)
-        law = law_of_cells(factors, documents[here], cells.term[here])
-        tables.append(_of_tables([(columns, generator.multinomial(cells.count[here], law))], n))
-    return _joined(tables, n)
-
-
-def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
-    """Seat all customers with the dishes of a start; tables and weights of the root are drawn given these."""
-    totals = np.bincount(start.dish, weights=start.count, minlength=start.n_dishes)
-    known = franchise.topology.known
-    names = np.flatnonzero(totals[known:]) + known
-    franchise.root._check_number("init", known + len(names))
-    slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
-    slots[names] = [franchise.open_dish(source) for _ in names]
-    franchise.population.enter(start.runs, slots[start.dish], start.count, source)
-
-
-@attrs.frozen
-class Random:
-    """The dish of each customer is uniform on K dishes; then seats are drawn from the prior given the dishes.
-
-    Parameters
-    ----------
-    n_dishes : int
-        K, at least 1. If no customer draws a dish, there are fewer than K. Known components are the first
-        of the K dishes; a customer whose term is impossible under a frozen one draws one of the others.
-    """
-
-    n_dishes: int = attrs.field(
-        validator=validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Random(100).")
-    )
-
-
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise an error if `start` would reject `init`; draws and changes nothing. None is accepted."""
-    if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise.held.check_start(init)
-    init = _resolved(init, franchise)
-    if isinstance(init, str) and init == "one":
-        franchise.dish_kind.check_start(init)
-        franchise.root._check_number("init", franchise.known_dishes.n + 1)
-        return
-    if isinstance(init, Random):
-        franchise.dish_kind.check_start(init)
-        franchise.root._check_number("init", max(init.n_dishes, franchise.known_dishes.n))
-        return
-    if isinstance(init, TermClusters):
-        check_term_clusters(init, franchise)
-        return
-    if isinstance(init, Factors):
-        check_factors(init, franchise)
-        return
-    if init is PLAIN:
-        return
-    prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
-    if isinstance(prepared, Mapping):
-        franchise._check_frozen(prepared)
-    elif prepared is not None:
-        franchise.root._check_number("init", _number(franchise, _distinct(prepared)))
+    if init is not None:
+        _as_start(init, franchise)._check(franchise)
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 1) -> None:
@@ -547,158 +581,51 @@ def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 
         `BaseMeasure.starting_parameters`.
     """
     with franchise.transaction():
-        _start(franchise, init, source, min(threads, MOST_THREADS))
+        _as_start(init, franchise)._put(franchise, source, min(threads, MOST_THREADS))
 
 
-def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) -> None:
-    n = franchise.topology.n_customers
-    if not isinstance(init, (Mapping, type(franchise))):
-        franchise.held.check_start(init)
-    init = _resolved(init, franchise)
-    # Starts by chance know no dishes yet; others do, whose customers are seated with the usual parameters.
-    own = franchise.measure.starting_parameters if isinstance(init, (str, Random, TermClusters)) else {}
-    if not franchise.population.single:
-        by_cell = _by_cell(init, franchise, source, threads)
-        if by_cell is not None:
-            _start_cells(franchise, by_cell, own, source)
-            return
-        if not isinstance(init, (Mapping, type(franchise))):
-            franchise.expand_cells()
-    prepared = _prepare(init, franchise, source, threads)
-    names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
-    if names is not None:
-        franchise.root._check_number("init", _number(franchise, names))
-    franchise.reset_hyperparameters()
-    franchise.sweep = 0
-    if isinstance(prepared, Mapping):
-        state = {**prepared, "sweep": 0, "streams": None, "measure": franchise.base_parameters}
-        current = franchise.hyperparameters
-        state |= {"concentration": current.concentration.copy(), "discount": current.discount.copy()}
-        franchise.thaw(state, source)
-        return
-    franchise.set_base_parameters(**own)
-    franchise.clear()
-    franchise.bank.prepare(source)
-    if prepared is None or names is None:
-        franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
-    else:
-        known = franchise.known_dishes.n  # their dishes exist, with these numbers
-        slots = np.array(
-            [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
-        )
-        given = _renamed(prepared, names, slots)
-        del prepared
-        if franchise.topology.is_chain and franchise.draws_tables:  # all at once
-            franchise.enter_given(given, 0, n, source)
-        else:
-            franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
-    _parts_started(franchise, source)
-
-
-def _by_cell(init: Any, franchise: Franchise, source: RandomStream, threads: int) -> CellStart | None:
-    """A start by cell; None for a start by customer or a state."""
-    cells: Any = franchise.topology.cells  # type: ignore[union-attr]
-    if isinstance(init, str) and init == "one":
-        return one_dish(cells, franchise.known_dishes.n)
-    if isinstance(init, Random):
-        return random_dishes(cells, init.n_dishes, source, franchise.known_dishes)
-    if isinstance(init, Factors):
-        return factor_cells(init, franchise, source)
-    return term_cluster_cells(init, franchise, source, threads) if isinstance(init, TermClusters) else None
-
-
-def _start_cells(
-    franchise: Franchise, by_cell: CellStart, own: Mapping[str, float], source: RandomStream
-) -> None:
-    franchise.reset_hyperparameters()
-    franchise.set_base_parameters(**own)
-    franchise.sweep = 0
-    franchise.clear()
-    seat_cells(franchise, by_cell, source)
-    _parts_started(franchise, source)
-
-
-def _parts_started(franchise: Franchise, source: RandomStream) -> None:
-    for part in franchise.parts.values():
-        part.started(franchise, source)
-
-
-def _resolved(init: Any, franchise: Franchise) -> Any:
-    """The start that "auto" means for this franchise; anything else is returned unchanged."""
-    if not isinstance(init, str) or init != "auto":
+def _as_start(init: Any, franchise: Franchise) -> Start:
+    """What a value of ``init`` means for this franchise."""
+    if isinstance(init, Franchise):
+        init = init.freeze()
+    if isinstance(init, Mapping):
+        return _State(init)
+    franchise.held.check_start(init)
+    if isinstance(init, Start):
         return init
+    if isinstance(init, str) and init in _NAMED:
+        return _NAMED[init](franchise)
+    franchise.dish_kind.check_start(init)
+    if init is None or isinstance(init, str):
+        raise ParameterError(
+            "init", init,
+            '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
+            "None continues from the state of a started franchise.",
+        )  # fmt: skip
+    return _Given(init, franchise)
+
+
+def _usual(franchise: Any) -> Start:
+    """The start that "auto" means for this franchise."""
+    single, known = franchise.population.single, franchise.known_dishes.n
+    most = franchise.root.most_dishes
     if prefers_term_clusters(franchise):
-        plain = franchise.measure.seats_values and franchise.population.single
-        return PLAIN if plain else TermClusters()
+        return _Plain() if franchise.measure.seats_values and single else TermClusters()
     if franchise.topology.is_chain:
         n = max(min(STATES, franchise.topology.n_customers // 10), 1)
-        return Random(min(n, franchise.root.most_dishes or n))
-    # The sequential start assigns customers to the known components; by cell, random dishes do.
-    by_cell = franchise.known_dishes.n and not franchise.population.single
-    return Random(_started_with(franchise)) if by_cell else "sequential"
+        return Random(min(n, most or n))
+    if known and not single:
+        # The sequential start assigns customers to the known components; by cell, random dishes do, and
+        # one more dish, if possible.
+        return Random(min(known + 1, most or known + 1))
+    return _Sequential()
 
 
-def _started_with(franchise: Franchise) -> int:
-    """Number of dishes of a random start with known components: these and one more, if possible."""
-    return min(franchise.known_dishes.n + 1, franchise.root.most_dishes or franchise.known_dishes.n + 1)
-
-
-def _number(franchise: Franchise, names: Any) -> int:
-    """Number of dishes of a start that uses these numbers, including all known components."""
-    return franchise.known_dishes.n + int(np.count_nonzero(names >= franchise.known_dishes.n))
-
-
-def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int = 1) -> Any:
-    """None (sequential start), an array of dishes, or a frozen state; checked before anything changes."""
-    n = franchise.topology.n_customers
-    if isinstance(init, str) and init == "sequential":
-        return None
-    if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise.dish_kind.check_start(init)
-    if init is PLAIN:
-        return plain_dishes(franchise, source)
-    if isinstance(init, str):
-        if init == "one":
-            return np.full(n, franchise.known_dishes.n, dtype=np.int32)
-    elif isinstance(init, Random):
-        drawn = source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
-        return franchise.known_dishes.possible(franchise.data, drawn, init.n_dishes, source)
-    elif isinstance(init, TermClusters):
-        check_term_clusters(init, franchise)
-        dishes = term_clusters(init, franchise, source, threads)
-        dishes += np.int32(franchise.known_dishes.n)
-        return dishes
-    elif isinstance(init, Factors):
-        check_factors(init, franchise)
-        return dishes_of_factors(init, franchise, source)
-    elif isinstance(init, Mapping):
-        return init
-    elif isinstance(init, type(franchise)):
-        return init.freeze()
-    elif init is not None:
-        dishes = _dishes(init, n)
-        franchise.known_dishes.check_possible(franchise.data, dishes, "init")
-        return dishes
-    raise ParameterError(
-        "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
-        "None continues from the state of a started franchise.",
-    )  # fmt: skip
-
-
-def _distinct(dishes: Any) -> Any:
-    """The dishes that occur, ascending."""
-    if len(dishes) and int(dishes.max()) < len(dishes):
-        return np.flatnonzero(np.bincount(dishes))
-    return np.unique(dishes)
-
-
-def _renamed(dishes: Any, names: Any, slots: Int32s) -> Int32s:
-    """The slot of each customer's dish, given that of each name."""
-    if len(names) and int(names[-1]) < len(dishes):
-        table = np.zeros(int(names[-1]) + 1, dtype=np.int32)
-        table[names] = slots
-        return table[dishes]
-    return slots[np.searchsorted(names, dishes)]
+_NAMED: dict[str, Callable[[Any], Start]] = {
+    "auto": _usual,
+    "sequential": lambda franchise: _Sequential(),
+    "one": lambda franchise: _One(),
+}
 
 
 def _dishes(init: Any, n: int) -> Any:

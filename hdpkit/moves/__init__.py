@@ -11,14 +11,9 @@ from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
 from hdpkit.moves.over_documents import ByDocument, Common, Document, OverDocuments
-from hdpkit.moves.protocol import (
-    Move,
-    MoveInfo,
-    Scheduled,
-    needs_latent_dishes,
-    needs_marginals,
-)
+from hdpkit.moves.protocol import Move, MoveInfo, Scheduled
 from hdpkit.moves.replica_exchange import ReplicaExchange
+from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors
@@ -29,6 +24,8 @@ from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
 
 __all__ = [
+    "LATENT_DISHES",
+    "MARGINALS",
     "BaseMeasureParameters",
     "BeamSampler",
     "ByDocument",
@@ -59,6 +56,4 @@ __all__ = [
     "Sticky",
     "TableCounts",
     "TableGibbs",
-    "needs_latent_dishes",
-    "needs_marginals",
 ]

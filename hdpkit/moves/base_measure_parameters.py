@@ -8,10 +8,11 @@ from collections.abc import Callable
 import attrs
 
 from hdpkit.checks import choice, positive_number, validator
-from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.numerics import add_up
@@ -43,6 +44,12 @@ class BaseMeasureParameters(Move):
     by_cell = True
     updates = ("base",)
     over = "totals"
+    requires = (
+        something_to_do(
+            lambda state, move: bool(_names(state)),
+            "Every parameter of the base measure is fixed: give one a prior, or leave the move out.",
+        ),
+    )
 
     method: str = attrs.field(
         default="slice", validator=validator(choice, ("slice", "metropolis"), remedy="Slice needs no tuning.")
@@ -50,14 +57,6 @@ class BaseMeasureParameters(Move):
     width: float = attrs.field(
         default=1.0, validator=validator(positive_number, remedy="1.0 suits the log scale.")
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if all parameters of the base measure are fixed."""
-        if not _names(state):
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "Every parameter of the base measure is fixed: give one a prior, or leave the move out.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Update the parameters in the order in which the measure lists them."""

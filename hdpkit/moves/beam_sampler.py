@@ -12,21 +12,10 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import CHAIN, NO_ROOT_DISCOUNT, SUPPORTED, Requirement
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
 from hdpkit.steps.step import Step
-
-_threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
-
-
-def needs_chain(move: Move, state: Franchise) -> None:
-    """Raise an error unless it is a hidden Markov model over a store of counts and weights of the root."""
-    if not state.topology.is_chain or not state.draws_tables:
-        raise ScheduleError(
-            "moves", move.name, "moves that this franchise supports",
-            "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
-            "store='counts' and root='weights'.",
-        )  # fmt: skip
 
 
 def run_sequences(
@@ -40,30 +29,36 @@ def run_sequences(
         return state.run_step(step, plan, *arguments, source=source)
 
 
+@attrs.frozen
 class _BySequences(Move):
     """A sweep that draws all states of every sequence given drawn parameters and transition probabilities."""
 
     serves = ("weights", "fixed weights", "state homes")
     continuous = True
     calls = (sequence_sweep,)
+    requires = (
+        CHAIN,
+        NO_ROOT_DISCOUNT,
+        Requirement(
+            lambda state, move: move.slices or state.root.most_dishes is not None,
+            "The number of states is unbounded: use BeamSampler, or root=hk.FixedWeights(K).",
+        ),
+    )
     updates = ("seating", "root weights")
     slices = True
-    threads: int = 1
+
+    threads: int = attrs.field(
+        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+    )
 
     def check(self, state: Franchise) -> None:
-        """Raise an error unless it is a hidden Markov model whose dishes draw parameters, or have them."""
-        needs_chain(self, state)
+        """Raise an error unless dishes draw parameters, or have them."""
         if (trouble := refused(state.measure, state.measure_parts)) is not None:
-            raise ScheduleError("moves", self.name, "moves that this base measure supports", trouble)
-        if state.root.discount != 0.0:
-            raise ScheduleError(
-                "moves", self.name, "moves that support a root with a discount",
-                "The remainder would be divided into too many states: use TableGibbs.",
-            )  # fmt: skip
+            raise ScheduleError("moves", self.name, SUPPORTED, trouble)
 
     def threaded(self, threads: int) -> _BySequences:
         """Return this move with this number of threads, unless it already has more than one."""
-        return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw the states of all sequences."""
@@ -74,7 +69,6 @@ class _BySequences(Move):
         return MoveInfo(n, n)
 
 
-@attrs.frozen
 class BeamSampler(_BySequences):
     """Draw all states of every sequence of a hidden Markov model at once (Van Gael et al. 2008).
 
@@ -100,10 +94,7 @@ class BeamSampler(_BySequences):
         Number of threads, each with one sequence at a time. The chain doesn't depend on it.
     """
 
-    threads: int = attrs.field(default=1, validator=_threads)
 
-
-@attrs.frozen
 class ForwardBackward(_BySequences):
     """Draw all states of every sequence of a finite hidden Markov model at once (Scott 2002).
 
@@ -116,17 +107,7 @@ class ForwardBackward(_BySequences):
         As in `BeamSampler`.
     """
 
-    threads: int = attrs.field(default=1, validator=_threads)
     slices = False
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error unless the model is finite."""
-        _BySequences.check(self, state)
-        if state.root.most_dishes is None:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "The number of states is unbounded: use BeamSampler, or root=hk.FixedWeights(K).",
-            )  # fmt: skip
 
 
 moves.register("beam-sampler", BeamSampler, lambda: [BeamSampler(), BeamSampler(threads=2)])

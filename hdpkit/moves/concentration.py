@@ -22,6 +22,7 @@ from hdpkit.moves.hyperparameters import (
     counted,
     log_rising,
     one_a_dish,
+    priors_in_dishes,
 )
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
@@ -71,14 +72,9 @@ class Concentration(ByMethod):
         return not by_numbers(self, restaurant)
 
     def check(self, state: Franchise) -> None:
-        """Raise an error if all concentrations are fixed, or auxiliary variables are not possible."""
-        if not self._has_priors(state):
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "Every concentration is fixed: give one a prior (hk.Gamma) or leave Concentration out.",
-            )  # fmt: skip
+        """Raise an error if auxiliary variables are not possible."""
         declared = [one.hyperparameters[0] for one in state.hyperparameters.sharers]
-        declared += [Hyperparameter.of(key, state.measure.priors[key]) for key in self._keys(state)]
+        declared += [Hyperparameter.of(*own) for own in priors_in_dishes(state, "concentration").items()]
         if one_a_dish(state):
             declared.append(Hyperparameter.of("concentration", cast(Any, state.measure).concentration))
         for one in declared:
@@ -112,11 +108,8 @@ class Concentration(ByMethod):
         state.set_concentration(shared.name, after)
         return MoveInfo(1, int(value != after))
 
-    def _of_each(self, state: Franchise) -> bool:
-        return one_a_dish(state)
-
     def _dish_by_dish(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
-        return update_dishes(state, self._of_dish, rng)
+        return update_dishes(state, self._of_dish, rng) if one_a_dish(state) else MoveInfo()
 
     def _of_dish(
         self, state: Franchise, slot: int, customers: Int64s, rng: ChoiceSource

@@ -11,7 +11,15 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, exceeding, log_rising
+from hdpkit.moves.hyperparameters import (
+    ByMethod,
+    Declared,
+    Openings,
+    Sharing,
+    exceeding,
+    log_rising,
+    priors_in_dishes,
+)
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
@@ -49,15 +57,10 @@ class Discount(ByMethod):
     needs_sizes = True
 
     def check(self, state: Franchise) -> None:
-        """Raise an error if all discounts are fixed, or if auxiliary variables are not possible."""
-        if not self._has_priors(state):
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "Every discount is fixed: give one a prior (hk.Beta) or leave Discount out.",
-            )  # fmt: skip
+        """Raise an error if auxiliary variables are not possible."""
         declared = [one.hyperparameters for one in state.declarations]
-        own = [(Hyperparameter(1.0), state.measure.priors[key]) for key in self._keys(state)]
-        declared += [(theta, Hyperparameter.of("discount", prior)) for theta, prior in own]
+        priors = priors_in_dishes(state, "discount").values()
+        declared += [(Hyperparameter(1.0), Hyperparameter.of("discount", prior)) for prior in priors]
         for one in declared:
             if self.method == "auxiliary" and one[1].prior is not None and not _conjugate(one):
                 raise ScheduleError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import SEVERAL_RESTAURANTS
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.units import index_units, resample_dish
 
@@ -25,18 +25,11 @@ class DishGibbs(Move):
     serves = BLOCKS
     needs_tables = True
     calls = (index_units, resample_dish)
+    requires = (SEVERAL_RESTAURANTS,)
 
     def n_steps(self, state: Franchise) -> int:
         """One per customer and level below the root."""
         return (state.topology.n_levels - 1) * state.topology.n_customers
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if there is only one restaurant: its tables are the dishes."""
-        if state.topology.n_nodes == 1:
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "A franchise of one restaurant has no table whose dish could change; leave DishGibbs out.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Redraw the dishes of the tables."""

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import log_density, real_values
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
 
@@ -28,14 +28,12 @@ class DishParameters(Move):
     serves = EVERYWHERE
     continuous = True
     updates = ("dish parameters",)
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the dishes of the measure keep no parameters."""
-        if state.measure.conjugate:
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                f"{type(state.measure).__name__} integrates dish parameters out: leave DishParameters out.",
-            )  # fmt: skip
+    requires = (
+        something_to_do(
+            lambda state, move: not state.measure.conjugate,
+            "{measure} integrates dish parameters out: leave DishParameters out.",
+        ),
+    )
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Update all dishes; each coordinate counts as one tried update."""

@@ -7,7 +7,6 @@ from typing import Self
 import attrs
 
 from hdpkit.checks import validator, whole_number
-from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes
@@ -15,68 +14,70 @@ from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.over_documents import OverDocuments
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import (
+    DRAWN_PARAMETERS,
+    NO_KEPT_PARAMETERS,
+    NO_ROOT_DISCOUNT,
+    Requirement,
+    kernel_of,
+)
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.slices import slice_sweep
 
-_threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+
+def _weights_of_documents(state: Franchise, move: Move) -> bool:
+    weighted = state.root.declared != "restaurant" and state.topology.n_levels >= 2
+    return weighted and (state.draws_tables or state.counts_tables)
 
 
+def _differ_by_documents(state: Franchise, move: Move) -> bool:
+    documents = state.declarations[-1].name
+    differ_by = getattr(state.measure, "differ_by", documents)
+    return differ_by == documents or kernel_of(state, "slice_sweep") == "reference"
+
+
+@attrs.frozen
 class _BySlices(OverDocuments):
     """A sweep that draws every token given topics and the root's weights."""
 
     proportions = "integrated"
     calls = (slice_sweep,)
-    threads: int = 1
+    requires = (
+        Requirement(
+            _weights_of_documents,
+            "Documents must share topics and weights only: build "
+            "hk.Franchise(..., store='counts', root='weights'), of two levels or more.",
+        ),
+        DRAWN_PARAMETERS,
+        # A label's parameters are drawn before it becomes a dish; a dish that kept its own would differ.
+        NO_KEPT_PARAMETERS,
+        NO_ROOT_DISCOUNT,
+        Requirement(
+            _differ_by_documents,
+            "Topics must differ by the innermost declaration, not by {state.measure.differ_by!r}: use "
+            "TableGibbs.",
+        ),
+        Requirement(
+            lambda state, move: state.topology.n_levels > 2 or kernel_of(state, "slice_sweep") is not None,
+            "No sweep over documents serves {state.measure!r} over this store: use TableGibbs.",
+        ),
+        Requirement(
+            lambda state, move: (
+                state.topology.n_levels == 2 or kernel_of(state, "slice_sweep") not in (None, "reference")
+            ),
+            "With levels above the documents there is compiled code only, for DirichletMultinomial and "
+            "kernel='auto': use TableGibbs.",
+        ),
+    )
 
-    def check(self, state: Franchise) -> None:
-        """Raise an error if documents are not independent given topics and weights."""
-        counts = state.draws_tables or state.counts_tables
-        if state.root.declared == "restaurant" or not counts or state.topology.n_levels < 2:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "Documents must share topics and weights only: build "
-                "hk.Franchise(..., store='counts', root='weights'), of two levels or more.",
-            )  # fmt: skip
-        if not state.measure.supports("draw_parameters"):
-            raise ScheduleError(
-                "moves", self.name, "moves that this base measure supports",
-                f"{type(state.measure).__name__} has no draw_parameters(): use TableGibbs.",
-            )  # fmt: skip
-        if state.keeps_parameters:
-            # A label's parameters are drawn before it becomes a dish; a dish that kept its own would differ.
-            raise ScheduleError(
-                "moves", self.name, "moves that support dishes with parameters in the state",
-                f"Integrate out what dishes of {type(state.measure).__name__} keep, or use TableGibbs.",
-            )  # fmt: skip
-        if state.root.discount != 0.0:
-            raise ScheduleError(
-                "moves", self.name, "moves that support a root with a discount",
-                "The remainder would be divided into too many dishes: use TableGibbs.",
-            )  # fmt: skip
-        documents = state.declarations[-1].name
-        differ_by = getattr(state.measure, "differ_by", documents)
-        if differ_by != documents and _kernel(state) != "reference":
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                f"Topics must differ by {documents!r}, the innermost declaration, not by {differ_by!r}: use "
-                "TableGibbs.",
-            )  # fmt: skip
-        if state.topology.n_levels == 2 and _kernel(state) is None:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                f"No sweep over documents serves {state.measure!r} over this store: use TableGibbs.",
-            )  # fmt: skip
-        if state.topology.n_levels > 2 and _kernel(state) in (None, "reference"):
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "With levels above the documents there is compiled code only, for DirichletMultinomial and "
-                "kernel='auto': use TableGibbs.",
-            )  # fmt: skip
+    threads: int = attrs.field(
+        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+    )
 
     def threaded(self, threads: int) -> Self:
         """Return this move with this number of threads, unless it already has more than one."""
-        return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break the remainder into labels."""
@@ -96,15 +97,6 @@ class _BySlices(OverDocuments):
         return MoveInfo(n, n)
 
 
-def _kernel(state: Franchise) -> str | None:
-    """Name of the code of sweeps over documents, if there is any."""
-    try:
-        return state.kernel("slice_sweep")
-    except KernelError:
-        return None
-
-
-@attrs.frozen
 class SliceGibbs(_BySlices):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
@@ -129,10 +121,7 @@ class SliceGibbs(_BySlices):
         Number of threads, each with one document at a time. The chain doesn't depend on it.
     """
 
-    threads: int = attrs.field(default=1, validator=_threads)
 
-
-@attrs.frozen
 class CountGibbs(_BySlices):
     """Like `SliceGibbs` with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
 
@@ -152,7 +141,6 @@ class CountGibbs(_BySlices):
         As in `SliceGibbs`.
     """
 
-    threads: int = attrs.field(default=1, validator=_threads)
     proportions = "drawn"
     by_cell = True
 
@@ -168,14 +156,7 @@ class DrawTopics(Move):
     serves = EVERYWHERE
     continuous = True
     by_cell = True
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the base measure draws no parameters."""
-        if not state.measure.supports("draw_parameters"):
-            raise ScheduleError(
-                "moves", self.name, "moves that this base measure supports",
-                f"{type(state.measure).__name__} has no draw_parameters(): leave {self.name} out.",
-            )  # fmt: skip
+    requires = (DRAWN_PARAMETERS,)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""
@@ -198,15 +179,13 @@ class DrawProportions(Move):
     serves = EVERYWHERE
     continuous = True
     by_cell = True
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the franchise has no weights of the root, or only one level."""
-        if state.root.declared == "restaurant" or state.topology.n_levels < 2:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "Proportions are drawn given the root's weights: build hk.Franchise(..., root='weights'), "
-                "of two levels or more.",
-            )  # fmt: skip
+    requires = (
+        Requirement(
+            lambda state, move: state.root.declared != "restaurant" and state.topology.n_levels >= 2,
+            "Proportions are drawn given the root's weights: build hk.Franchise(..., root='weights'), of two "
+            "levels or more.",
+        ),
+    )
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""

@@ -24,6 +24,7 @@ from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
@@ -32,6 +33,18 @@ Declared = tuple[Hyperparameter, Hyperparameter]
 
 _PIECE = 1 << 20
 _ONE = np.ones(1)
+
+
+def priors_in_dishes(state: Franchise, what: str) -> dict[str, Any]:
+    """Priors of restaurants in dishes, as that of "concentration/bursts"."""
+    return {name: prior for name, prior in state.measure.priors.items() if name.startswith(f"{what}/")}
+
+
+def _has_priors(state: Franchise, what: str) -> bool:
+    place = ("concentration", "discount").index(what)
+    shared = any(one.hyperparameters[place].prior is not None for one in state.hyperparameters.sharers)
+    of_each = what == "concentration" and one_a_dish(state)
+    return shared or of_each or bool(priors_in_dishes(state, what))
 
 
 @attrs.define
@@ -43,6 +56,13 @@ class ByMethod(Move):
     by_cell = True
     needs_sizes: ClassVar[bool] = False
     """Whether the move needs the sizes of tables."""
+    requires = (
+        something_to_do(
+            lambda state, move: _has_priors(state, *move.updates),
+            "Every {move.updates[0]} is fixed: give one a prior (hk.Gamma for concentrations, hk.Beta for "
+            "discounts), or leave {move.name} out.",
+        ),
+    )
 
     method: str = attrs.field(
         default="auto",
@@ -68,31 +88,15 @@ class ByMethod(Move):
                 for one in shared:
                     info += self._update(state, one, rng)
         info += self._in_dishes(state, rng)
-        return info + self._dish_by_dish(state, rng) if self._of_each(state) else info
+        return info + self._dish_by_dish(state, rng)
 
     def _declared(self, concentration: Hyperparameter, discount: Hyperparameter) -> Hyperparameter:
         """The one that this move updates."""
         return concentration if self.updates == ("concentration",) else discount
 
-    def _has_priors(self, state: Franchise) -> bool:
-        """Whether there is anything to draw."""
-        declared = [self._declared(*one.hyperparameters) for one in state.hyperparameters.sharers]
-        return any(one.prior is not None for one in declared) or bool(
-            self._keys(state) or self._of_each(state)
-        )
-
-    def _of_each(self, state: Franchise) -> bool:
-        """Whether each dish has a value that this move draws."""
-        return False
-
     def _dish_by_dish(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
-        """Draw the value of each dish."""
+        """Draw the value of each dish, if each has one."""
         return MoveInfo()
-
-    def _keys(self, state: Franchise) -> list[str]:
-        """Parameters of restaurants in dishes that this move draws: "concentration/bursts"."""
-        (what,) = self.updates
-        return [name for name in state.measure.priors if name.startswith(f"{what}/")]
 
     def _update(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
         return self._by_restaurant(state, shared, rng)
@@ -124,7 +128,7 @@ class ByMethod(Move):
         by auxiliary variables would be small.
         """
         info = MoveInfo()
-        for key in self._keys(state):
+        for key in priors_in_dishes(state, *self.updates):
             value = float(state.base_parameters[key])
             sharing, declared = Sharing.of_dishes(state, key.partition("/")[2], rng)
             after = self._draw(declared, value, sharing, rng)

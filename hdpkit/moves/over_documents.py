@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse
-from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info
+from hdpkit.moves.requirements import NO_ROOT_DISCOUNT, Requirement, kernel_of
 from hdpkit.random import ChoiceSource
 
 
@@ -133,6 +133,24 @@ class ByDocument(OverDocuments):
     its own stream; so use no other random numbers, and nothing of another document.
     """
 
+    requires = (
+        Requirement(
+            lambda state, move: state.draws_tables and state.topology.n_levels == 2,
+            "Documents must share topics and weights only: build "
+            "hk.Franchise(..., store='counts', root='weights'), of two levels.",
+        ),
+        NO_ROOT_DISCOUNT,
+        Requirement(
+            lambda state, move: not state.measure.seats_values,
+            "With topics that differ by document its terms would not be independent given the topics: use "
+            "moves.SliceGibbs, or hk.DirichletMultinomial without hk.Bursty.",
+        ),
+        Requirement(
+            lambda state, move: kernel_of(state, "draw_shard_topics") is not None,
+            "There is compiled code only: use hk.DirichletMultinomial and kernel='auto'.",
+        ),
+    )
+
     @abc.abstractmethod
     def document(self, document: Document, common: Common) -> MoveInfo:
         """Change ``document.dishes``.
@@ -147,33 +165,6 @@ class ByDocument(OverDocuments):
         MoveInfo
             How many updates of tokens were tried, and accepted.
         """
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if documents are not independent given topics and weights."""
-        if state.root.declared == "restaurant" or not state.draws_tables or state.topology.n_levels != 2:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "Documents must share topics and weights only: build "
-                "hk.Franchise(..., store='counts', root='weights'), of two levels.",
-            )  # fmt: skip
-        if state.root.discount != 0.0:
-            raise ScheduleError(
-                "moves", self.name, "moves that support a root with a discount",
-                "The remainder would be divided into too many dishes: use TableGibbs.",
-            )  # fmt: skip
-        if state.measure.seats_values:
-            raise ScheduleError(
-                "moves", self.name, "moves that support topics that differ by document",
-                "Terms of a document would not be independent given the topics: use moves.SliceGibbs, or "
-                "hk.DirichletMultinomial without hk.Bursty.",
-            )  # fmt: skip
-        try:
-            state.kernel("draw_shard_topics")
-        except KernelError as error:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "There is compiled code only: use hk.DirichletMultinomial and kernel='auto'.",
-            ) from error  # fmt: skip
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break new dishes off the remainder."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import math
 import numbers
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -13,6 +14,7 @@ import attrs
 
 from hdpkit.checks import (
     instance,
+    items,
     one_of_kind,
     refuse,
     validator,
@@ -21,6 +23,7 @@ from hdpkit.checks import (
 from hdpkit.errors import KernelError, ScheduleError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.moves.requirements import SUPPORTED, Requirement
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import BY_STATE, Step
@@ -44,16 +47,23 @@ def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
 
 
 _FROM_ONE = "Sweeps are numbered from 1."
+_REQUIREMENTS = "For instance (moves.LATENT_DISHES, moves.MARGINALS)."
 
-MODELS = {
-    "restaurant": "whose root is a restaurant",
-    "weights": 'of root="weights"',
-    "fixed weights": "of fixed weights of the root",
-    "state homes": "in which homes of customers depend on the state (hidden Markov models)",
-    "known": "with known components",
-    "held": "with held groups",
+MODELS: dict[str, tuple[str, Callable[[Franchise], bool]]] = {
+    "restaurant": ("whose root is a restaurant", lambda state: state.root.declared == "restaurant"),
+    "weights": ('of root="weights"', lambda state: state.root.declared == "weights"),
+    "fixed weights": (
+        "of fixed weights of the root",
+        lambda state: isinstance(state.root.declared, FixedWeights),
+    ),
+    "state homes": (
+        "in which homes of customers depend on the state (hidden Markov models)",
+        lambda state: state.topology.kind in BY_STATE,
+    ),
+    "known": ("with known components", lambda state: state.known is not None),
+    "held": ("with held groups", lambda state: len(state.held.nodes) > 0),
 }
-"""What a franchise can have that a move must be right for: the names in `Move.serves`."""
+"""What a franchise can have that a move must be right for: names in `Move.serves`, with a test of each."""
 EVERYWHERE = tuple(MODELS)
 BLOCKS = ("restaurant", "weights", "fixed weights", "known", "held")  # no blocks if homes depend on the state
 
@@ -134,6 +144,8 @@ class Move(abc.ABC):
     calls : tuple of Step
         Steps that the move always calls. A schedule over a franchise for which one of them has no kernel
         (over its store, measure or tree) is refused.
+    requires : tuple of Requirement
+        What else must hold. A schedule over another franchise is refused.
     over : "documents", "totals" or None
         What the move needs to run over a corpus in shards (`hdpkit.shards.run`), bit for bit as in one
         process. "documents": each document alone, given topics and root weights; derive from
@@ -151,6 +163,7 @@ class Move(abc.ABC):
     ensemble: bool = False
     updates: tuple[str, ...] = ("seating",)
     calls: tuple[Step | str, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def name(self) -> str:
@@ -183,8 +196,15 @@ class Move(abc.ABC):
         """Number of steps of which one application is the product; 1 if it can't be split."""
         return 1
 
-    def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise is accepted
-        """Raise a ScheduleError if the move can't run over this franchise or would have nothing to do."""
+    def check(self, state: Franchise) -> None:
+        """Raise a ScheduleError if the move can't run over this franchise or would have nothing to do.
+
+        By default the conditions in `requires` are tested, as they are before a check of your own.
+        """
+        several = items("requires", self.requires, "a tuple of requirements", remedy=_REQUIREMENTS)
+        for requirement in several:
+            instance("requires", requirement, Requirement, "a requirement", remedy=_REQUIREMENTS)
+            requirement.check(state, self)
 
     def others(self, state: Franchise) -> Sequence[Franchise]:
         """Return the further franchises of an ensemble move, over the data of this one; by default none.
@@ -280,60 +300,6 @@ class Scheduled(Move):
             object.__setattr__(self, name, value)
 
     @property
-    def name(self) -> str:
-        """Name of the move."""
-        return self.move.name
-
-    @property
-    def over(self) -> str | None:  # type: ignore[override]
-        """What the move needs to run over a corpus in shards."""
-        return self.move.over
-
-    @property
-    def exact(self) -> bool:  # type: ignore[override]
-        """Whether the move is exact."""
-        return self.move.exact
-
-    @property
-    def continuous(self) -> bool:  # type: ignore[override]
-        """Whether the move draws continuous quantities."""
-        return self.move.continuous
-
-    @property
-    def needs_tables(self) -> bool:  # type: ignore[override]
-        """Whether the move needs seats."""
-        return self.move.needs_tables
-
-    @property
-    def serves(self) -> tuple[str, ...]:
-        """The models that the move serves."""
-        return self.move.serves
-
-    @property
-    def by_cell(self) -> bool:  # type: ignore[override]
-        """Whether the move doesn't distinguish customers with the same document and term."""
-        return self.move.by_cell
-
-    @property
-    def ensemble(self) -> bool:  # type: ignore[override]
-        """Whether the move sees several franchises."""
-        return self.move.ensemble
-
-    def others(self, state: Franchise) -> Sequence[Franchise]:
-        """Return the further franchises of the move."""
-        return self.move.others(state)
-
-    @property
-    def updates(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the move changes."""
-        return self.move.updates
-
-    @property
-    def calls(self) -> tuple[Step | str, ...]:  # type: ignore[override]
-        """The steps of the inner move."""
-        return self.move.calls
-
-    @property
     def always(self) -> bool:
         """Whether the move runs in every sweep."""
         return self.first == 1 and self.last is None and self.period == 1
@@ -347,17 +313,9 @@ class Scheduled(Move):
         """Return the time table with the move on this number of threads."""
         return attrs.evolve(self, move=self.move.threaded(threads))
 
-    def needs_lengths(self, restaurant: Restaurant) -> bool:
-        """Whether the move needs the number of tokens of every document in order."""
-        return self.move.needs_lengths(restaurant)
-
     def n_steps(self, state: Franchise) -> int:
         """Steps of the move if it runs once per sweep, otherwise 1."""
         return self.move.n_steps(state) if self.times == 1 else 1
-
-    def check(self, state: Franchise) -> None:
-        """Raise a ScheduleError if the move can't run over this franchise."""
-        self.move.check(state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Run the move ``times`` times; the repetitions share one drawn seating."""
@@ -368,6 +326,14 @@ class Scheduled(Move):
             for _ in range(0 if steps == (0, 0) else self.times):
                 info += applied(self.move, state, rng)
         return info
+
+
+_OF_THE_MOVE = (
+    *("name", "over", "exact", "continuous", "needs_tables", "by_cell", "ensemble"),
+    *("updates", "calls", "requires", "serves", "check", "others", "needs_lengths"),
+)
+for _name in _OF_THE_MOVE:  # a time table is asked, and the move answers
+    setattr(Scheduled, _name, property(operator.attrgetter(f"move.{_name}")))
 
 
 def called(move: Move, method: Callable[..., Any], *arguments: Any) -> Any:
@@ -387,20 +353,23 @@ def applied(move: Move, *arguments: Any) -> MoveInfo:
 
 
 def check_move(move: Move, state: Franchise) -> None:
-    """Raise an error if a move can't run over a franchise: by its own check, its steps, or what it serves."""
+    """Raise an error if a move can't run over a franchise: by what it requires, calls and serves."""
+    if isinstance(move, Scheduled):
+        move = move.move
+    Move.check(move, state)  # also where the move has a check of its own
     move.check(state)
     for step in move.calls:
         try:
             state.kernel(step)
         except KernelError as error:
             raise ScheduleError(
-                "moves", move.name, f"moves that this franchise supports: {error.parameter} must be "
+                "moves", move.name, f"{SUPPORTED}: {error.parameter} must be "
                 f"{error.allowed}", "Leave the move out; TableGibbs runs over every store, measure and tree.",
             ) from error  # fmt: skip
     for model in models_of(state):
         if model not in _served(move):
             raise ScheduleError(
-                "moves", move.name, f"moves that serve a franchise {MODELS[model]}",
+                "moves", move.name, f"moves that serve a franchise {MODELS[model][0]}",
                 f"It serves {', '.join(move.serves)}. Leave it out; or, if it is right here, too, declare "
                 f"{model!r} in its attribute serves, and prove it by hdpkit.testing.check_move.",
             )  # fmt: skip
@@ -408,14 +377,7 @@ def check_move(move: Move, state: Franchise) -> None:
 
 def models_of(state: Franchise) -> list[str]:
     """What a franchise has, as names of `MODELS`."""
-    declared = state.root.declared
-    further = {
-        "state homes": state.topology.kind in BY_STATE,
-        "known": state.known is not None,
-        "held": len(state.held.nodes) > 0,
-    }
-    root = "fixed weights" if isinstance(declared, FixedWeights) else declared
-    return [root, *(model for model, there in further.items() if there)]
+    return [model for model, (_, there) in MODELS.items() if there(state)]
 
 
 def _served(move: Move) -> tuple[str, ...]:
@@ -424,34 +386,3 @@ def _served(move: Move) -> tuple[str, ...]:
     if not isinstance(names, tuple) or not set(names) <= set(MODELS):
         raise refuse(move, "serves", names, f"a tuple of names among {EVERYWHERE}", "See moves.Move.")
     return names
-
-
-def needs_latent_dishes(move: Move, state: Franchise) -> None:
-    """Raise an error if dishes are observed: a customer's dish is then its value and can't change."""
-    instance("move", move, Move, "a move", remedy="For instance hk.moves.TableGibbs().")
-    instance("state", state, Franchise, "a Franchise", remedy="The one over which the move runs.")
-    if state.measure.atomic:
-        raise ScheduleError(
-            "moves", move.name, "moves that have something to do",
-            "Dishes are observed, each customer's is its value: use TableGibbs and DishGibbs.",
-        )  # fmt: skip
-
-
-def needs_marginals(move: Move, state: Franchise) -> None:
-    """Raise an error if the measure has no marginals (it keeps parameters, or dishes are observed)."""
-    needs_latent_dishes(move, state)
-    if not state.measure.conjugate:
-        raise ScheduleError(
-            "moves", move.name, "moves that need no marginal likelihood of a dish",
-            f"{type(state.measure).__name__} is not conjugate: use TableGibbs, DishGibbs and DishParameters.",
-        )  # fmt: skip
-
-
-def needs_no_scans(move: Move, state: Franchise, without: str, option: str = "scans") -> None:
-    """Raise an error if values sit at tables of their own: restricted scans have no density of these."""
-    if state.measure.seats_values:
-        raise ScheduleError(
-            option, getattr(move, option, None), "None (sequential allocation of a uniform pair)",
-            f"The numbers of tables of {type(state.measure).__name__} are part of a proposal, and have no "
-            f"density after restricted scans or under a dish of one unit: use {without}.",
-        )  # fmt: skip

@@ -19,7 +19,8 @@ from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker, take_over
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts, check_move
+from hdpkit.moves.requirements import Requirement
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
@@ -79,17 +80,17 @@ class ReplicaExchange(Move):
     by_cell = True
     ensemble = True
     updates = ("seating", "concentration", "discount", "base", "root weights")
+    requires = (
+        Requirement(
+            lambda state, move: _has_powers(state.measure) and state.known is None,
+            "It needs marginals under powers of the likelihood, as hk.DirichletMultinomial has (methods "
+            "tempered and log_marginal of a measure of your own), without known components; the base measure "
+            "here is {measure}.",
+        ),
+    )
 
     def check(self, state: Franchise) -> None:
-        """Raise an error if the measure has no powers, or the franchise has chains at other powers."""
-        marginals = any(map(state.measure.supports, ("log_marginal", "log_marginals")))
-        if not (state.measure.supports("tempered") and marginals) or state.known is not None:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "It needs marginals under powers of the likelihood, as hk.DirichletMultinomial has (methods "
-                "tempered and log_marginal of a measure of your own), without known components; the base "
-                f"measure here is {type(state.measure).__name__}.",
-            )  # fmt: skip
+        """Raise an error if the franchise has chains at other powers."""
         replicas = state.parts.get(Replicas.name)
         if isinstance(replicas, Replicas) and replicas.powers != self.powers:
             raise ScheduleError(
@@ -99,7 +100,7 @@ class ReplicaExchange(Move):
 
     def others(self, state: Franchise) -> Sequence[Franchise]:
         """Return the chains at powers below 1; the first call makes them, in the state of the franchise."""
-        self.check(state)
+        check_move(self, state)
         replicas = state.parts.get(Replicas.name)
         if not isinstance(replicas, Replicas):
             replicas = Replicas(self.powers, [tempered(state, power) for power in self.powers[1:]])
@@ -153,6 +154,10 @@ def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[
         n = len(new["dish_ids"])
         kept |= {"dish_ids": own["births"] + np.arange(n), "births": own["births"] + n}
     return {**new, **kept, "components": components}
+
+
+def _has_powers(measure: Any) -> bool:
+    return measure.supports("tempered") and any(map(measure.supports, ("log_marginal", "log_marginals")))
 
 
 def _log_ratio(one: Franchise, other: Franchise, powers: tuple[float, ...]) -> float:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-import numpy as np
 
-from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.checks import validator, whole_number
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, needs_marginals, needs_no_scans
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS, SEVERAL_RESTAURANTS, no_tables_of_values
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.groups import reseat_groups
 
-
-def _scans(instance: Any, attribute: Any, value: Any) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and (not whole or value < 0):
-        raise ParameterError("scans", value, "None or a whole number >= 0", "None is sequential allocation.")
+_scans: Any = attrs.validators.optional(validator(whole_number, 0, remedy="None is sequential allocation."))
 
 
 @attrs.define
@@ -53,23 +49,18 @@ class ReseatGroups(Move):
     serves = BLOCKS
     needs_tables = True
     calls = (reseat_groups,)
+    requires = (
+        LATENT_DISHES,
+        MARGINALS,
+        no_tables_of_values("scans", "ReseatGroups(scans=None)"),
+        SEVERAL_RESTAURANTS,  # the group of a single one would be all the data
+    )
 
     scans: int | None = attrs.field(default=3, validator=_scans)
 
     def n_steps(self, state: Franchise) -> int:
         """One per restaurant that has data customers."""
         return len(state.groups()[0])
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if there is one restaurant (its group would be all the data) or no marginals."""
-        needs_marginals(self, state)
-        if self.scans is not None:
-            needs_no_scans(self, state, "ReseatGroups(scans=None)")
-        if state.topology.n_nodes == 1:
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "A franchise of one restaurant has no groups; leave ReseatGroups out.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal for each restaurant."""

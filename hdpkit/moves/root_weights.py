@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.random import ChoiceSource
 
 
@@ -22,16 +22,13 @@ class RootWeights(Move):
     by_cell = True
     updates = ("root weights",)
     over = "totals"
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the root has no weights to draw."""
-        if state.root.declared != "weights":
-            why = "fixed" if state.root.most_dishes is not None else "integrated out"
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                f"The root's weights are {why}: build hk.Franchise(..., root='weights'), or leave "
-                "RootWeights out.",
-            )  # fmt: skip
+    requires = (
+        something_to_do(
+            lambda state, move: state.root.declared == "weights",
+            "The root's weights are fixed or integrated out: build hk.Franchise(..., root='weights'), or "
+            "leave RootWeights out.",
+        ),
+    )
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw all weights."""

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.random import ChoiceSource
-
-
-def proportions_of(move: Move, state: Franchise) -> Any:
-    """The part that has the proportions; raises a ScheduleError if there is none."""
-    part = state.measure_parts.get("selection proportions")
-    if part is not None:
-        return part
-    raise ScheduleError(
-        "moves", move.name, "moves that have something to do",
-        "No selection proportions are stored: build hk.SparseDirichletMultinomial(proportions='stored'), or "
-        f"leave {move.name} out.",
-    )  # fmt: skip
 
 
 class _OfProportions(Move):
@@ -29,10 +17,13 @@ class _OfProportions(Move):
     serves = EVERYWHERE
     continuous = True
     updates = ("selection proportions",)
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the franchise stores no proportions."""
-        proportions_of(self, state)
+    requires = (
+        something_to_do(
+            lambda state, move: "selection proportions" in state.measure_parts,
+            "No selection proportions are stored: build "
+            "hk.SparseDirichletMultinomial(proportions='stored'), or leave {move.name} out.",
+        ),
+    )
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:
         """Draw them for all dishes."""
@@ -42,8 +33,9 @@ class _OfProportions(Move):
         """Draw them for all dishes."""
         if steps == (0, 0):
             return MoveInfo()
+        self.check(state)
         with state.lock():
-            self._draw(proportions_of(self, state), rng)
+            self._draw(state.measure_parts["selection proportions"], rng)
         return MoveInfo(1, 1)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import choice, positive_number, validator
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.base_measure_parameters import update_parameter, updated_on_line
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.moves.scale import Scale
 from hdpkit.priors import Each, Prior, support_of
 from hdpkit.random import ChoiceSource
@@ -45,6 +45,13 @@ class Smoothing(Move):
     serves = EVERYWHERE
     continuous = True
     updates = ("base",)
+    requires = (
+        something_to_do(
+            lambda state, move: "smoothing" in state.measure.priors or _one_a_dish(state),
+            "No smoothing has a prior: build hk.SparseDirichletMultinomial(smoothing=hk.Gamma(1, 1)), or "
+            "leave Smoothing out.",
+        ),
+    )
 
     method: str = attrs.field(
         default="slice", validator=validator(choice, ("slice", "metropolis"), remedy="Slice needs no tuning.")
@@ -52,15 +59,6 @@ class Smoothing(Move):
     width: float = attrs.field(
         default=1.0, validator=validator(positive_number, remedy="1.0 is the paper's.")
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the measure has no smoothing or a fixed one."""
-        if "smoothing" not in state.measure.priors and not _one_a_dish(state):
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "No smoothing has a prior: build hk.SparseDirichletMultinomial(smoothing=hk.Gamma(1, 1)), or "
-                "leave Smoothing out.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one update."""

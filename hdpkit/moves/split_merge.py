@@ -10,11 +10,17 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.beam_sampler import needs_chain, run_sequences
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_marginals, needs_no_scans
+from hdpkit.moves.beam_sampler import run_sequences
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import (
+    CHAIN,
+    LATENT_DISHES,
+    MARGINALS,
+    NO_KEPT_PARAMETERS,
+    no_tables_of_values,
+)
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.units import index_units, move_units, scan_units
@@ -64,6 +70,12 @@ class SplitMerge(Move):
     serves = BLOCKS
     needs_tables = True
     calls = (index_units, scan_units, move_units)
+    requires = (
+        LATENT_DISHES,
+        MARGINALS,
+        no_tables_of_values("scans", "SplitMerge()"),
+        no_tables_of_values("candidates", "SplitMerge()"),
+    )
 
     scans: int | None = attrs.field(
         default=None,
@@ -78,13 +90,6 @@ class SplitMerge(Move):
             validator(whole_number, 1, remedy="None draws both customers uniformly.")
         ),
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if the base measure has no marginals."""
-        needs_marginals(self, state)
-        for option in ("scans", "candidates"):
-            if getattr(self, option) is not None:
-                needs_no_scans(self, state, "SplitMerge()", option)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
@@ -340,6 +345,7 @@ class SplitMergeStates(Move):
     serves = ("weights", "fixed weights", "state homes")
     continuous = True
     updates = ("seating", "root weights")
+    requires = (CHAIN, LATENT_DISHES, MARGINALS, NO_KEPT_PARAMETERS)
 
     scans: int = attrs.field(
         default=3, validator=validator(whole_number, 0, 10**6, remedy="A few are enough.")
@@ -347,16 +353,6 @@ class SplitMergeStates(Move):
     length: int = attrs.field(
         default=2, validator=validator(whole_number, 1, MOST_SPLIT, remedy="2 is enough for most data.")
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error unless it is a hidden Markov model over a measure that has marginals."""
-        needs_chain(self, state)
-        needs_marginals(self, state)
-        if state.measure_parts:
-            raise ScheduleError(
-                "moves", self.name, "moves that support dishes with parameters in the state",
-                f"Integrate out what dishes of {type(state.measure).__name__} keep, or use TableGibbs.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import positive_number, validator
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.hyperparameters import counted, log_rising
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import something_to_do
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.numerics import log
@@ -116,18 +116,16 @@ class Sticky(Move):
     serves = EVERYWHERE
     continuous = True
     updates = ("concentration", "sticky")
+    requires = (
+        something_to_do(
+            lambda state, move: state.topology.sticky.prior is not None,
+            "kappa is fixed: declare hk.PreviousDish(sticky=hk.Gamma(a, b)), or leave Sticky out.",
+        ),
+    )
 
     width: float = attrs.field(
         default=1.0, validator=validator(positive_number, remedy="1.0 suits the log scale.")
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if kappa is fixed, or there is none."""
-        if state.topology.sticky.prior is None:
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "kappa is fixed: declare hk.PreviousDish(sticky=hk.Gamma(a, b)), or leave Sticky out.",
-            )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from hdpkit.checks import choice, validator
-from hdpkit.errors import ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
+from hdpkit.moves.requirements import Requirement, something_to_do
 from hdpkit.random import ChoiceSource
 
 METHODS = ("bernoulli", "binomial")
+
+
+def _draws_alike(state: Franchise, move: TableCounts) -> bool:
+    each = any(declared.hyperparameters[0].each for declared in state.declarations[1:])
+    return move.method != "binomial" or not each or not state.draws_tables
 
 
 @attrs.frozen
@@ -38,25 +41,23 @@ class TableCounts(Move):
 
     serves = EVERYWHERE
     by_cell = True
+    requires = (
+        something_to_do(
+            lambda state, move: not state.counts_tables,
+            "Numbers of tables are part of the state, because the root is a restaurant or there are more "
+            "than two levels, and TableGibbs or CountGibbs draw them: leave TableCounts out.",
+        ),
+        Requirement(
+            _draws_alike,
+            "Write TableCounts().",
+            "method",
+            "'bernoulli' where each restaurant has its own concentration",
+        ),
+    )
 
     method: str = attrs.field(
         default="bernoulli", validator=validator(choice, METHODS, remedy="They have the same law.")
     )
-
-    def check(self, state: Franchise) -> None:
-        """Raise an error if tables are in the state, and for "binomial" if concentrations differ."""
-        if state.counts_tables:
-            raise ScheduleError(
-                "moves", self.name, "moves that have something to do",
-                "Numbers of tables are part of the state, because the root is a restaurant or there are more "
-                "than two levels, and TableGibbs or CountGibbs draw them: leave TableCounts out.",
-            )  # fmt: skip
-        each: Any = any(d.hyperparameters[0].each for d in state.declarations[1:])
-        if self.method == "binomial" and each and state.draws_tables:
-            raise ScheduleError(
-                "method", self.method, "'bernoulli' where each restaurant has its own concentration",
-                "Write TableCounts().",
-            )  # fmt: skip
 
     def n_steps(self, state: Franchise) -> int:
         """One per restaurant with Bernoulli draws; one in total with binomial draws."""

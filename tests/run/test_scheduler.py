@@ -250,6 +250,34 @@ def test_nothing_to_do_is_refused_before_anything_moves():
             assert state.streams is None
 
 
+class Proposes(moves.TableGibbs):
+    """It has conditions, and a check of its own."""
+
+    requires = (moves.LATENT_DISHES, moves.MARGINALS)
+
+    def check(self, state):
+        self.checked = state
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_conditions_are_tested_beside_a_check(times):
+    observed = hk.Franchise(two_levels(measure=hk.Uniform(4)), corpus())
+    move = Proposes()
+    with pytest.raises(errors.ScheduleError, match=r"Proposes.*Dishes are observed"):
+        hk.Scheduler([move.repeat(times)]).run(observed, sweeps=1, rng=0)
+    latent = hk.Franchise(two_levels(), corpus())
+    hk.Scheduler([move.repeat(times)]).run(latent, sweeps=1, rng=0)
+    assert move.checked is latent
+
+
+@pytest.mark.parametrize("requires", [moves.LATENT_DISHES, ["marginals"], None])
+def test_conditions_of_other_kinds_are_refused(requires):
+    move = Proposes()
+    move.requires = requires
+    with pytest.raises(errors.ParameterError, match="requires"):
+        hk.Scheduler([move]).run(hk.Franchise(two_levels(), corpus()), sweeps=1, rng=0)
+
+
 @pytest.mark.parametrize("bad", [[], [moves.TableGibbs], ["TableGibbs"]])
 def test_bad_schedulers(bad):
     with pytest.raises(errors.ScheduleError):
