@@ -39,3 +39,22 @@ def test_every_name_of_the_page_is_in_the_code():
     for code in re.findall(r"`([^`]*)`", TEXT):
         if "/" not in code:
             assert set(re.findall(r"[A-Za-z_]\w+", code)) <= words, f"docs/architecture.md: {code}"
+
+
+WAYS = [
+    re.findall(r"(?:[a-z_]+/)+\w+\.(?:pyx?|md)\b", drawn)
+    for drawn in re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
+]
+
+
+def test_the_ways_lead_through_files_that_are_there():
+    assert len(WAYS) == 4
+    for name in {name for way in WAYS for name in way if "NAME" not in name}:
+        assert any((folder / name).exists() for folder in (ROOT, ROOT / "hdpkit")), name
+
+
+def test_a_customer_is_followed_in_six_files_and_nine_hundred_lines():
+    files = [name for name in WAYS[0] if name not in ("run/sweeps.py", "franchise/arguments.py")]
+    lines = [len((ROOT / "hdpkit" / name).read_text(encoding="utf-8").splitlines()) for name in files]
+    assert len(files) == 6
+    assert sum(lines) <= 900
