@@ -16,7 +16,7 @@ from hdpkit.moves import Move, TableGibbs
 from hdpkit.parts import Part
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise
-from hdpkit.testing.combinations import every_cell
+from hdpkit.testing.combinations import cells
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.machines import same
@@ -81,7 +81,7 @@ def check_part(
     schedule = [TableGibbs(), move]
     family, cases = SampledTests(seed=seed), {}
     for shape in shapes:
-        for store, kernel, root in every_cell(measure, shape):
+        for store, kernel, root in cells(measure, shape=shape):
             franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, root=root)
             franchise.register(name, one_of_kind(make, "make", make(), Part, "a part"))
             label = f"{name} on {shape!r}, {store}/{kernel}, root {root!r}"

@@ -32,7 +32,7 @@ from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.states import lump_to_histograms
 
 DISCRETE = example_moves(continuous=False)
 

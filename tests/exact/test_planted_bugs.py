@@ -54,7 +54,8 @@ from hdpkit.stores.labelled_seating import seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
-from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.states import frozen_key, labelled_arrays
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
 FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left
@@ -121,7 +122,7 @@ def check_dish_gibbs():
 def check_dish_gibbs_sweep():
     # A whole application: the order of its steps is part of it.
     model = witnessed("2+2")
-    whole = model.checked_matrix(lambda franchise, source: moves.DishGibbs().apply(franchise, source))
+    whole = checked_matrix(model, lambda franchise, source: moves.DishGibbs().apply(franchise, source))
     check_exact(model, moves.DishGibbs(), matrices=[whole])
     assert np.abs(whole - enumerate_steps(model, moves.DishGibbs())).max() <= 1e-12
 
@@ -223,7 +224,7 @@ def check_labelled_seating():
             source = ScriptedSource()
             while True:
                 seated = seat_out(lumped, t.home, t.parent, t.level, source)
-                law[labelled_key(seated, model.shape)] += source.probability
+                law[frozen_key(seated, model.shape)] += source.probability
                 if not source.advance():
                     break
             # Dishes are numbered by appearance: one seating has one numbering.

@@ -14,9 +14,9 @@ from hdpkit.errors import ParameterError
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import TableGibbs
 from hdpkit.testing import enumeration as en
-from hdpkit.testing import histogram_states as hs
+from hdpkit.testing import states as hs
 from hdpkit.testing.cases import tiny_franchise
-from hdpkit.testing.exact import ExactFailure, ExactModel
+from hdpkit.testing.exact import ExactFailure, ExactModel, checked_matrix
 from hdpkit.testing.transitions import (
     detailed_balance_error,
     is_irreducible,
@@ -160,12 +160,14 @@ def test_the_first_rows_that_are_wrong_end_a_check():
     def right(franchise, source):
         TableGibbs().apply(franchise, source, (1, 2))
 
-    assert np.array_equal(model.checked_matrix(right, reversible=True), model.matrix(right))
+    assert np.array_equal(checked_matrix(model, right, reversible=True), model.matrix(right))
     assert len(model.states) > 5
     first, second = (re.escape(str(state)) for state in model.states[:2])
     with pytest.raises(ExactFailure, match=f"from states up to {second}: no more flows"):
-        model.checked_matrix(lambda franchise, source: model.enter(0))
+        checked_matrix(model, lambda franchise, source: model.enter(0))
     with pytest.raises(ExactFailure, match=f"from states up to ({first}|{second}): "):
-        model.checked_matrix(
-            lambda franchise, source: model.enter((model.read() + 1) % len(model.states)), reversible=True
+        checked_matrix(
+            model,
+            lambda franchise, source: model.enter((model.read() + 1) % len(model.states)),
+            reversible=True,
         )

@@ -13,6 +13,7 @@ import pytest
 from bugs.fused import BURST_FAULTS
 from bugs.planting import planted_fault
 from choice_sources import AskedSource
+from exact_bursts import ExactBurstyModel
 from fused_cases import checks_of, corpus, p_of, total_variation
 from marginals import dirichlet_multinomial_log_marginal
 from sites import at_random
@@ -28,8 +29,7 @@ from hdpkit.steps import _sweeps as generic
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stirling import one_alone
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_bursts import ExactBurstyModel
+from hdpkit.testing.exact import check_exact, checked_matrix
 from hdpkit.testing.pvalues import SampledTests
 
 VARIATION = 1e-6  # seen: below 3e-7
@@ -98,7 +98,7 @@ def check_blocks_in_three_dishes():
     """
     model = tiny_words([0, 0, 0, 0, 1], TinyShape({"document": [0, 0, 0, 1, 2]}, 5))
     for number in (0, 1):
-        check_exact(model, moves.DishGibbs(), matrices=[model.checked_matrix(step_of(number))])
+        check_exact(model, moves.DishGibbs(), matrices=[checked_matrix(model, step_of(number))])
 
 
 def step_of(number):

@@ -24,9 +24,8 @@ from hdpkit.stores import (
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays, labelled_key
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -82,9 +81,9 @@ def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
     for counts, priors in members.items():
         seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
         frozen = seats.to(Detail.COUNTS, tree)
-        assert counts_of(frozen.arrays()) == counts
+        assert frozen_key(frozen.arrays(), shape) == counts
         law = law_of(
-            lambda source, frozen=frozen: labelled_key(
+            lambda source, frozen=frozen: frozen_key(
                 frozen.to(Detail.SEATS, tree, source, draws).arrays(), shape
             )
         )

@@ -18,9 +18,8 @@ from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsReference, Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing import check_store
-from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays, labelled_key
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 __all__ = [
     "check_direct_assignment",
@@ -190,7 +189,7 @@ def check_seats_drawn_from_counts():
         law, source = defaultdict(float), ScriptedSource()
         while True:
             seats = frozen.to(Detail.SEATS, tree, source, READABLE)
-            law[labelled_key(seats.arrays(), SHAPE)] += source.probability
+            law[frozen_key(seats.arrays(), SHAPE)] += source.probability
             if not source.advance():
                 break
         assert law.keys() == priors.keys()

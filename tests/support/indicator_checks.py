@@ -13,9 +13,9 @@ from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.counted_states import counts_key, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, lump_to_counts
 
 __all__ = [
     "check_formulas_of_indicators",
@@ -59,7 +59,7 @@ def check_indicators():
     for shape, corner in (("4", "middle"), ("3+1", "discounts"), ("three levels", "discounts")):
         model = model_of(shape, corner)
         n = model.franchise.topology.n_customers
-        matrices = (model.checked_matrix(audited(i, i + 1)) for i in range(n))
+        matrices = (checked_matrix(model, audited(i, i + 1)) for i in range(n))
         check_exact(model, TableGibbs(), matrices=matrices)
 
 
@@ -73,7 +73,7 @@ def check_leaving_counts(twin="readable"):
                 franchise.leave(i, i + 1, source)
                 franchise.enter(i, i + 1, source)
 
-            P = model.checked_matrix(leave_and_enter)
+            P = checked_matrix(model, leave_and_enter)
             assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
             assert np.abs(model.pi @ P - model.pi).max() <= TOLERANCE
 
@@ -178,7 +178,7 @@ def law_of_seats(frozen, draws):
     law, source = defaultdict(float), ScriptedSource()
     while True:
         seats = frozen.to(Detail.SEATS, tree, source, draws, DISCOUNTS)
-        law[labelled_key(seats.arrays(), LABELLED)] += source.probability
+        law[frozen_key(seats.arrays(), LABELLED)] += source.probability
         if not source.advance():
             return law
 

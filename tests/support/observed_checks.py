@@ -19,16 +19,9 @@ from hdpkit.stores.labelled_seating import seat_out
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
-from hdpkit.testing.exact import (
-    TOLERANCE,
-    ExactModel,
-    check_exact,
-    frozen_key,
-    labelled_arrays,
-    labelled_key,
-)
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
 from hdpkit.testing.measure_contract import check_contract
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_histograms
 
 __all__ = [
     "check_contract_of_atoms",
@@ -211,7 +204,7 @@ def check_observed_labelled_seating():
         source = ScriptedSource()
         while True:
             seated = seat_out(lumped, t.home, t.parent, t.level, source)
-            law[labelled_key(seated, model.shape)] += source.probability
+            law[frozen_key(seated, model.shape)] += source.probability
             if not source.advance():
                 break
         assert len(law) == fitting[bins]
