@@ -69,15 +69,12 @@ class FixedTable(Attached, Part):
             )  # fmt: skip
 
     def died(self, slot: int) -> None:
-        """Return its weight to the remainder."""
         self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Set the weights at the new slots."""
         self.reset(np.asarray(mapping)[np.asarray(mapping) >= 0])
 
     def reset(self, slots: Int32s) -> None:
-        """Set the weights of exactly these slots."""
         self.table.clear()
         for slot in slots.tolist():
             self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(len(slots)))
@@ -107,7 +104,6 @@ class FixedTable(Attached, Part):
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
-        """Bytes of the weights."""
         return int(self.table.memory_bytes())
 
 
@@ -145,11 +141,9 @@ class Weights(Attached, IntegrablePart):
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
-        """Return its weight to the remainder."""
         self.table.bring_home(slot)
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Move weights to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
@@ -171,7 +165,6 @@ class Weights(Attached, IntegrablePart):
         return m - self.state.topology.sticky.overrides(slots)
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw all weights given the seating."""
         slots = self.state.slots.occupied_slots()
         if len(slots) == 0:
             self.table.clear()
@@ -215,7 +208,6 @@ class Weights(Attached, IntegrablePart):
         self.table.put(slots, weights)
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the weights given the new seating."""
         self.draw(source)
 
     def audit(self, slots: Int32s) -> None:
@@ -232,7 +224,6 @@ class Weights(Attached, IntegrablePart):
         return {"weights": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Restore frozen weights."""
         slots = self.state.slots.occupied_slots()
         weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
         if (
@@ -252,7 +243,6 @@ class Weights(Attached, IntegrablePart):
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
-        """Bytes of the weights."""
         return int(self.table.memory_bytes())
 
     def log_density(self, state: Any) -> float:
@@ -267,7 +257,6 @@ class Weights(Attached, IntegrablePart):
         return float(lgamma(math.fsum(shapes)) - terms + math.fsum((shapes - 1.0) * logs))
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The remainder."""
         return {"remainder": float(self.table.remainder)}
 
 

@@ -26,7 +26,6 @@ class BetaBernoulli(BetaBernoulliReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled counts."""
         return BetaBernoulliBank(self._matrix(data), self, BitCounts)
 
 

@@ -44,7 +44,6 @@ class BetaBernoulliReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"a": self.a, "b": self.b}
 
     @staticmethod
@@ -54,24 +53,19 @@ class BetaBernoulliReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Bits."""
         return "0 or 1 (or False, True)"
 
     def make(self) -> BitCounts:
-        """Statistics of a dish without values."""
         return BitCounts(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
     def copy(self, statistics: BitCounts) -> BitCounts:
-        """Return independent counts."""
         return BitCounts(statistics.n, statistics.ones.copy())
 
     def add(self, statistics: BitCounts, value: Any) -> None:
-        """Count a vector."""
         statistics.n += 1
         statistics.ones += self._row(value).astype(np.int64)
 
     def remove(self, statistics: BitCounts, value: Any) -> None:
-        """Subtract a vector."""
         statistics.n -= 1
         statistics.ones -= self._row(value).astype(np.int64)
 
@@ -94,7 +88,6 @@ class BetaBernoulliReference(VectorMeasure):
         return float((scipy.special.betaln(a, b) - scipy.special.betaln(*self.vectors)).sum())
 
     def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
-        """Draw a vector from the predictive distribution of a dish."""
         a, b = (part[0] for part in self._posterior([statistics]))
         return self._outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
 
@@ -127,16 +120,13 @@ class BetaBernoulliReference(VectorMeasure):
         return self._outward(a / (a + b))
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Probability of a one by dimension."""
         return by_entry("probability", np.asarray(means, dtype=np.float64), columns)
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
-        """Probability of a one, and its variance."""
         p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return p, diagonal(p * (1.0 - p))
 
     def example_values(self) -> Any:
-        """Five vectors."""
         values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
         D = self.n_dims or 1
         tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]

@@ -87,7 +87,6 @@ class DirichletMultinomialReference(BaseMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"eta": self.eta}
 
     @property
@@ -103,7 +102,6 @@ class DirichletMultinomialReference(BaseMeasure):
         return self.eta * (self.n_terms or 0) if np.ndim(self.eta) == 0 else float(np.sum(self.eta))
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data and check that every value is a term."""
         n_terms = known_terms(data, self.n_terms)
         if np.ndim(self.eta) == 1 and len(self.eta) != n_terms:
             raise DeclarationError(
@@ -115,20 +113,16 @@ class DirichletMultinomialReference(BaseMeasure):
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> TermCounts:
-        """Statistics of a dish without terms."""
         return TermCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
 
     def copy(self, statistics: TermCounts) -> TermCounts:
-        """Return independent counts."""
         return TermCounts(statistics.terms.copy(), statistics.total)
 
     def add(self, statistics: TermCounts, value: int) -> None:
-        """Count a term."""
         statistics.terms[value] += 1
         statistics.total += 1
 
     def remove(self, statistics: TermCounts, value: int) -> None:
-        """Subtract a term."""
         statistics.terms[value] -= 1
         statistics.total -= 1
 
@@ -162,7 +156,6 @@ class DirichletMultinomialReference(BaseMeasure):
         )
 
     def simulate(self, statistics: TermCounts, generator: np.random.Generator) -> int:
-        """Draw a term from the predictive distribution of a dish."""
         weights = np.cumsum(statistics.terms + self.eta_vector)
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
@@ -200,5 +193,4 @@ class DirichletMultinomialReference(BaseMeasure):
         return (eta[0] if np.all(eta == eta[0]) else eta), scale, scale
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python."""
         return PythonBank(self, np.asarray(data.values))

@@ -45,7 +45,6 @@ class GammaPoissonReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"shape": self.shape, "rate": self.rate}
 
     @staticmethod
@@ -55,11 +54,9 @@ class GammaPoissonReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Counts."""
         return "whole numbers >= 0"
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take D from the data and check that every value is a count."""
         ready = super().for_data(data)
         total = float(np.sum(data.values, dtype=float))
         if not total < 2**53:
@@ -67,22 +64,18 @@ class GammaPoissonReference(VectorMeasure):
         return ready
 
     def make(self) -> CountSums:
-        """Statistics of a dish without values."""
         return CountSums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
     def copy(self, statistics: CountSums) -> CountSums:
-        """Return independent statistics."""
         return CountSums(statistics.n, statistics.sums.copy(), statistics.log_factorials)
 
     def add(self, statistics: CountSums, value: Any) -> None:
-        """Add a value."""
         x = self._row(value)
         statistics.n += 1
         statistics.sums += x.astype(np.int64)
         statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
 
     def remove(self, statistics: CountSums, value: Any) -> None:
-        """Remove a value."""
         x = self._row(value)
         statistics.n -= 1
         statistics.sums -= x.astype(np.int64)
@@ -123,7 +116,6 @@ class GammaPoissonReference(VectorMeasure):
         return float(logs.sum()) - statistics.log_factorials
 
     def simulate(self, statistics: CountSums, generator: np.random.Generator) -> Any:
-        """Draw a value from the predictive distribution of a dish."""
         shape, rate = (part[0] for part in self._posterior([statistics]))
         # NumPy's second parameter is the scale, here it is the rate.
         return self._outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
@@ -156,7 +148,6 @@ class GammaPoissonReference(VectorMeasure):
         return self._outward(shape / rate)
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Rates by dimension."""
         return by_entry("rate", np.asarray(means, dtype=np.float64), columns)
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
@@ -165,7 +156,6 @@ class GammaPoissonReference(VectorMeasure):
         return rates, diagonal(rates)
 
     def example_values(self) -> Any:
-        """Five counts."""
         values = np.array([[0, 2], [3, 0], [1, 1], [7, 0], [1, 4]])
         D = self.n_dims or 1
         tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]

@@ -108,11 +108,9 @@ class SelectionProportions(Attached, IntegrablePart):
         self.table.set(slot, *self._drawn(slot, n_different, len(customers), source))
 
     def died(self, slot: int) -> None:
-        """Remove its proportion."""
         self.table.drop(slot)
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Move proportions to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
@@ -128,13 +126,11 @@ class SelectionProportions(Attached, IntegrablePart):
         self.table.put(slots, np.tile(logs, (len(slots), 1)))
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the proportions given the new seating."""
         self.draw(source)
 
     # ------------------------------------------------------------------ saved with the state
 
     def audit(self, slots: Int32s) -> None:
-        """Check that each dish has a proportion."""
         logs = self.table.many(slots)
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
             raise AuditError(
@@ -147,7 +143,6 @@ class SelectionProportions(Attached, IntegrablePart):
         return {"logs": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Restore frozen proportions."""
         slots = self.state.slots.occupied_slots()
         logs = number_array(frozen.get("logs") if isinstance(frozen, Mapping) else None)
         if logs is not None and logs.size == 0:
@@ -169,7 +164,6 @@ class SelectionProportions(Attached, IntegrablePart):
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
-        """Bytes of the proportions."""
         return int(self.table.memory_bytes())
 
     def log_density(self, state: Any) -> float:
@@ -180,7 +174,6 @@ class SelectionProportions(Attached, IntegrablePart):
         return math.fsum(norm + (r - 1.0) * logs[:, 0] + (s - 1.0) * logs[:, 1])
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The mean over the dishes."""
         return {"mean": float(np.mean(self.proportions()))}
 
 
@@ -214,7 +207,6 @@ class SelectionBank(PythonBank):
         return super().log_marginals(slots, dishes)
 
     def statistics(self, slots: Any, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots."""
         return self._many(slots)[:-1]
 
     def sizes(self, slots: Any) -> tuple[list[int], list[int]]:

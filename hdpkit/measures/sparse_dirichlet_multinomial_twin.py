@@ -269,25 +269,20 @@ class SparseDirichletMultinomialReference(BaseMeasure):
     # ------------------------------------------------------------------ statistics
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data and check that every value is a term."""
         n_terms = check_n_terms(known_terms(data, self.n_terms))
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> SelectedCounts:
-        """Statistics of a dish without terms."""
         return SelectedCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
 
     def copy(self, statistics: SelectedCounts) -> SelectedCounts:
-        """Return independent counts."""
         return attrs.evolve(statistics, terms=statistics.terms.copy())
 
     def add(self, statistics: SelectedCounts, value: int) -> None:
-        """Count a term."""
         statistics.terms[value] += 1
         statistics.total += 1
 
     def remove(self, statistics: SelectedCounts, value: int) -> None:
-        """Subtract a term."""
         statistics.terms[value] -= 1
         statistics.total -= 1
 
@@ -412,10 +407,8 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return parts
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python."""
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python, with the parameters of dishes in the state."""
         kind = SelectionBank if self.conjugate else SmoothingBank
         return kind(self, np.asarray(data.values))

@@ -25,7 +25,6 @@ class HistogramReference(CountedStore):
     DETAIL = Detail.SIZES
 
     def clear(self) -> None:
-        """Unseat all customers."""
         super().clear()
         self._dish = [-1] * self.n_customers
         self._histograms: dict[tuple[int, int], Counter[int]] = {}
@@ -37,7 +36,6 @@ class HistogramReference(CountedStore):
         return self._histograms.get((node, dish), Counter()).elements()
 
     def dish_of(self, customer: int) -> int:
-        """Dish of a data customer, -1 while it is not seated."""
         return self._dish[customer]
 
     def _change(self, node: int, dish: int, size: int, by: int) -> None:
@@ -84,7 +82,6 @@ class HistogramReference(CountedStore):
         return size == 1, ANONYMOUS
 
     def relabel_dishes(self, mapping: Int32s) -> None:
-        """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
         self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]

@@ -31,7 +31,6 @@ class CountsReference(CountedStore):
     DETAIL = Detail.COUNTS
 
     def clear(self) -> None:
-        """Unseat all customers."""
         super().clear()
         self._dish = [-1] * self.n_customers
 
@@ -45,7 +44,6 @@ class CountsReference(CountedStore):
         )  # fmt: skip
 
     def dish_of(self, customer: int) -> int:
-        """Dish of a data customer, -1 while it is not seated."""
         return self._dish[customer]
 
     def _label(self, customer: int, dish: int) -> None:
@@ -78,7 +76,6 @@ class CountsReference(CountedStore):
             self._count(parent, dish, customers=more)
 
     def relabel_dishes(self, mapping: Int32s) -> None:
-        """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
 

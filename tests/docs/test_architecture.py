@@ -1,5 +1,7 @@
 """The page on the architecture and its picture agree with the package."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -39,3 +41,18 @@ def test_every_name_of_the_page_is_in_the_code():
     for code in re.findall(r"`([^`]*)`", TEXT):
         if "/" not in code:
             assert set(re.findall(r"[A-Za-z_]\w+", code)) <= words, f"docs/architecture.md: {code}"
+
+
+def test_every_public_method_is_explained_where_it_is_declared():
+    """Where ruff does not ask for docstrings of methods that override others."""
+    for path in MODULES:
+        if path.suffix != ".py" or path.parent.name not in ("franchise", "measures", "stores"):
+            continue
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for kind in vars(module).values():
+            if not inspect.isclass(kind) or kind.__module__ != module.__name__ or kind.__name__[0] == "_":
+                continue
+            for name, member in vars(kind).items():
+                if callable(member) and not name.startswith("_"):
+                    explained = [vars(base)[name].__doc__ for base in kind.__mro__ if name in vars(base)]
+                    assert any(explained), f"{kind.__qualname__}.{name} in {path.name}"
