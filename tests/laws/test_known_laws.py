@@ -151,7 +151,7 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
     begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN, kernel=kernel)
     hk.Scheduler(schedule).run(begin, sweeps=1, rng=1)
     model, law = ExactBurstyModel(exact, WITNESS), defaultdict(float)
-    for p, ((dishes, _), opens, _) in zip(model.pi, model.states, strict=True):
+    for p, ((dishes, _), (opens, _)) in zip(model.pi, model.states, strict=True):
         eaten = np.array(dishes[:-2])
         law[int(np.sum(eaten == dishes[-2])), int(np.sum(eaten == dishes[-1])), sum(opens)] += p
     keys = sorted(law)
