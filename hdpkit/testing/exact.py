@@ -24,6 +24,7 @@ from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
 from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.stores.protocol import Frozen
+from hdpkit.testing.cases import check_move_is_one
 from hdpkit.testing.enumeration import Shape, exact_posterior
 from hdpkit.testing.states import frozen_key, frozen_seatings, lump, reduced_seatings
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
@@ -267,7 +268,7 @@ def _check_row(
 def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    check_move_is_one(move)
     return [model.matrix(step) for step in steps_of(model, move)]
 
 
@@ -299,7 +300,7 @@ def check_exact(
         Naming the step and the error.
     """
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    check_move_is_one(move)
     flag("reversible", reversible)
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
