@@ -31,7 +31,7 @@ from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._root import WeightTable
 
@@ -107,7 +107,7 @@ class FixedTable(Attached, Part):
         return int(self.table.memory_bytes())
 
 
-class Weights(Attached, IntegrablePart):
+class Weights(TablePart):
     """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1.
 
     Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers of
@@ -142,10 +142,6 @@ class Weights(Attached, IntegrablePart):
 
     def died(self, slot: int) -> None:
         self.table.bring_home(slot)
-
-    def relabelled(self, mapping: Int32s) -> None:
-        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
-        self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Int32s) -> None:
         """Set the weights of these dishes to their expectations given the seating, until they are drawn."""
@@ -207,9 +203,6 @@ class Weights(Attached, IntegrablePart):
         """Replace all weights by those of these slots and, last, the remainder."""
         self.table.put(slots, weights)
 
-    def started(self, state: Any, source: ChoiceSource) -> None:
-        self.draw(source)
-
     def audit(self, slots: Int32s) -> None:
         """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
@@ -237,13 +230,6 @@ class Weights(Attached, IntegrablePart):
                 "Thaw a state over the same data and declarations.",
             )  # fmt: skip
         self.table.put(slots, weights)
-
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
-
-    def memory_bytes(self) -> int:
-        return int(self.table.memory_bytes())
 
     def log_density(self, state: Any) -> float:
         """Log density of the weights given the seating: Dirichlet, with respect to the first K of them."""

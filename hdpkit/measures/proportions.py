@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,13 @@ from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.measures._proportions import ProportionTable
 from hdpkit.measures.bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
-from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.parts import Part, TablePart
 from hdpkit.random import ChoiceSource
 
 NAME = "selection proportions"
 
 
-class SelectionProportions(Attached, IntegrablePart):
+class SelectionProportions(TablePart):
     """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
 
     pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
@@ -110,10 +110,6 @@ class SelectionProportions(Attached, IntegrablePart):
     def died(self, slot: int) -> None:
         self.table.drop(slot)
 
-    def relabelled(self, mapping: Int32s) -> None:
-        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
-        self.table.put(np.asarray(mapping)[old], self.table.many(old))
-
     def reset(self, slots: Int32s) -> None:
         """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
 
@@ -124,9 +120,6 @@ class SelectionProportions(Attached, IntegrablePart):
         total = selection.r + selection.s
         logs = [log(selection.r / total), log(selection.s / total)]
         self.table.put(slots, np.tile(logs, (len(slots), 1)))
-
-    def started(self, state: Any, source: ChoiceSource) -> None:
-        self.draw(source)
 
     # ------------------------------------------------------------------ saved with the state
 
@@ -158,13 +151,6 @@ class SelectionProportions(Attached, IntegrablePart):
                 "Thaw a state over the same data and declarations.",
             )  # fmt: skip
         self.table.put(slots, logs)
-
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
-
-    def memory_bytes(self) -> int:
-        return int(self.table.memory_bytes())
 
     def log_density(self, state: Any) -> float:
         """Log density of the proportions, Beta(r, s) each, in nats. The likelihood is conditional on them."""

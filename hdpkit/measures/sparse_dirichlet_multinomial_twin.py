@@ -16,10 +16,10 @@ from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.dirichlet_multinomial_twin import TermCounts, known_terms
+from hdpkit.measures.dirichlet_multinomial_twin import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
 from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
-from hdpkit.measures.protocol import BaseMeasure, Resampled
+from hdpkit.measures.protocol import Resampled
 from hdpkit.measures.selection import (
     SelectionReference,
     check_n_terms,
@@ -104,7 +104,7 @@ def _selection(value: Any) -> Any:
 
 
 @attrs.frozen(eq=False)
-class SparseDirichletMultinomialReference(BaseMeasure):
+class SparseDirichletMultinomialReference(CountsTerms):
     """Dirichlet(smoothing) over a random selection of the vocabulary, in Python, as a readable reference.
 
     Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
@@ -275,17 +275,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
     def make(self) -> SelectedCounts:
         return SelectedCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
 
-    def copy(self, statistics: SelectedCounts) -> SelectedCounts:
-        return attrs.evolve(statistics, terms=statistics.terms.copy())
-
-    def add(self, statistics: SelectedCounts, value: int) -> None:
-        statistics.terms[value] += 1
-        statistics.total += 1
-
-    def remove(self, statistics: SelectedCounts, value: int) -> None:
-        statistics.terms[value] -= 1
-        statistics.total -= 1
-
     def log_predictive(self, value: int, many: Sequence[SelectedCounts]) -> Floats:
         """Log f(v) under each dish: shape (n,)."""
         f = []
@@ -353,10 +342,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return np.array(shapes)
         return np.array([of_all or one for one in given], dtype=float).reshape(-1, 2)
 
-    def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw terms from a topic: shape (n,)."""
-        return generator.choice(len(parameters), size=n, p=parameters)
-
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
         """Draw the topic, shape (V,): the number of selected terms, which, and their Dirichlet proportions.
 
@@ -366,11 +351,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         shapes = np.where(terms > 0, terms + smoothing, 0.0)
         law = self.law(statistics.given, smoothing)
         return draw_topic(law, statistics.total, shapes, smoothing, source)
-
-    def log_likelihood(self, value: int, parameters: Floats) -> float:
-        """Log probability of a term under a topic."""
-        with np.errstate(divide="ignore"):
-            return float(np.log(parameters[value]))
 
     def selected_terms(self, statistics: SelectedCounts) -> float:
         """Expected number of terms that a dish selects, given its data: its terms plus E[y] others."""
