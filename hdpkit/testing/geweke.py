@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.franchise.simulate import simulate_in_place
@@ -143,11 +142,6 @@ def geweke(
     dict of str to float
         A p-value for each statistic. They are dependent, so use the union bound.
     """
-    for name, number in (("replicas", replicas), ("rounds", rounds)):
-        if number < 1:
-            raise ParameterError(
-                name, number, "1 or more", "A few hundred replicas of a few rounds are usual."
-            )
     for move in moves:
         check_move(move, franchise)
     streams = Streams(seed)
