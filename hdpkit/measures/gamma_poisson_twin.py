@@ -14,17 +14,25 @@ from hdpkit.arrays import Floats
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.measures.protocol import by_entry
-from hdpkit.measures.vectors import VectorMeasure, diagonal, positive
+from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
 
 @attrs.define
-class CountSums:
+class CountSums(Sums):
     """Statistics of a dish: number of values, their sums by dimension (D,), and the sum of log x!."""
 
-    n: int
-    sums: npt.NDArray[np.int64]
     log_factorials: float = 0.0
+
+    def add(self, x: Floats) -> None:
+        Sums.add(self, x)
+        self.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
+
+    def remove(self, x: Floats) -> None:
+        Sums.remove(self, x)
+        self.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
+        if self.n == 0:
+            self.log_factorials = 0.0
 
 
 @attrs.frozen(eq=False)
@@ -66,27 +74,10 @@ class GammaPoissonReference(VectorMeasure):
     def make(self) -> CountSums:
         return CountSums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
-    def copy(self, statistics: CountSums) -> CountSums:
-        return CountSums(statistics.n, statistics.sums.copy(), statistics.log_factorials)
-
-    def add(self, statistics: CountSums, value: Any) -> None:
-        x = self._row(value)
-        statistics.n += 1
-        statistics.sums += x.astype(np.int64)
-        statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
-
-    def remove(self, statistics: CountSums, value: Any) -> None:
-        x = self._row(value)
-        statistics.n -= 1
-        statistics.sums -= x.astype(np.int64)
-        statistics.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
-        if statistics.n == 0:
-            statistics.log_factorials = 0.0  # exact, without accumulated rounding errors
-
     def _posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
         """Shape and rate given the values of each dish, each of shape (n, D)."""
         shape, rate = self.vectors
-        sums = np.array([statistics.sums for statistics in many])
+        sums = np.array([statistics.total for statistics in many])
         n = np.array([[statistics.n] for statistics in many])
         return shape + sums, rate + n
 

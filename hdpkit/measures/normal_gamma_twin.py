@@ -166,15 +166,6 @@ class NormalGammaReference(VectorMeasure):
         D = self.n_dims or 1
         return Moments(0, np.zeros(D), np.zeros(D))
 
-    def copy(self, statistics: Moments) -> Moments:
-        return statistics.copy()
-
-    def add(self, statistics: Moments, value: Any) -> None:
-        statistics.add(self._row(value))
-
-    def remove(self, statistics: Moments, value: Any) -> None:
-        statistics.remove(self._row(value))
-
     def _posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
         """Mean, strength, shape and rate given the values of each dish, each of shape (n, D).
 

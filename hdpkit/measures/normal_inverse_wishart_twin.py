@@ -255,15 +255,6 @@ class NormalInverseWishartReference(VectorMeasure):
         D = len(self.mean)
         return Moments(0, np.zeros(D), np.zeros((D, D)))
 
-    def copy(self, statistics: Moments) -> Moments:
-        return statistics.copy()
-
-    def add(self, statistics: Moments, value: Any) -> None:
-        statistics.add(self._row(value))
-
-    def remove(self, statistics: Moments, value: Any) -> None:
-        statistics.remove(self._row(value))
-
     def _posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
         """Mean, strength, dof and scale given the values of a dish (Murphy 2007, equations 251 to 254)."""
         mean, strength, dof, scale = self.numbers

@@ -25,7 +25,7 @@ from hdpkit.measures.own_concentrations import (
     is_concentration,
 )
 from hdpkit.measures.protocol import Resampled, by_entry
-from hdpkit.measures.vectors import VectorMeasure
+from hdpkit.measures.vectors import Sums, VectorMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
@@ -35,16 +35,10 @@ MOST_DRAWS = 10_000  # of a concentration in its range
 
 
 @attrs.define
-class Resultant:
+class Resultant(Sums):
     """Statistics of a dish: the sum of its unit vectors."""
 
-    n: int
-    total: Floats  # shape (D,)
     concentration: float | None = None  # of the dish, if dishes have separate ones
-
-    def copy(self) -> Self:
-        """Return independent statistics."""
-        return type(self)(self.n, self.total.copy(), self.concentration)
 
 
 def log_bessel(order: float, r: Any) -> Floats:
@@ -393,19 +387,6 @@ class VonMisesFisherReference(VectorMeasure):
 
     def make(self) -> Resultant:
         return Resultant(0, np.zeros(self.n_dims or 2))
-
-    def copy(self, statistics: Resultant) -> Resultant:
-        return statistics.copy()
-
-    def add(self, statistics: Resultant, value: Any) -> None:
-        statistics.n += 1
-        statistics.total += self._row(value)
-
-    def remove(self, statistics: Resultant, value: Any) -> None:
-        statistics.n -= 1
-        statistics.total -= self._row(value)
-        if statistics.n == 0:  # exact zeros, without accumulated rounding errors
-            statistics.total[:] = 0.0
 
     # ------------------------------------------------------------------ densities
 
