@@ -26,6 +26,7 @@ from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.cases import check_move_is_one
 from hdpkit.testing.enumeration import Shape, exact_posterior
+from hdpkit.testing.laws import outcomes
 from hdpkit.testing.states import frozen_key, frozen_seatings, lump, reduced_seatings
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
@@ -204,19 +205,20 @@ class ExactModel:
         paths = 0
         for state in range(len(self.states)):
             found = []
+
+            def run(source: ScriptedSource, state: int = state) -> int:
+                self.enter(state)
+                apply(self.franchise, source)
+                return self.read()
+
             with self.franchise.lock():  # taken once, as by a scheduler, not by each step
-                source = self.source()
-                while True:
-                    self.enter(state)
-                    apply(self.franchise, source)
-                    found.append((state, self.read(), source.probability))
+                for after, probability in outcomes(run, self.source()):
+                    found.append((state, after, probability))
                     paths += 1
                     if paths > MOST_PATHS:
                         raise ExactFailure(
                             f"more than {MOST_PATHS} branches: test a smaller step or franchise"
                         )
-                    if not source.advance():
-                        break
             yield from found
 
     def matrix(self, apply: Apply) -> Floats:

@@ -30,6 +30,7 @@ from hdpkit.stores.frozen import COMPILED, READABLE, Draws
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.counts_machine import CountsMachine
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.machines import StoreMachine, run_store_machine
 from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts, lump_to_histograms
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require, seen
@@ -95,17 +96,6 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     ]
 
 
-def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
-    """Distribution of the result of a function of a source, over all its branches."""
-    law: dict[Hashable, float] = defaultdict(float)
-    source = ScriptedSource()
-    while True:
-        outcome = apply(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return dict(law)
-
-
 def _compare(what: str, law: dict[Any, float], expected: dict[Any, float]) -> None:
     error = max(abs(law.get(key, 0.0) - expected.get(key, 0.0)) for key in [*law, *expected])
     require(error <= TOLERANCE, f"{what}: the law is {law}, should be {expected}")
@@ -165,7 +155,7 @@ def _check_join(store_class: type) -> str:
             store.join(1, 1, sum(SIZES), discount, source)
             return tuple(store.table_sizes(1, 1).tolist())
 
-        _compare(f"join with discount {discount}", _law(join), expected)
+        _compare(f"join with discount {discount}", law_of(join), expected)
     # With equal sizes every table must be chosen: as many branches as a labelled store can distinguish.
     if detail_of(store_class) is Detail.SEATS:
 
@@ -174,7 +164,7 @@ def _check_join(store_class: type) -> str:
             store.join(1, 1, 6, 0.5, source)
             return tuple(store.table_at(i) == store.table_at(6) for i in range(6))
 
-        law = _law(neighbours)
+        law = law_of(neighbours)
         require(len(law) == 3, f"join reaches {len(law)} of three equal tables")
         _compare("join among equal tables", law, dict.fromkeys(law, 1.0 / 3.0))
     return "join: a table of size s with weight s - d"
@@ -196,7 +186,7 @@ def _check_remove(store_class: type) -> str:
             closed, _ = store.remove(1, 1, customer, source)
             return tuple(store.table_sizes(1, 1).tolist()), closed
 
-        law = _law(remove)
+        law = law_of(remove)
         _compare(f"removal of customer {customer}", law, {k: p for k, p in expected.items() if p > 0.0})
     return "remove: by customer, " + ("from its own table" if known else "size s with probability s c_s / n")
 
@@ -297,7 +287,7 @@ def _check_laws(store_class: type) -> str:
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
             law, expected = (
-                _law(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
+                law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
             )
             _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
             compared += len(expected)
@@ -403,7 +393,7 @@ def _check_labelled_seating(store_class: type) -> str:
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
             for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
-                law = _law(_labelled_seating_of(frozen, tree, shape, draws))
+                law = law_of(_labelled_seating_of(frozen, tree, shape, draws))
                 _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
             states += 1
     return f"labelled seatings: by their law from each of {states} lumped states, by both twins"

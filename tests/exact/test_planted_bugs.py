@@ -4,6 +4,7 @@ The checks are deterministic except those of hyperparameters, whose error rate i
 """
 
 import collections
+import functools
 import gc
 import itertools
 import warnings
@@ -55,6 +56,7 @@ from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.states import frozen_key, labelled_arrays
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
@@ -193,18 +195,16 @@ def check_allocation():
 
 def check_draw_of_sizes():
     """Sharing a table of histograms: size s with weight (s - d) times the number of such tables."""
-    law = collections.Counter()
-    source = ScriptedSource()
-    while True:
+
+    def join(source):
         store = HistogramReference(6, 1)
         bins = {"bin_node": [0, 0], "bin_dish": [0, 0], "bin_size": [1, 3], "bin_count": [2, 1]}
         frozen = {name: np.array(column, dtype=np.int32) for name, column in bins.items()}
         store.thaw({"dish": np.array([0, 0, 0, 0, 0, -1], dtype=np.int32), **frozen})
         store.join(0, 0, 5, 0.6, source)
-        law[tuple(store.table_sizes(0, 0).tolist())] += source.probability
-        if not source.advance():
-            break
-    assert law == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
+        return tuple(store.table_sizes(0, 0).tolist())
+
+    assert law_of(join) == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
 
 
 def check_labelled_seating():
@@ -220,13 +220,8 @@ def check_labelled_seating():
             fitting[bins].add(key)
             arrays[bins] = lumped
         for bins, lumped in arrays.items():
-            law = collections.Counter()
-            source = ScriptedSource()
-            while True:
-                seated = seat_out(lumped, t.home, t.parent, t.level, source)
-                law[frozen_key(seated, model.shape)] += source.probability
-                if not source.advance():
-                    break
+            draw = functools.partial(seat_out, lumped, t.home, t.parent, t.level)
+            law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
             # Dishes are numbered by appearance: one seating has one numbering.
             assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
 

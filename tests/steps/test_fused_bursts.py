@@ -24,12 +24,13 @@ from hdpkit.base_measures import Placed
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import RandomStream
 from hdpkit.steps import _sweeps as generic
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stirling import one_alone
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import check_exact, checked_matrix
+from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.pvalues import SampledTests
 
 VARIATION = 1e-6  # seen: below 3e-7
@@ -161,17 +162,16 @@ def outcome_of(franchise):
 
 def law_of(franchise, state, step, locked=True):
     """Probability of each state after a step, from every branch of it."""
-    law, source = {}, ScriptedSource()
-    while True:
+
+    def run(source):
         franchise.thaw(state)
         with franchise.lock() if locked else contextlib.nullcontext():
             if locked:
                 franchise.bank.prepare(source)
             step(franchise, source)
-        after = outcome_of(franchise)
-        law[after] = law.get(after, 0.0) + source.probability
-        if not source.advance():
-            return law
+        return outcome_of(franchise)
+
+    return exact_law(run)
 
 
 def fused_step(i, floats=False):

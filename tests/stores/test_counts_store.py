@@ -20,20 +20,12 @@ from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, H
 from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 TWINS = {"compiled": (CountsStore, "generic", compiled), "readable": (CountsReference, "reference", readable)}
-
-
-def law_of(run, continuous=()):
-    law, source = defaultdict(float), ScriptedSource(continuous=list(continuous))
-    while True:
-        outcome = run(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return law
 
 
 def compare(law, expected):
@@ -447,7 +439,9 @@ def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
         assert franchise.store.tables(2, 0) == before, "a restaurant that no customer is of is left alone"
         return franchise.store.tables(1, 0)
 
-    law = law_of(run, [0.5] * 2)  # for dishes that are born with next to no probability
+    law = law_of(
+        run, ScriptedSource(continuous=[0.5] * 2)
+    )  # for dishes that are born with next to no probability
     assert max(abs(law[t] - p) for t, p in expected.items()) <= TOLERANCE
 
 

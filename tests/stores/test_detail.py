@@ -8,7 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import RandomStream
 from hdpkit.stores import (
     Detail,
     ExplicitReference,
@@ -25,6 +25,7 @@ from hdpkit.stores import (
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 TOLERANCE = 1e-12
@@ -53,15 +54,6 @@ def test_a_declaration_that_is_none_is_named(value):
 
 
 # ------------------------------------------------------------------------- forms
-
-
-def law_of(draw):
-    law, source = defaultdict(float), ScriptedSource()
-    while True:
-        outcome = draw(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return law
 
 
 def compare(law, expected):

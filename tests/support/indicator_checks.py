@@ -1,5 +1,6 @@
 """Checks of table Gibbs by indicators over counts under a restaurant, also used with planted bugs."""
 
+import functools
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -9,12 +10,12 @@ from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
-from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, lump_to_counts
 
 __all__ = [
@@ -175,12 +176,8 @@ def law_of_seats(frozen, draws):
     tree = type("Tree", (), {"home": np.array(LABELLED.home, dtype=np.int32),
                              "parent": np.array(LABELLED.parent, dtype=np.int32),
                              "level": np.array([0, 1, 1], dtype=np.int32)})  # fmt: skip
-    law, source = defaultdict(float), ScriptedSource()
-    while True:
-        seats = frozen.to(Detail.SEATS, tree, source, draws, DISCOUNTS)
-        law[frozen_key(seats.arrays(), LABELLED)] += source.probability
-        if not source.advance():
-            return law
+    draw = functools.partial(frozen.to, Detail.SEATS, tree, draws=draws, discount=DISCOUNTS)
+    return law_of(lambda source: frozen_key(draw(source).arrays(), LABELLED))
 
 
 def check_seats_drawn_from_discounted_counts(draws=READABLE):
