@@ -17,7 +17,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,50 +28,6 @@ if TYPE_CHECKING:
     _OfProtocols = ABCMeta
 else:
     _OfProtocols = type(Protocol)
-
-__all__ = [
-    "DAMAGED",
-    "LARGEST",
-    "LARGEST_SEED",
-    "MOST_CHAINS",
-    "MOST_SAMPLES",
-    "ByClass",
-    "Codes",
-    "absolute_path",
-    "array_in_place",
-    "as_float",
-    "as_sequence",
-    "broadcast",
-    "check_names",
-    "check_unmasked",
-    "choice",
-    "fitting",
-    "flag",
-    "function",
-    "hashable",
-    "instance",
-    "is_missing",
-    "items",
-    "log_densities",
-    "log_density",
-    "number_array",
-    "numbers_between",
-    "one_of_kind",
-    "path",
-    "plain",
-    "positive_number",
-    "real_number",
-    "real_values",
-    "refuse",
-    "seed_number",
-    "shape_of",
-    "text",
-    "validator",
-    "whole_number",
-    "whole_numbers",
-]
-
-T = TypeVar("T")
 
 LARGEST = 2**62
 """The largest whole number that is accepted anywhere, unless a parameter has a lower limit: of sweeps, the

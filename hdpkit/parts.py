@@ -165,6 +165,32 @@ class IntegrablePart(Part):
         raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
 
 
+class TablePart(Attached, IntegrablePart):
+    """An integrable part of which the dishes' values are in a table by slot, drawn again after a start.
+
+    A copy of the franchise creates its own.
+    """
+
+    table: Any
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Values move to the new slots of their dishes."""
+        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
+        self.table.put(np.asarray(mapping)[old], self.table.many(old))
+
+    def started(self, state: Any, source: ChoiceSource) -> None:
+        """Draw all values given the new seating."""
+        self.draw(source)
+
+    def clone(self, state: Any) -> Self:
+        """Not used."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """Bytes of the table."""
+        return int(self.table.memory_bytes())
+
+
 class PlainRows:
     """In place of the part of sticky restaurants, where none favours a dish of its own: it does nothing."""
 

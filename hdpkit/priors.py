@@ -8,7 +8,7 @@ user-defined prior needs the methods of the protocol `Prior` and, unless its val
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -72,17 +72,66 @@ def _number(x: Any) -> float:
     return number
 
 
-def _source_and_size(generator: Any, size: Any) -> Any:
-    """Check what draws; returns the shape, or None."""
-    kinds = (ChoiceSource, np.random.Generator)
-    instance(
-        "generator", generator, kinds, "a choice source or a numpy Generator", remedy="RandomStream((1, 2))."
-    )
-    return None if size is None else shape_of("size", size)
+def _of_positive(name: str, value: Any, remedy: str) -> Prior:
+    """Return `value` if it is a prior of positive numbers."""
+    if isinstance(value, Prior) and not isinstance(value, type) and support_of(value)[0] >= 0.0:
+        return value
+    raise ParameterError(name, value, "a prior of positive numbers", remedy)
+
+
+class Distribution:
+    """Base class of the priors of the package: how they answer, and what they draw from."""
+
+    __slots__ = ()
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of possible values."""
+        raise NotImplementedError
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x` in nats; -inf outside the support, NaN at NaN."""
+        x = _number(x)
+        if math.isnan(x):
+            return x
+        low, high = self.support
+        return self._log_density(x) if low < x < high else -math.inf
+
+    def draw(
+        self,
+        generator: ChoiceSource | np.random.Generator,
+        size: int | tuple[int, ...] | None = None,
+    ) -> float | npt.NDArray[np.float64]:
+        """Draw from the distribution.
+
+        Parameters
+        ----------
+        generator : ChoiceSource or numpy.random.Generator
+            Source of randomness; it advances. A choice source gives the same bits on every processor.
+        size : int or tuple of int, optional
+            Shape of the answer; None for one float.
+
+        Returns
+        -------
+        float or ndarray
+            Draws inside the support; one that would round to a finite end is the nearest normal double
+            inside.
+        """
+        kinds = (ChoiceSource, np.random.Generator)
+        allowed = "a choice source or a numpy Generator"
+        instance("generator", generator, kinds, allowed, remedy="RandomStream((1, 2)).")
+        drawn = self._draw(generator, None if size is None else shape_of("size", size))
+        return float(drawn) if size is None else drawn
+
+    def _log_density(self, x: float) -> float:
+        raise NotImplementedError
+
+    def _draw(self, generator: Any, size: tuple[int, ...] | None) -> Any:
+        raise NotImplementedError
 
 
 @attrs.frozen(init=False)
-class Gamma:
+class Gamma(Distribution):
     """Gamma distribution over (0, inf), by shape and RATE.
 
     Density: ``rate^shape / Γ(shape) * x^(shape - 1) * exp(-rate * x)``.
@@ -114,65 +163,34 @@ class Gamma:
                 "Bring shape and rate closer to each other.",
             )
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The open interval of possible values."""
-        return (0.0, math.inf)
+    support: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
     @property
     def mean(self) -> float:
         """Expectation, ``shape / rate``."""
         return self.shape / self.rate
 
-    def log_density(self, x: float) -> float:
-        """Log density at `x` in nats; -inf outside (0, inf), NaN at NaN."""
-        x = _number(x)
-        if math.isnan(x):
-            return x
-        if not 0.0 < x < math.inf:
-            return -math.inf
+    def _log_density(self, x: float) -> float:
         # log p(x) = shape log rate - log Γ(shape) + (shape - 1) log x - rate x
         return self.shape * log(self.rate) - lgamma(self.shape) + (self.shape - 1.0) * log(x) - self.rate * x
 
-    def draw(
-        self,
-        generator: ChoiceSource | np.random.Generator,
-        size: int | tuple[int, ...] | None = None,
-    ) -> float | npt.NDArray[np.float64]:
-        """Draw from the distribution.
-
-        Parameters
-        ----------
-        generator : ChoiceSource or numpy.random.Generator
-            Source of randomness; it advances. A choice source gives the same bits on every processor.
-        size : int or tuple of int, optional
-            Shape of the answer; None for one float.
-
-        Returns
-        -------
-        float or ndarray
-            Draws; a draw that would underflow to 0 is the smallest normal double.
-        """
-        size = _source_and_size(generator, size)
+    def _draw(self, generator: Any, size: tuple[int, ...] | None) -> Any:
         if isinstance(generator, ChoiceSource):
             drawn = generator.gamma(max(self.shape, _SMALLEST_SHAPE), size) / self.rate
         else:  # NumPy's second parameter is the scale, not the rate
             drawn = generator.gamma(self.shape, 1.0 / self.rate, size)
-        return max(float(drawn), _SMALLEST) if size is None else np.maximum(drawn, _SMALLEST)
+        return np.maximum(drawn, _SMALLEST)
 
 
 def _shape(name: str, value: Any) -> Any:
     """A positive number, or a prior of a positive number."""
-    number = isinstance(value, float | int)
-    if not number and isinstance(value, Prior) and not isinstance(value, type):
-        if support_of(value)[0] >= 0.0:
-            return value
-        raise ParameterError(name, value, "a prior of positive numbers", "For instance hk.Gamma(1, 1).")
-    return positive_number(name, value)
+    if isinstance(value, float | int) or not isinstance(value, Prior):
+        return positive_number(name, value)
+    return _of_positive(name, value, "For instance hk.Gamma(1, 1).")
 
 
 @attrs.frozen(init=False)
-class Beta:
+class Beta(Distribution):
     """Beta distribution over (0, 1).
 
     Density: ``Γ(a + b) / (Γ(a) Γ(b)) * x^(a - 1) * (1 - x)^(b - 1)``.
@@ -203,10 +221,7 @@ class Beta:
                 "Bring a and b closer to each other.",
             )
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The open interval of possible values."""
-        return (0.0, 1.0)
+    support: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     def _of_priors(self) -> bool:
@@ -222,13 +237,7 @@ class Beta:
             )  # fmt: skip
         return self.a / (self.a + self.b)
 
-    def log_density(self, x: float) -> float:
-        """Log density at `x` in nats; -inf outside (0, 1), NaN at NaN."""
-        x = _number(x)
-        if math.isnan(x):
-            return x
-        if not 0.0 < x < 1.0:
-            return -math.inf
+    def _log_density(self, x: float) -> float:
         # log p(x) = log Γ(a + b) - log Γ(a) - log Γ(b) + (a - 1) log x + (b - 1) log(1 - x)
         return (
             gamma_ratio(self.a, self.b)
@@ -237,33 +246,14 @@ class Beta:
             + (self.b - 1.0) * log1p(-x)
         )
 
-    def draw(
-        self,
-        generator: ChoiceSource | np.random.Generator,
-        size: int | tuple[int, ...] | None = None,
-    ) -> float | npt.NDArray[np.float64]:
-        """Draw from the distribution.
-
-        Parameters
-        ----------
-        generator : ChoiceSource or numpy.random.Generator
-            Source of randomness; it advances. A choice source gives the same bits on every processor.
-        size : int or tuple of int, optional
-            Shape of the answer; None for one float.
-
-        Returns
-        -------
-        float or ndarray
-            Draws, strictly between 0 and 1; a draw that rounds to an end is the nearest normal double inside.
-        """
+    def _draw(self, generator: Any, size: tuple[int, ...] | None) -> Any:
         if self._of_priors:
             _ = self.mean  # raises: shapes with priors have no distribution of their own
-        drawn = draw_beta(self.a, self.b, generator, _source_and_size(generator, size))
-        return float(drawn) if size is None else drawn
+        return draw_beta(self.a, self.b, generator, size)
 
 
 @attrs.frozen(init=False)
-class Normal:
+class Normal(Distribution):
     """Normal distribution over the real line, by mean and standard deviation.
 
     Parameters
@@ -285,36 +275,16 @@ class Normal:
     def __init__(self, mean: float, deviation: float) -> None:
         self.__attrs_init__(real_number("Normal mean", mean), positive_number("Normal deviation", deviation))
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The open interval of possible values."""
-        return (-math.inf, math.inf)
+    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
-    def log_density(self, x: float) -> float:
-        """Log density at `x` in nats."""
-        z = (_number(x) - self.mean) / self.deviation
+    def _log_density(self, x: float) -> float:
+        z = (x - self.mean) / self.deviation
         return -0.5 * z * z - log(self.deviation) - 0.5 * log(2.0 * math.pi)
 
-    def draw(
-        self,
-        generator: ChoiceSource | np.random.Generator,
-        size: int | tuple[int, ...] | None = None,
-    ) -> float | npt.NDArray[np.float64]:
-        """Draw from the distribution.
-
-        Parameters
-        ----------
-        generator : ChoiceSource or numpy.random.Generator
-            Source of randomness; it advances. A choice source gives the same bits on every processor.
-        size : int or tuple of int, optional
-            Shape of the answer; None for one float.
-        """
-        size = _source_and_size(generator, size)
+    def _draw(self, generator: Any, size: tuple[int, ...] | None) -> Any:
         if isinstance(generator, ChoiceSource):
-            drawn = self.mean + self.deviation * generator.normal(size)
-        else:
-            drawn = generator.normal(self.mean, self.deviation, size)
-        return float(drawn) if size is None else drawn
+            return self.mean + self.deviation * generator.normal(size)
+        return generator.normal(self.mean, self.deviation, size)
 
 
 def support_of(prior: Prior) -> tuple[float, float]:
@@ -352,13 +322,18 @@ def draw_from(prior: Prior, source: ChoiceSource, size: int | tuple[int, ...] | 
     return real_values(prior, "draw", drawn, _shape_of_draws(size))
 
 
+def _takes_sources(prior: Prior) -> bool:
+    """Whether this prior draws from choice sources, too."""
+    return getattr(type(prior), "draw", None) is Distribution.draw
+
+
 def _shape_of_draws(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     """The shape of draws."""
     return () if size is None else (size,) if isinstance(size, int) else size
 
 
 @attrs.frozen(init=False)
-class Above:
+class Above(Distribution):
     """A prior of numbers above a bound: that of a number of which the bound has been subtracted.
 
     For instance, ``Above(Gamma(1, 1), 0.25)`` is the distribution of 0.25 plus a draw from Gamma(1, 1).
@@ -380,11 +355,7 @@ class Above:
     low: float
 
     def __init__(self, prior: Prior, low: float) -> None:
-        fits = isinstance(prior, Prior) and not isinstance(prior, type)
-        if not fits or support_of(prior)[0] < 0.0:
-            raise ParameterError(
-                "prior", prior, "a prior of positive numbers", "For instance Above(Gamma(1, 1), 0.25)."
-            )
+        _of_positive("prior", prior, "For instance Above(Gamma(1, 1), 0.25).")
         bound = real_number("low", low)
         if bound < 0.0:
             raise ParameterError("low", low, "a finite number, 0 or more", "With 0 it is the prior itself.")
@@ -401,44 +372,15 @@ class Above:
         """Expectation."""
         return self.low + mean_of(self.prior)
 
-    def log_density(self, x: float) -> float:
-        """Log density at `x` in nats; -inf up to the bound, NaN at NaN."""
-        x = _number(x)
-        if math.isnan(x):
-            return x
-        return log_density_at(self.prior, x - self.low) if x > self.low else -math.inf
+    def _log_density(self, x: float) -> float:
+        return log_density_at(self.prior, x - self.low)
 
-    def draw(
-        self,
-        generator: ChoiceSource | np.random.Generator,
-        size: int | tuple[int, ...] | None = None,
-    ) -> float | npt.NDArray[np.float64]:
-        """Draw from the distribution.
-
-        Parameters
-        ----------
-        generator : ChoiceSource or numpy.random.Generator
-            Source of randomness; it advances.
-        size : int or tuple of int, optional
-            Shape of the answer; None for one float.
-
-        Returns
-        -------
-        float or ndarray
-            Draws; one that would round to the bound is the next double.
-        """
-        size = _source_and_size(generator, size)
+    def _draw(self, generator: Any, size: tuple[int, ...] | None) -> Any:
         if isinstance(generator, ChoiceSource):
             drawn = np.asarray(draw_from(self.prior, generator, size))
         else:
             drawn = real_values(self.prior, "draw", self.prior.draw(generator, size), _shape_of_draws(size))
-        found = np.maximum(self.low + drawn, np.nextafter(self.low, math.inf))
-        return float(found) if size is None else found
-
-
-def _takes_sources(prior: Prior) -> bool:
-    """Whether this prior draws from choice sources, too."""
-    return getattr(type(prior), "draw", None) in (Gamma.draw, Beta.draw, Normal.draw, Above.draw)
+        return np.maximum(self.low + drawn, np.nextafter(self.low, math.inf))
 
 
 def draw_beta(a: float, b: float, source: ChoiceSource | np.random.Generator, size: Any = None) -> Any:

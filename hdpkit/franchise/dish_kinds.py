@@ -206,7 +206,6 @@ class ObservedDishes(LatentDishes):
             )  # fmt: skip
 
     def root_kind(self, kind: str) -> str:
-        """The root of atoms."""
         return "atoms"
 
     def show_to(self, store: Any, bank: Any) -> None:
@@ -215,11 +214,9 @@ class ObservedDishes(LatentDishes):
             store.observe(bank.values)
 
     def slots(self, slots: Any, bank: Any) -> Any:
-        """All atoms."""
         return np.arange(len(bank.log_base))
 
     def number(self) -> int:
-        """The root's dishes."""
         return len(self.state.seating.node_dishes(0))
 
     def open(self) -> list[int]:
@@ -231,38 +228,32 @@ class ObservedDishes(LatentDishes):
         return np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
-        """Raise a StateError."""
         raise StateError(
             "dishes", "observed", "latent, where dishes are proposed or opened",
             "A customer's dish is its value: check(state) of the move should refuse it.",
         )  # fmt: skip
 
     def check_start(self, init: Any) -> None:
-        """Raise a ParameterError."""
         raise ParameterError(
             "init", init, '"auto", "sequential", a state, or None: dishes are observed',
             "Use the default, which seats each customer with its own value.",
         )  # fmt: skip
 
     def check_given(self, given: AnyInts, first: int, last: int) -> None:
-        """Raise an error for dishes that are not the customers' values."""
         if not np.array_equal(given[first:last], self.state.data.values[first:last]):
             raise ParameterError("dishes", given, "the customers' values", "Observed dishes can't be chosen.")
 
     def chosen(self, customer: int, dish: int | None) -> int | None:
-        """Raise an error for a dish that is not the customer's value."""
         own = int(self.state.data.values[customer])
         if dish is not None and dish != own:
             raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
         return None
 
     def frozen(self) -> tuple[AnyInts, int] | None:
-        """The values."""
         bank = self.state.bank
         return bank.values, len(bank.log_base)
 
     def check_counted(self) -> None:
-        """Raise a DataError."""
         raise DataError(
             "base", type(self.state.measure).__name__, "a measure over latent dishes",
             "Observed dishes are the terms themselves: count franchise.dishes.",

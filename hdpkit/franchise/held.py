@@ -83,13 +83,11 @@ class HeldNodes(NoneHeld):
         self.mask[nodes] = 1
 
     def names(self, number: int) -> list[Any]:
-        """Keys of the held restaurants of a declaration."""
         nodes, keys = self._topology.nodes(number), self._topology.keys_of(number)
         held = self.nodes[(self.nodes >= nodes.start) & (self.nodes < nodes.stop)]
         return [keys[node - nodes.start] for node in held.tolist()]
 
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of free customers among first .. last - 1."""
         ranges = self._ranges
         begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
         there = begin < end
@@ -124,7 +122,6 @@ class HeldNodes(NoneHeld):
         return found
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
-        """The ranges of free units among first .. last - 1."""
         topology = self._topology
         nodes = np.array(topology.home[units.firsts[first:last]])
         while np.any(higher := topology.level[nodes] > level):
@@ -133,11 +130,9 @@ class HeldNodes(NoneHeld):
         return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
     def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Those of these data customers who are free."""
         return customers[~self._is_held(self._topology.home[customers])]
 
     def check_units(self, units: Any, places: Int64s | range) -> None:
-        """Raise an error if any of the customers below these units is held."""
         below = np.asarray(units.gather(np.asarray(places, dtype=np.int64)))
         if self._is_held(self._topology.home[below]).any():
             raise StateError(
@@ -146,7 +141,6 @@ class HeldNodes(NoneHeld):
             )  # fmt: skip
 
     def dishes(self, seating: Any) -> Int64s:
-        """Slots of the dishes of held customers, ascending."""
         return np.unique(self._eaten(seating)).astype(np.int64)
 
     def _eaten(self, seating: Any) -> Int64s:
@@ -156,7 +150,6 @@ class HeldNodes(NoneHeld):
         return eaten
 
     def check_seated(self, seating: Any) -> None:
-        """Raise an error if one of their customers is not seated."""
         sizes, nodes = self._topology.sizes(), self.nodes
         # Restaurants without children: all their customers are data.
         if np.all(nodes > 0) and not np.isin(self._topology.parent, nodes).any():
@@ -169,7 +162,6 @@ class HeldNodes(NoneHeld):
             )
 
     def check_free(self, first: int, last: int) -> None:
-        """Raise an error if any of customers first .. last - 1 is held."""
         if first < last and self.free_ranges(first, last) != [(first, last)]:
             raise StateError(
                 "customers", (first, last), "none of a group that is held",
@@ -177,14 +169,12 @@ class HeldNodes(NoneHeld):
             )  # fmt: skip
 
     def check_start(self, init: Any) -> None:
-        """Raise an error for a start that would reseat all customers."""
         raise StateError(
             "init", init, "None or a state, while groups are held",
             "Go on with init=None, or release them first: franchise.release().",
         )  # fmt: skip
 
     def frozen(self) -> dict[str, Any]:
-        """The entries of a frozen state."""
         return {"held_groups": self.nodes}
 
 

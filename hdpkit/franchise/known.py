@@ -402,13 +402,11 @@ class KnownDishes(NoKnown):
         self._dishes = np.append(np.where(self.frozen, -1, np.arange(self.n)), dish[later]).astype(np.int32)
 
     def require_none(self, allowed: str, remedy: str) -> None:
-        """Raise a DeclarationError."""
         raise DeclarationError("known", self.declared, allowed, remedy)
 
     # ------------------------------------------------------------------ banks
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """A bank of the measure over the data and the known observations."""
         both = self._both(data)
         bank: Any = measure.bank(both)
         if isinstance(bank, KeepsParameters):
@@ -427,13 +425,11 @@ class KnownDishes(NoKnown):
         return _Values(both, self.n_terms, len(self._seen))
 
     def fixed(self, bank: Any) -> Any:
-        """The bank, with the topics of frozen components."""
         if self.frozen.any():
             bank.fix(self.topics, self.frozen)
         return bank
 
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """A bank in Python over the data and the known observations."""
         both = self._both(data)
         bank = measure.readable_bank(both)
         if self.frozen.any() and not hasattr(bank, "fix"):
@@ -446,18 +442,15 @@ class KnownDishes(NoKnown):
         return np.concatenate([np.asarray(of_data, dtype=np.int32), self._dishes])
 
     def cells(self) -> tuple[AnyInts, AnyInts, AnyInts]:
-        """Terms, dishes and counts of the observations of prior components."""
         dish, term = np.nonzero(self.pseudo)
         return term.astype(np.int32), dish.astype(np.int32), self.pseudo[dish, term].astype(np.int32)
 
     def without(self, counts: Any) -> Any:
-        """Counts of terms by dish, the known ones first, without earlier observations."""
         found = np.array(counts, dtype=np.int64)
         found[: self.n] -= self.pseudo[: len(found)]
         return found
 
     def without_sparse(self, counts: Any) -> Any:
-        """`without` for a sparse array."""
         seen = scipy.sparse.csr_array(self.pseudo)
         seen.resize(counts.shape)
         found = scipy.sparse.csr_array(counts - seen)
@@ -465,30 +458,25 @@ class KnownDishes(NoKnown):
         return found
 
     def add_seen(self, totals: AnyInts) -> AnyInts:
-        """Customers of dishes, the known ones first, with what prior components have seen before."""
         found = np.array(totals, dtype=np.int64)
         found[: self.n] += self.pseudo[: len(found)].sum(axis=1)
         return found
 
     def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
-        """Whether each of these dishes is a frozen component."""
         found: npt.NDArray[np.bool_] = (slots < self.n) & self.frozen[np.minimum(slots, self.n - 1)]
         return found
 
     def put_topics(self, topics: Any) -> Any:
-        """Parameters of dishes, the known ones first; those of frozen components become their topics."""
         for j in np.flatnonzero(self.frozen[: len(topics)]).tolist():
             topics[j] = self.topics[j].copy()
         return topics
 
     def fill(self, topics: Floats, slots: AnyInts) -> None:
-        """Set the rows of those of these dishes that are frozen components."""
         frozen = self.is_frozen(slots)
         if frozen.any():
             topics[frozen] = self.topics[slots[frozen]]
 
     def drawn(self, measure: BaseMeasure, slot: int, statistics: Any, source: ChoiceSource) -> Any:
-        """Draw the parameters of a dish given its data and, for a component, its earlier observations."""
         if slot < self.n and self.frozen[slot]:
             return self.topics[slot]
         for value in self.declared.earlier(slot) if slot < self.n else ():
@@ -498,21 +486,17 @@ class KnownDishes(NoKnown):
     # ------------------------------------------------------------------ seating
 
     def enter(self, franchise: Any) -> None:
-        """Seat the components in a new franchise."""
         franchise.root._check_number("known", self.n)
         franchise._clear()
 
     def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
-        """Unseat all customers except those of components; returns the slots of these."""
         franchise.store.thaw(franchise.population.only_known(self.n))
         return np.arange(self.n, dtype=np.int32)
 
     def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Dishes of the data customers, extended to all customers of a store."""
         return np.append(dishes, np.full(self.n, -1, dtype=np.int32))
 
     def check_frozen(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> None:
-        """Raise a DataError unless a state has every component at its place."""
         j, kept = np.arange(self.n), FrozenSeating.of(seating)
         there = isinstance(kept, FrozenCells) or np.array_equal(kept.dishes[-self.n :], j)
         if not np.array_equal(np.asarray(frozen["slots"])[: self.n], j) or not there:
@@ -550,7 +534,6 @@ class KnownDishes(NoKnown):
         return rows
 
     def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
-        """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""
         if not self.frozen.any():
             return drawn
         weights, values = self.allowed(n_dishes), np.asarray(data.values)
@@ -559,7 +542,6 @@ class KnownDishes(NoKnown):
         return drawn
 
     def before(self, topics: Floats) -> Floats:
-        """The topics of components, followed by these."""
         return np.vstack([self.topics, topics])
 
 

@@ -31,7 +31,7 @@ from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._root import WeightTable
 
@@ -69,15 +69,12 @@ class FixedTable(Attached, Part):
             )  # fmt: skip
 
     def died(self, slot: int) -> None:
-        """Return its weight to the remainder."""
         self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Set the weights at the new slots."""
         self.reset(np.asarray(mapping)[np.asarray(mapping) >= 0])
 
     def reset(self, slots: Int32s) -> None:
-        """Set the weights of exactly these slots."""
         self.table.clear()
         for slot in slots.tolist():
             self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(len(slots)))
@@ -107,11 +104,10 @@ class FixedTable(Attached, Part):
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
-        """Bytes of the weights."""
         return int(self.table.memory_bytes())
 
 
-class Weights(Attached, IntegrablePart):
+class Weights(TablePart):
     """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1.
 
     Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers of
@@ -145,13 +141,7 @@ class Weights(Attached, IntegrablePart):
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
-        """Return its weight to the remainder."""
         self.table.bring_home(slot)
-
-    def relabelled(self, mapping: Int32s) -> None:
-        """Move weights to the new slots of their dishes."""
-        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
-        self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Int32s) -> None:
         """Set the weights of these dishes to their expectations given the seating, until they are drawn."""
@@ -171,7 +161,6 @@ class Weights(Attached, IntegrablePart):
         return m - self.state.topology.sticky.overrides(slots)
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw all weights given the seating."""
         slots = self.state.slots.occupied_slots()
         if len(slots) == 0:
             self.table.clear()
@@ -214,10 +203,6 @@ class Weights(Attached, IntegrablePart):
         """Replace all weights by those of these slots and, last, the remainder."""
         self.table.put(slots, weights)
 
-    def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the weights given the new seating."""
-        self.draw(source)
-
     def audit(self, slots: Int32s) -> None:
         """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
@@ -232,7 +217,6 @@ class Weights(Attached, IntegrablePart):
         return {"weights": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Restore frozen weights."""
         slots = self.state.slots.occupied_slots()
         weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
         if (
@@ -247,14 +231,6 @@ class Weights(Attached, IntegrablePart):
             )  # fmt: skip
         self.table.put(slots, weights)
 
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
-
-    def memory_bytes(self) -> int:
-        """Bytes of the weights."""
-        return int(self.table.memory_bytes())
-
     def log_density(self, state: Any) -> float:
         """Log density of the weights given the seating: Dirichlet, with respect to the first K of them."""
         slots = state.slots.occupied_slots()
@@ -267,7 +243,6 @@ class Weights(Attached, IntegrablePart):
         return float(lgamma(math.fsum(shapes)) - terms + math.fsum((shapes - 1.0) * logs))
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The remainder."""
         return {"remainder": float(self.table.remainder)}
 
 

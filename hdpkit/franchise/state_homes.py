@@ -71,7 +71,6 @@ class DishRows(Part):
         heapq.heappop(self._free)
 
     def died(self, slot: int) -> None:
-        """Free its row."""
         row = self._rows.pop(slot)
         del self._dish_in[row]
         heapq.heappush(self._free, row)
@@ -181,11 +180,9 @@ class StickyRows(PlainRows, Part):
         return (self._rows.dish_in(row), self.kappa) if row >= 0 else (-1, 0.0)
 
     def take(self, dish: int, n: int) -> None:
-        """Record the number of override tables of a dish in its row."""
         self._overrides[dish] = n
 
     def overrides(self, dishes: Int32s) -> Int64s:
-        """Override tables of each of these dishes."""
         return np.array([self._overrides[dish] for dish in np.asarray(dishes).tolist()], dtype=np.int64)
 
     def masses(self, nodes: Int64s) -> Floats:
@@ -193,7 +190,6 @@ class StickyRows(PlainRows, Part):
         return np.where(np.asarray(nodes) >= self._first, self.kappa, 0.0)
 
     def overrides_of(self, nodes: Int64s) -> Int64s:
-        """Override tables of each of these restaurants."""
         dishes = [self._rows.dish_in(node - self._first) for node in np.asarray(nodes).tolist()]
         return np.array([self._overrides.get(dish, 0) for dish in dishes], dtype=np.int64)
 
@@ -217,7 +213,6 @@ class StickyRows(PlainRows, Part):
         return total
 
     def audit_tables(self, store: Any) -> None:
-        """Raise an AuditError if there are more override tables than tables."""
         for dish, w in self._overrides.items():
             m = store.tables(self._first + self._rows.row(dish), dish)
             if not 0 <= w <= m:
@@ -227,26 +222,21 @@ class StickyRows(PlainRows, Part):
                 )  # fmt: skip
 
     def begin(self) -> None:
-        """Set kappa to its starting value."""
         self.kappa = self.start
 
     def put(self, kappa: float) -> None:
-        """Change kappa."""
         self.kappa = kappa
 
     def draw_prior(self, source: ChoiceSource) -> None:
-        """Draw kappa from its prior, if it has one."""
         if self.prior is not None:
             self.kappa = float(draw_from(self.prior, source))
 
     # ------------------------------------------------------------------ a part of the state
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
-        """A new dish has an empty row."""
         self._overrides[slot] = 0
 
     def died(self, slot: int) -> None:
-        """Its row is empty."""
         del self._overrides[slot]
 
     def relabelled(self, mapping: Int32s) -> None:
@@ -263,7 +253,6 @@ class StickyRows(PlainRows, Part):
         return {"kappa": self.kappa, "overrides": self.overrides(np.array(slots)).astype(np.int32)}
 
     def thaw(self, frozen: Mapping[str, Any]) -> None:
-        """Take kappa and override tables of a frozen state."""
         slots = sorted(self._overrides)
         there = isinstance(frozen, Mapping) and {"kappa", "overrides"} <= set(frozen)
         kappa = as_float(frozen["kappa"]) if there else math.nan
@@ -279,7 +268,6 @@ class StickyRows(PlainRows, Part):
         self._overrides = dict(zip(slots, found.tolist(), strict=True))
 
     def audit(self, slots: Int32s) -> None:
-        """Check that exactly these dishes have numbers of override tables."""
         if sorted(self._overrides) != np.asarray(slots).tolist():
             raise AuditError(
                 "override tables", self._overrides, f"of {slots}", "Report the move that ran last."

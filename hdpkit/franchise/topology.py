@@ -53,23 +53,32 @@ def declared(declaration: int, n: int) -> int:
     return whole_number("declaration", declaration, 0, n - 1, remedy=remedy)
 
 
-def path_of(parent: Int32s, node: int) -> list[int]:
-    """Restaurants from this one to the root."""
-    remedy = "Restaurants are numbered from the root, 0."
-    node = whole_number("node", node, 0, len(parent) - 1, remedy=remedy)
-    path = []
-    while node >= 0:
-        path.append(node)
-        node = int(parent[node])
-    return path
+class Restaurants:
+    """Restaurants by number, each with its parent: what trees of all kinds have in common."""
+
+    parent: Any
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants, including those without customers."""
+        return len(self.parent)
+
+    def path(self, node: int) -> list[int]:
+        """Restaurants from this one to the root."""
+        remedy = "Restaurants are numbered from the root, 0."
+        node = whole_number("node", node, 0, len(self.parent) - 1, remedy=remedy)
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = int(self.parent[node])
+        return path
 
 
-class FixedHomes:
+class FixedHomes(Restaurants):
     """Methods of a tree of which each customer's home is fixed: an array ``home`` of the data."""
 
     kind = "fixed"
     home: Any
-    n_nodes: Any
     sticky = PlainRows()
     is_chain = False  # whether the home of a customer is the row of the dish before
     start = None  # a concentration of restaurants that belong to no dish
@@ -153,11 +162,6 @@ class ContextTopology(FixedHomes):
         return self.level
 
     @property
-    def n_nodes(self) -> int:
-        """Number of restaurants."""
-        return len(self.parent)
-
-    @property
     def n_customers(self) -> int:
         """Number of data customers."""
         return len(self.home)
@@ -210,10 +214,6 @@ class ContextTopology(FixedHomes):
         """The deepest existing restaurant of each context (nearest symbol first, shape (n, depth))."""
         depth = min(contexts.shape[1], self.n_levels - 1)
         return self.tree.find(np.ascontiguousarray(contexts[:, :depth], dtype=np.int32), NO_SYMBOL)
-
-    def path(self, node: int) -> list[int]:
-        """Restaurants from this one to the root."""
-        return path_of(self.parent, node)
 
     def numbers_in(self, other: ContextTopology) -> Int32s:
         """Number of each restaurant in another tree, -1 if it doesn't exist there: shape (n_nodes,)."""
@@ -291,11 +291,6 @@ class Topology(FixedHomes):
     _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 
     @property
-    def n_nodes(self) -> int:
-        """Number of restaurants."""
-        return len(self.parent)
-
-    @property
     def n_customers(self) -> int:
         """Number of data customers."""
         return len(self.home) - self.known if self.cells is None else self.cells.n_customers
@@ -365,10 +360,6 @@ class Topology(FixedHomes):
         """The label value of each restaurant of a declaration."""
         return list(self.keys[declared(declaration, len(self.first))])
 
-    def path(self, node: int) -> list[int]:
-        """Restaurants from this one to the root."""
-        return path_of(self.parent, node)
-
 
 @attrs.frozen
 class Dishes:
@@ -381,7 +372,7 @@ class Dishes:
         return int(self.dishes[customer])
 
 
-class StateTopology:
+class StateTopology(Restaurants):
     """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
 
     The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
@@ -427,11 +418,6 @@ class StateTopology:
     def is_chain(self) -> bool:
         """Whether it is a hidden Markov model: the home of a customer is the row of the dish before."""
         return self.kind == "chain"
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of restaurants, including those without customers."""
-        return len(self.parent)
 
     @property
     def n_levels(self) -> int:
@@ -518,10 +504,6 @@ class StateTopology:
     def keys_of(self, declaration: int) -> list[Any]:
         """Places of the restaurants of a declaration, from 0; [None] for one that has a single restaurant."""
         return self._tree.keys_of(declaration)
-
-    def path(self, node: int) -> list[int]:
-        """Restaurants from this one to the root."""
-        return path_of(self.parent, node)
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""

@@ -61,7 +61,6 @@ class AtomicMeasure(BaseMeasure):
         raise missing_method(self, "log_probability_of")
 
     def supports(self, method: str) -> bool:
-        """Whether this measure defines an optional method."""
         if method == "log_probability_of":
             return type(self).log_probability_of is not AtomicMeasure.log_probability_of
         return super().supports(method)
@@ -122,20 +121,16 @@ class AtomicMeasure(BaseMeasure):
     # ------------------------------------------------------------------ one table of the root
 
     def make(self) -> Atom:
-        """Statistics of a table without customers."""
         return Atom()
 
     def copy(self, statistics: Atom) -> Atom:
-        """Return statistics that change independently."""
         return Atom(statistics.value, statistics.n)
 
     def add(self, statistics: Atom, value: int) -> None:
-        """Count a customer."""
         statistics.value = int(value)
         statistics.n += 1
 
     def remove(self, statistics: Atom, value: int) -> None:
-        """Subtract a customer."""
         statistics.n -= 1
 
     def log_predictive(self, value: int, many: Sequence[Atom]) -> Floats:
@@ -151,7 +146,6 @@ class AtomicMeasure(BaseMeasure):
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
     def posterior_mean(self, statistics: Atom) -> int:
-        """The atom itself."""
         return statistics.value
 
     def posterior_means(
@@ -232,7 +226,6 @@ class Categorical(AtomicMeasure):
 
     @property
     def n_terms(self) -> int:
-        """V."""
         return len(self.probabilities)
 
     def log_probabilities(self) -> Floats:

@@ -9,8 +9,9 @@ import attrs
 from hdpkit.data import GroupedData
 from hdpkit.measures._conjugate import BetaBernoulliBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.beta_bernoulli_twin import BetaBernoulliReference, BitCounts
+from hdpkit.measures.beta_bernoulli_twin import BetaBernoulliReference
 from hdpkit.measures.protocol import base_measures
+from hdpkit.measures.vectors import Sums
 
 
 @attrs.frozen(eq=False)
@@ -26,8 +27,7 @@ class BetaBernoulli(BetaBernoulliReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled counts."""
-        return BetaBernoulliBank(self._matrix(data), self, BitCounts)
+        return BetaBernoulliBank(self._matrix(data), self, Sums)
 
 
 def _examples(kind: type[BetaBernoulliReference]) -> list[Any]:

@@ -12,16 +12,8 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.measures.protocol import by_entry
-from hdpkit.measures.vectors import VectorMeasure, diagonal, positive
+from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
-
-
-@attrs.define
-class BitCounts:
-    """Statistics of a dish: the number of vectors, and the number with each bit set, shape (D,)."""
-
-    n: int
-    ones: npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -44,7 +36,6 @@ class BetaBernoulliReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"a": self.a, "b": self.b}
 
     @staticmethod
@@ -54,51 +45,34 @@ class BetaBernoulliReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Bits."""
         return "0 or 1 (or False, True)"
 
-    def make(self) -> BitCounts:
-        """Statistics of a dish without values."""
-        return BitCounts(0, np.zeros(self.n_dims or 1, dtype=np.int64))
+    def make(self) -> Sums:
+        return Sums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
-    def copy(self, statistics: BitCounts) -> BitCounts:
-        """Return independent counts."""
-        return BitCounts(statistics.n, statistics.ones.copy())
-
-    def add(self, statistics: BitCounts, value: Any) -> None:
-        """Count a vector."""
-        statistics.n += 1
-        statistics.ones += self._row(value).astype(np.int64)
-
-    def remove(self, statistics: BitCounts, value: Any) -> None:
-        """Subtract a vector."""
-        statistics.n -= 1
-        statistics.ones -= self._row(value).astype(np.int64)
-
-    def _posterior(self, many: Sequence[BitCounts]) -> tuple[Floats, Floats]:
+    def _posterior(self, many: Sequence[Sums]) -> tuple[Floats, Floats]:
         """Parameters a and b given the vectors of each dish, each of shape (n, D)."""
         a, b = self.vectors
-        ones = np.array([statistics.ones for statistics in many])
+        ones = np.array([statistics.total for statistics in many])
         n = np.array([[statistics.n] for statistics in many])
         return a + ones, b + (n - ones)
 
-    def log_predictive(self, value: Any, many: Sequence[BitCounts]) -> Floats:
+    def log_predictive(self, value: Any, many: Sequence[Sums]) -> Floats:
         """log of prod a / (a + b) over set bits and b / (a + b) over the others: shape (n,)."""
         a, b = self._posterior(many)
         bits = self._row(value) > 0
         return (np.log(np.where(bits, a, b)) - np.log(a + b)).sum(axis=1)
 
-    def log_marginal(self, statistics: BitCounts) -> float:
+    def log_marginal(self, statistics: Sums) -> float:
         """Log of prod B(a + ones, b + n - ones) / B(a, b)."""
         a, b = (part[0] for part in self._posterior([statistics]))
         return float((scipy.special.betaln(a, b) - scipy.special.betaln(*self.vectors)).sum())
 
-    def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
-        """Draw a vector from the predictive distribution of a dish."""
+    def simulate(self, statistics: Sums, generator: np.random.Generator) -> Any:
         a, b = (part[0] for part in self._posterior([statistics]))
         return self._outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
 
-    def draw_parameters(self, statistics: BitCounts, source: ChoiceSource) -> Any:
+    def draw_parameters(self, statistics: Sums, source: ChoiceSource) -> Any:
         """Draw each bit's probability, Beta(a + ones, b + n - ones): a float, or shape (D,) for vectors."""
         a, b = (part[0] for part in self._posterior([statistics]))
         return self._outward(source.beta(a, b))
@@ -121,22 +95,19 @@ class BetaBernoulliReference(VectorMeasure):
         """Draw bits given their probabilities: shape (n,) for single bits, (n, D) for vectors."""
         return generator.random((n, *np.shape(parameters))) < parameters
 
-    def posterior_mean(self, statistics: BitCounts) -> Any:
+    def posterior_mean(self, statistics: Sums) -> Any:
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
         a, b = (part[0] for part in self._posterior([statistics]))
         return self._outward(a / (a + b))
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Probability of a one by dimension."""
         return by_entry("probability", np.asarray(means, dtype=np.float64), columns)
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
-        """Probability of a one, and its variance."""
         p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return p, diagonal(p * (1.0 - p))
 
     def example_values(self) -> Any:
-        """Five vectors."""
         values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
         D = self.n_dims or 1
         tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]

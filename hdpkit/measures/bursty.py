@@ -228,7 +228,6 @@ class Bursty(ByRestaurant):
         return {**self.measure.starting_parameters, **({"concentration/bursts": _START} if unbounded else {})}
 
     def with_parameters(self, **values: float) -> Self:
-        """Return this measure with other values for parameters that have a prior."""
         own: dict[str, Any] = {
             name: Resampled(values.pop(f"{name}/bursts"), self.priors[f"{name}/bursts"])
             for name in ("concentration", "discount")
@@ -284,7 +283,6 @@ class Bursty(ByRestaurant):
     # ------------------------------------------------------------------ statistics of one dish
 
     def make(self) -> Bursts:
-        """Statistics of a dish without terms."""
         return Bursts(self.measure.make())
 
     def add(self, statistics: Bursts, value: Placed) -> None:
@@ -358,7 +356,6 @@ class Bursty(ByRestaurant):
         )
 
     def simulate_in(self, statistics: Bursts, restaurant: int, generator: np.random.Generator) -> Any:
-        """Draw a term from the predictive of a dish in a restaurant."""
         own = [(v, n) for (r, v), n in statistics.cells.items() if r == restaurant]
         shared = np.array([n - self.discount * t for _, (n, t) in own])
         _, opened = statistics.totals.get(restaurant, (0, 0))
@@ -390,7 +387,6 @@ class Bursty(ByRestaurant):
     # ------------------------------------------------------------------ all dishes
 
     def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> list[Any]:
-        """Draw phi_k of the dishes in these slots given the tables."""
         drawn: list[Any] = self.measure.draw_many(bank.inner, slots, dishes, source)
         return drawn
 
@@ -428,7 +424,6 @@ class Bursty(ByRestaurant):
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a bank in Python over the bank of the inner measure."""
         if self.conjugate:
             return BurstyReferenceBank(self, data)
         return DishBurstsReferenceBank(self, data)
@@ -559,7 +554,6 @@ class BurstyReferenceBank(PythonBank):
     # ------------------------------------------------------------------ dishes
 
     def born(self, slot: int) -> None:
-        """Empty statistics for a slot."""
         self.inner.born(slot)
         self._of[int(slot)] = self.measure.make()
 
@@ -809,7 +803,6 @@ class BurstyReferenceBank(PythonBank):
         return customers, tables
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
-        """Statistics of these slots."""
         return [
             attrs.evolve(self._of[int(slot)], tables=own)
             for slot, own in zip(slots, self._tables(slots, dishes), strict=True)
@@ -880,7 +873,6 @@ class BurstyReferenceBank(PythonBank):
         self.inner.rebuild(heads, slots)
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Slots have new numbers."""
         self.inner.relabelled(mapping)
         self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
         self._log_seating = {}
@@ -911,7 +903,6 @@ class DishConcentrations(KeptParameters):
             raise DataError(key, parameter, "the concentration of a dish, above 0 and up to 1e100", remedy)
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the concentration of a dish."""
         value = float(parameter)
         if not self.measure.is_concentration(value):
             raise ParameterError(
@@ -941,7 +932,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
     statistics = BurstyReferenceBank.statistics
 
     def born(self, slot: int) -> None:
-        """Empty statistics, and a concentration."""
         super().born(slot)
         self._of[int(slot)].concentration = self.parameter(slot)
 
@@ -961,7 +951,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         return made
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the concentration of a dish."""
         super().set_parameter(slot, parameter)
         self._of[int(slot)].concentration = self.parameter(slot)
         self._log_seating.pop(int(slot), None)
@@ -984,7 +973,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
             statistics.concentration = self.parameter(slot)
 
     def freeze(self) -> dict[str, Any]:
-        """The numbers of tables and the concentrations."""
         return {**BurstyReferenceBank.freeze(self), **super().freeze()}
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
@@ -992,7 +980,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         super().check_frozen(self.kept.without_tables(frozen), slots)
 
     def thaw(self, frozen: Any) -> None:
-        """Restore frozen numbers of tables and concentrations."""
         BurstyReferenceBank.thaw(self, frozen)
         super().thaw(self.kept.without_tables(frozen))
 
@@ -1007,9 +994,7 @@ class BurstsOfDishes(ParametersOfDishes):
         return self.values()
 
     def is_legal(self, value: float) -> bool:
-        """Whether this can be a concentration."""
         return bool(self.state.measure.is_concentration(value))
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The median over the dishes."""
         return {"median": float(np.median(self.values()))}

@@ -164,7 +164,6 @@ class ByRestaurant(BaseMeasure):
         return super().supports(method)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a bank in Python, which calls the methods of this measure."""
         return RestaurantBank(self, data.values)
 
 

@@ -40,7 +40,6 @@ class DirichletMultinomial(DirichletMultinomialReference):
     power = 1.0
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled counts."""
         return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector)
 
     def bank_of_cells(self) -> StatisticsBank:
@@ -95,11 +94,9 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
     simulate = BaseMeasure.simulate  # not supported
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled counts."""
         return TemperedBank(np.asarray(data.values, dtype=np.int32), self.eta_vector, self.power)
 
     def bank_of_cells(self) -> StatisticsBank:
-        """Return compiled counts for a store by cell, without updates for single customers."""
         return TemperedBank(np.empty(0, dtype=np.int32), self.eta_vector, self.power)
 
     def log_predictive(self, value: int, many: Sequence[TermCounts]) -> npt.NDArray[np.float64]:
@@ -134,14 +131,12 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
         return self.power * super().log_likelihood(value, parameters)
 
     def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
-        """Mean of the topic, shape (V,)."""
         shapes = self.eta_vector + self.power * statistics.terms
         return shapes / shapes.sum()
 
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:
-        """Means of the topics in these slots, shape (n, V)."""
         shapes = self.power * bank.counts(slots) + self.eta_vector
         return shapes / shapes.sum(axis=1, keepdims=True)
 
@@ -164,7 +159,6 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
         dishes: npt.NDArray[np.int32],
         source: ChoiceSource,
     ) -> list[npt.NDArray[np.float64]]:
-        """Draw the topics in these slots, one of shape (V,) each."""
         return [source.dirichlet(self.power * row + self.eta_vector) for row in bank.counts(slots)]
 
     def draw_term_weights(

@@ -60,8 +60,32 @@ def _eta(instance: Any, attribute: Any, value: Any) -> None:
         )  # fmt: skip
 
 
+class CountsTerms(BaseMeasure):
+    """A measure whose statistics are counts of terms, and whose dishes are distributions over them."""
+
+    def copy(self, statistics: Any) -> Any:
+        return attrs.evolve(statistics, terms=statistics.terms.copy())
+
+    def add(self, statistics: TermCounts, value: int) -> None:
+        statistics.terms[value] += 1
+        statistics.total += 1
+
+    def remove(self, statistics: TermCounts, value: int) -> None:
+        statistics.terms[value] -= 1
+        statistics.total -= 1
+
+    def log_likelihood(self, value: int, parameters: npt.NDArray[np.float64]) -> float:
+        """Log probability of a term under a topic."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(parameters[value]))
+
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw terms from a topic: shape (n,)."""
+        return generator.choice(len(parameters), size=n, p=parameters)
+
+
 @attrs.frozen(eq=False)
-class DirichletMultinomialReference(BaseMeasure):
+class DirichletMultinomialReference(CountsTerms):
     """Dirichlet(eta) over the terms of a vocabulary, in Python, as a readable reference.
 
     f_k(v) = (n_kv + eta_v) / (n_k + sum eta); a block's probability is a ratio of Dirichlet-multinomial
@@ -88,7 +112,6 @@ class DirichletMultinomialReference(BaseMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"eta": self.eta}
 
     @property
@@ -104,7 +127,6 @@ class DirichletMultinomialReference(BaseMeasure):
         return self.eta * (self.n_terms or 0) if np.ndim(self.eta) == 0 else float(np.sum(self.eta))
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data and check that every value is a term."""
         n_terms = known_terms(data, self.n_terms)
         if np.ndim(self.eta) == 1 and len(self.eta) != n_terms:
             raise DeclarationError(
@@ -116,22 +138,7 @@ class DirichletMultinomialReference(BaseMeasure):
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> TermCounts:
-        """Statistics of a dish without terms."""
         return TermCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
-
-    def copy(self, statistics: TermCounts) -> TermCounts:
-        """Return independent counts."""
-        return TermCounts(statistics.terms.copy(), statistics.total)
-
-    def add(self, statistics: TermCounts, value: int) -> None:
-        """Count a term."""
-        statistics.terms[value] += 1
-        statistics.total += 1
-
-    def remove(self, statistics: TermCounts, value: int) -> None:
-        """Subtract a term."""
-        statistics.terms[value] -= 1
-        statistics.total -= 1
 
     def log_predictive(self, value: int, many: Sequence[TermCounts]) -> npt.NDArray[np.float64]:
         """log (n_kv + eta_v) / (n_k + sum eta) under each dish: shape (n,)."""
@@ -163,7 +170,6 @@ class DirichletMultinomialReference(BaseMeasure):
         )
 
     def simulate(self, statistics: TermCounts, generator: np.random.Generator) -> int:
-        """Draw a term from the predictive distribution of a dish."""
         weights = np.cumsum(statistics.terms + self.eta_vector)
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
@@ -171,19 +177,10 @@ class DirichletMultinomialReference(BaseMeasure):
         """Draw the topic: Dirichlet(eta + n_k), shape (V,)."""
         return source.dirichlet(self.eta_vector + statistics.terms)
 
-    def log_likelihood(self, value: int, parameters: npt.NDArray[np.float64]) -> float:
-        """Log probability of a term under a topic."""
-        with np.errstate(divide="ignore"):
-            return float(np.log(parameters[value]))
-
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.NDArray[np.float64]:
         """Log probabilities of terms under topics: shape (n, K)."""
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(parameters)[:, np.asarray(values)].T)
-
-    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw terms from a topic: shape (n,)."""
-        return generator.choice(len(parameters), size=n, p=parameters)
 
     def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
         """Mean of the topic, shape (V,)."""
@@ -201,5 +198,4 @@ class DirichletMultinomialReference(BaseMeasure):
         return (eta[0] if np.all(eta == eta[0]) else eta), scale, scale
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python."""
         return PythonBank(self, np.asarray(data.values))

@@ -47,7 +47,6 @@ class DishSmoothings(KeptParameters):
             raise DataError(key, parameter, "the smoothing of a dish, from 1e-6 to 1e6", remedy)
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the smoothing of a dish."""
         super().set_parameter(slot, check_smoothing(float(parameter)))
 
 
@@ -68,5 +67,4 @@ class SmoothingOfDishes(ParametersOfDishes):
         return self.values()
 
     def is_legal(self, value: float) -> bool:
-        """Whether this can be a smoothing."""
         return _is_smoothing(value)

@@ -26,7 +26,6 @@ class GammaPoisson(GammaPoissonReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled statistics."""
         return GammaPoissonBank(self._matrix(data), self, CountSums)
 
 

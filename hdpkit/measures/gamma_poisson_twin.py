@@ -14,17 +14,25 @@ from hdpkit.arrays import Floats
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.measures.protocol import by_entry
-from hdpkit.measures.vectors import VectorMeasure, diagonal, positive
+from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
 
 @attrs.define
-class CountSums:
+class CountSums(Sums):
     """Statistics of a dish: number of values, their sums by dimension (D,), and the sum of log x!."""
 
-    n: int
-    sums: npt.NDArray[np.int64]
     log_factorials: float = 0.0
+
+    def add(self, x: Floats) -> None:
+        Sums.add(self, x)
+        self.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
+
+    def remove(self, x: Floats) -> None:
+        Sums.remove(self, x)
+        self.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
+        if self.n == 0:
+            self.log_factorials = 0.0
 
 
 @attrs.frozen(eq=False)
@@ -45,7 +53,6 @@ class GammaPoissonReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
         return {"shape": self.shape, "rate": self.rate}
 
     @staticmethod
@@ -55,11 +62,9 @@ class GammaPoissonReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Counts."""
         return "whole numbers >= 0"
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take D from the data and check that every value is a count."""
         ready = super().for_data(data)
         total = float(np.sum(data.values, dtype=float))
         if not total < 2**53:
@@ -67,33 +72,12 @@ class GammaPoissonReference(VectorMeasure):
         return ready
 
     def make(self) -> CountSums:
-        """Statistics of a dish without values."""
         return CountSums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
-
-    def copy(self, statistics: CountSums) -> CountSums:
-        """Return independent statistics."""
-        return CountSums(statistics.n, statistics.sums.copy(), statistics.log_factorials)
-
-    def add(self, statistics: CountSums, value: Any) -> None:
-        """Add a value."""
-        x = self._row(value)
-        statistics.n += 1
-        statistics.sums += x.astype(np.int64)
-        statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
-
-    def remove(self, statistics: CountSums, value: Any) -> None:
-        """Remove a value."""
-        x = self._row(value)
-        statistics.n -= 1
-        statistics.sums -= x.astype(np.int64)
-        statistics.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
-        if statistics.n == 0:
-            statistics.log_factorials = 0.0  # exact, without accumulated rounding errors
 
     def _posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
         """Shape and rate given the values of each dish, each of shape (n, D)."""
         shape, rate = self.vectors
-        sums = np.array([statistics.sums for statistics in many])
+        sums = np.array([statistics.total for statistics in many])
         n = np.array([[statistics.n] for statistics in many])
         return shape + sums, rate + n
 
@@ -123,7 +107,6 @@ class GammaPoissonReference(VectorMeasure):
         return float(logs.sum()) - statistics.log_factorials
 
     def simulate(self, statistics: CountSums, generator: np.random.Generator) -> Any:
-        """Draw a value from the predictive distribution of a dish."""
         shape, rate = (part[0] for part in self._posterior([statistics]))
         # NumPy's second parameter is the scale, here it is the rate.
         return self._outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
@@ -156,7 +139,6 @@ class GammaPoissonReference(VectorMeasure):
         return self._outward(shape / rate)
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Rates by dimension."""
         return by_entry("rate", np.asarray(means, dtype=np.float64), columns)
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
@@ -165,7 +147,6 @@ class GammaPoissonReference(VectorMeasure):
         return rates, diagonal(rates)
 
     def example_values(self) -> Any:
-        """Five counts."""
         values = np.array([[0, 2], [3, 0], [1, 1], [7, 0], [1, 4]])
         D = self.n_dims or 1
         tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]

@@ -247,7 +247,6 @@ class ParameterBank(PythonBank):
         super().prepare(source)
 
     def born(self, slot: int) -> None:
-        """Empty statistics, and a parameter."""
         self.kept.born(slot)
         super().born(slot)
 
@@ -257,12 +256,10 @@ class ParameterBank(PythonBank):
         super().died(slot)
 
     def remove(self, slot: int, customers: IntsOrList) -> None:
-        """Remove these customers' values from a slot."""
         self.kept.left(slot, int(customers[0]))
         super().remove(slot, customers)
 
     def add(self, slot: int, customers: IntsOrList) -> None:
-        """Add these customers' values to a slot."""
         self.kept.seated(customers)
         super().add(slot, customers)
 
@@ -296,7 +293,6 @@ class ParameterBank(PythonBank):
         return super().log_marginals(slots, dishes)
 
     def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots."""
         return self._many(slots)[:-1]
 
     def adopt(self, measure: Any) -> bool:
@@ -333,17 +329,14 @@ class ParameterBank(PythonBank):
     # ------------------------------------------------------------------ saved with the state
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated)."""
         self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
-        """Slots have new numbers."""
         self.kept.relabelled(mapping)
         super().relabelled(mapping)
 
     def freeze(self) -> dict[str, Any]:
-        """The parameters of the dishes."""
         return self.kept.freeze()
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
@@ -351,11 +344,9 @@ class ParameterBank(PythonBank):
         self.kept.check_frozen(frozen, slots)
 
     def thaw(self, frozen: Any) -> None:
-        """Restore frozen parameters."""
         self.kept.thaw(frozen)
 
     def memory_bytes(self) -> int:
-        """Bytes of statistics and parameters."""
         return super().memory_bytes() + self.kept.memory_bytes()
 
 
@@ -385,11 +376,9 @@ class ParametersOfDishes(Attached, Part):
         return math.fsum(log_density_at(prior, value) for value in self.values().tolist())
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The mean over the dishes."""
         return {"mean": float(np.mean(self.values()))}
 
     def audit(self, slots: npt.NDArray[np.int32]) -> None:
-        """Check that each dish has a parameter."""
         bank = self.state.bank
         for slot in slots.tolist():
             if not (bank.has_parameter(slot) and self.is_legal(bank.parameter(slot))):

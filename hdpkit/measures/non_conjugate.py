@@ -150,7 +150,6 @@ class NonConjugate(BaseMeasure):
         return f"NonConjugate({likelihood}, {prior}, auxiliary={self.auxiliary})"
 
     def supports(self, method: str) -> bool:
-        """Whether this measure has an optional method."""
         return self.simulate_value is not None if method == "simulate" else super().supports(method)
 
     def draw(self, source: ChoiceSource) -> Any:
@@ -184,7 +183,6 @@ class NonConjugate(BaseMeasure):
         return sum((self.log_predictive(value, many) for value in values), np.zeros(len(many)))
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
-        """Draw an observation given a parameter."""
         if self.simulate_value is None:
             return super().simulate(statistics, generator)
         return self.simulate_value(statistics, generator)
@@ -194,11 +192,9 @@ class NonConjugate(BaseMeasure):
         return statistics
 
     def example_values(self) -> Sequence[Any] | None:
-        """The examples given."""
         return self.examples
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return the parameters of all dishes."""
         return NonConjugateBank(self, data.values)
 
 
@@ -237,7 +233,6 @@ class NonConjugateBank(KeptParameters):
         return out
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return the log likelihood of a dish's data as a function of its parameter."""
         values = [self.values[i] for i in customers]
         return lambda parameter: float(self.measure.log_block(values, [parameter])[0])
 

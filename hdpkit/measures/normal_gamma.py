@@ -36,7 +36,6 @@ class NormalGamma(NormalGammaReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled statistics."""
         return NormalGammaBank(self._matrix(data), self, Moments)
 
 

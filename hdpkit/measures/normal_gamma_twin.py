@@ -160,25 +160,11 @@ class NormalGammaReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Values that have a density."""
         return f"finite, of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
-        """Statistics of a dish without values."""
         D = self.n_dims or 1
         return Moments(0, np.zeros(D), np.zeros(D))
-
-    def copy(self, statistics: Moments) -> Moments:
-        """Return independent statistics."""
-        return statistics.copy()
-
-    def add(self, statistics: Moments, value: Any) -> None:
-        """Add a value."""
-        statistics.add(self._row(value))
-
-    def remove(self, statistics: Moments, value: Any) -> None:
-        """Remove a value."""
-        statistics.remove(self._row(value))
 
     def _posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
         """Mean, strength, shape and rate given the values of each dish, each of shape (n, D).
@@ -227,7 +213,6 @@ class NormalGammaReference(VectorMeasure):
         return float(logs.sum())
 
     def simulate(self, statistics: Moments, generator: np.random.Generator) -> Any:
-        """Draw a value from the predictive distribution of a dish."""
         mean, strength, shape, rate = (part[0] for part in self._posterior([statistics]))
         scale = np.sqrt(rate * (strength + 1.0) / (shape * strength))
         return self._outward(mean + scale * generator.standard_t(2.0 * shape))
@@ -278,17 +263,14 @@ class NormalGammaReference(VectorMeasure):
         return np.array([self._outward(mean), self._outward(rate / shape)])
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Means and standard deviations by dimension."""
         means = np.asarray(means, dtype=np.float64)
         return by_entry("mean", means[:, 0], columns) | by_entry("sd", np.sqrt(means[:, 1]), columns)
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
-        """Mean and diagonal covariance matrix."""
         means = np.asarray(means, dtype=np.float64).reshape(len(means), 2, -1)
         return means[:, 0], diagonal(means[:, 1])
 
     def example_values(self) -> Any:
-        """Five values near zero."""
         values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
         D = self.n_dims or 1
         tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]

@@ -37,7 +37,6 @@ class NormalInverseWishart(NormalInverseWishartReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled statistics."""
         return NormalInverseWishartBank(self._matrix(data), self, Moments)
 
 

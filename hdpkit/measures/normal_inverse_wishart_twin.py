@@ -249,25 +249,11 @@ class NormalInverseWishartReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Values that have a density."""
         return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
-        """Statistics of a dish without values."""
         D = len(self.mean)
         return Moments(0, np.zeros(D), np.zeros((D, D)))
-
-    def copy(self, statistics: Moments) -> Moments:
-        """Return independent statistics."""
-        return statistics.copy()
-
-    def add(self, statistics: Moments, value: Any) -> None:
-        """Add a value."""
-        statistics.add(self._row(value))
-
-    def remove(self, statistics: Moments, value: Any) -> None:
-        """Remove a value."""
-        statistics.remove(self._row(value))
 
     def _posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
         """Mean, strength, dof and scale given the values of a dish (Murphy 2007, equations 251 to 254)."""
@@ -316,7 +302,6 @@ class NormalInverseWishartReference(VectorMeasure):
         )
 
     def simulate(self, statistics: Moments, generator: np.random.Generator) -> Floats:
-        """Draw a value from the predictive distribution of a dish."""
         mean, strength, dof, scale = self._posterior(statistics)
         degrees = dof - len(mean) + 1.0
         factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
@@ -386,7 +371,6 @@ class NormalInverseWishartReference(VectorMeasure):
         return np.vstack([mean, scale / dof])
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Means and standard deviations by dimension, then correlations of pairs of dimensions."""
         mean, covariance = self.moments(means)
         sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         correlation = covariance / (sd[:, :, None] * sd[:, None, :])
@@ -396,12 +380,10 @@ class NormalInverseWishartReference(VectorMeasure):
         return by_entry("mean", mean, columns) | by_entry("sd", sd, columns) | kept
 
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance matrix."""
         means = np.asarray(means, dtype=np.float64)
         return means[:, 0], means[:, 1:]
 
     def example_values(self) -> Any:
-        """Five values near zero."""
         values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
         D = len(self.mean)
         return np.tile(values, (1, (D + 1) // 2))[:, :D]

@@ -35,7 +35,6 @@ class OwnConcentrations(KeptParameters):
             )
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the concentration of a dish."""
         value = as_float(parameter)
         if not is_concentration(value):
             raise ParameterError(
@@ -62,5 +61,4 @@ class ConcentrationsOfDishes(ParametersOfDishes):
         return self.values()
 
     def is_legal(self, value: float) -> bool:
-        """Whether this can be a concentration."""
         return is_concentration(value)

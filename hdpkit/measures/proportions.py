@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,13 @@ from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.measures._proportions import ProportionTable
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
-from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.parts import Part, TablePart
 from hdpkit.random import ChoiceSource
 
 NAME = "selection proportions"
 
 
-class SelectionProportions(Attached, IntegrablePart):
+class SelectionProportions(TablePart):
     """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
 
     pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
@@ -108,13 +108,7 @@ class SelectionProportions(Attached, IntegrablePart):
         self.table.set(slot, *self._drawn(slot, n_different, len(customers), source))
 
     def died(self, slot: int) -> None:
-        """Remove its proportion."""
         self.table.drop(slot)
-
-    def relabelled(self, mapping: Int32s) -> None:
-        """Move proportions to the new slots of their dishes."""
-        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
-        self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Int32s) -> None:
         """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
@@ -127,14 +121,9 @@ class SelectionProportions(Attached, IntegrablePart):
         logs = [log(selection.r / total), log(selection.s / total)]
         self.table.put(slots, np.tile(logs, (len(slots), 1)))
 
-    def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the proportions given the new seating."""
-        self.draw(source)
-
     # ------------------------------------------------------------------ saved with the state
 
     def audit(self, slots: Int32s) -> None:
-        """Check that each dish has a proportion."""
         logs = self.table.many(slots)
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
             raise AuditError(
@@ -147,7 +136,6 @@ class SelectionProportions(Attached, IntegrablePart):
         return {"logs": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Restore frozen proportions."""
         slots = self.state.slots.occupied_slots()
         logs = number_array(frozen.get("logs") if isinstance(frozen, Mapping) else None)
         if logs is not None and logs.size == 0:
@@ -164,14 +152,6 @@ class SelectionProportions(Attached, IntegrablePart):
             )  # fmt: skip
         self.table.put(slots, logs)
 
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
-
-    def memory_bytes(self) -> int:
-        """Bytes of the proportions."""
-        return int(self.table.memory_bytes())
-
     def log_density(self, state: Any) -> float:
         """Log density of the proportions, Beta(r, s) each, in nats. The likelihood is conditional on them."""
         r, s = (float(shape) for shape in (state.measure.selection.r, state.measure.selection.s))
@@ -180,7 +160,6 @@ class SelectionProportions(Attached, IntegrablePart):
         return math.fsum(norm + (r - 1.0) * logs[:, 0] + (s - 1.0) * logs[:, 1])
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """The mean over the dishes."""
         return {"mean": float(np.mean(self.proportions()))}
 
 
@@ -214,7 +193,6 @@ class SelectionBank(PythonBank):
         return super().log_marginals(slots, dishes)
 
     def statistics(self, slots: Any, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots."""
         return self._many(slots)[:-1]
 
     def sizes(self, slots: Any) -> tuple[list[int], list[int]]:

@@ -135,17 +135,14 @@ class FixedBank(PythonBank):
         return logs
 
     def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
-        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
         return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
-        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
         terms = [self.values[i] for i in customers]
         return self._put(super().log_block(customers, slots), slots, terms)
 
     @property
     def needs_dishes(self) -> bool:
-        """Whether the marginal of a slot is computed from its data."""
         return True
 
     def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:

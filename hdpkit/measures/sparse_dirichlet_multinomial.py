@@ -45,7 +45,6 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
     numerics: ClassVar[Any] = Selection
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled counts."""
         terms = np.asarray(data.values, dtype=np.int32)
         if not self.conjugate:
             return DishSmoothingBank(terms, self, DishSmoothings(self, terms))

@@ -16,10 +16,10 @@ from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.dirichlet_multinomial_twin import TermCounts, known_terms
+from hdpkit.measures.dirichlet_multinomial_twin import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
 from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
-from hdpkit.measures.protocol import BaseMeasure, Resampled
+from hdpkit.measures.protocol import Resampled
 from hdpkit.measures.selection import (
     SelectionReference,
     check_n_terms,
@@ -104,7 +104,7 @@ def _selection(value: Any) -> Any:
 
 
 @attrs.frozen(eq=False)
-class SparseDirichletMultinomialReference(BaseMeasure):
+class SparseDirichletMultinomialReference(CountsTerms):
     """Dirichlet(smoothing) over a random selection of the vocabulary, in Python, as a readable reference.
 
     Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
@@ -269,27 +269,11 @@ class SparseDirichletMultinomialReference(BaseMeasure):
     # ------------------------------------------------------------------ statistics
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data and check that every value is a term."""
         n_terms = check_n_terms(known_terms(data, self.n_terms))
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> SelectedCounts:
-        """Statistics of a dish without terms."""
         return SelectedCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
-
-    def copy(self, statistics: SelectedCounts) -> SelectedCounts:
-        """Return independent counts."""
-        return attrs.evolve(statistics, terms=statistics.terms.copy())
-
-    def add(self, statistics: SelectedCounts, value: int) -> None:
-        """Count a term."""
-        statistics.terms[value] += 1
-        statistics.total += 1
-
-    def remove(self, statistics: SelectedCounts, value: int) -> None:
-        """Subtract a term."""
-        statistics.terms[value] -= 1
-        statistics.total -= 1
 
     def log_predictive(self, value: int, many: Sequence[SelectedCounts]) -> Floats:
         """Log f(v) under each dish: shape (n,)."""
@@ -358,10 +342,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return np.array(shapes)
         return np.array([of_all or one for one in given], dtype=float).reshape(-1, 2)
 
-    def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw terms from a topic: shape (n,)."""
-        return generator.choice(len(parameters), size=n, p=parameters)
-
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
         """Draw the topic, shape (V,): the number of selected terms, which, and their Dirichlet proportions.
 
@@ -371,11 +351,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         shapes = np.where(terms > 0, terms + smoothing, 0.0)
         law = self.law(statistics.given, smoothing)
         return draw_topic(law, statistics.total, shapes, smoothing, source)
-
-    def log_likelihood(self, value: int, parameters: Floats) -> float:
-        """Log probability of a term under a topic."""
-        with np.errstate(divide="ignore"):
-            return float(np.log(parameters[value]))
 
     def selected_terms(self, statistics: SelectedCounts) -> float:
         """Expected number of terms that a dish selects, given its data: its terms plus E[y] others."""
@@ -412,10 +387,8 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return parts
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python."""
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python, with the parameters of dishes in the state."""
         kind = SelectionBank if self.conjugate else SmoothingBank
         return kind(self, np.asarray(data.values))

@@ -69,6 +69,30 @@ def is_one(multiplier: Any) -> bool:
     return not isinstance(multiplier, Resampled) and np.ndim(multiplier) == 0 and multiplier == 1.0
 
 
+@attrs.define
+class Sums:
+    """Statistics of a dish: the number of its vectors, and their sum, shape (D,)."""
+
+    n: int
+    total: npt.NDArray[Any]
+
+    def copy(self) -> Self:
+        """Return independent statistics."""
+        return attrs.evolve(self, total=self.total.copy())
+
+    def add(self, x: Floats) -> None:
+        """Add one vector."""
+        self.n += 1
+        self.total += x.astype(self.total.dtype)
+
+    def remove(self, x: Floats) -> None:
+        """Remove one vector."""
+        self.n -= 1
+        self.total -= x.astype(self.total.dtype)
+        if self.n == 0:  # exact zeros, without accumulated rounding errors
+            self.total[:] = 0
+
+
 def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
     if value is not None:
         whole_number("n_dims", value, 0, 2**31 - 1, remedy="Leave it out: it is read from the data.")
@@ -148,6 +172,15 @@ class VectorMeasure(BaseMeasure):
             i = int(bad[0][0])
             raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
         return attrs.evolve(self, n_dims=n_dims)
+
+    def copy(self, statistics: Any) -> Any:
+        return statistics.copy()
+
+    def add(self, statistics: Any, value: Any) -> None:
+        statistics.add(self._row(value))
+
+    def remove(self, statistics: Any, value: Any) -> None:
+        statistics.remove(self._row(value))
 
     def _row(self, value: Any) -> Floats:
         """One value as a vector of shape (D,)."""

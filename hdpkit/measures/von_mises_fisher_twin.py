@@ -25,7 +25,7 @@ from hdpkit.measures.own_concentrations import (
     is_concentration,
 )
 from hdpkit.measures.protocol import Resampled, by_entry
-from hdpkit.measures.vectors import VectorMeasure
+from hdpkit.measures.vectors import Sums, VectorMeasure
 from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
@@ -35,16 +35,10 @@ MOST_DRAWS = 10_000  # of a concentration in its range
 
 
 @attrs.define
-class Resultant:
+class Resultant(Sums):
     """Statistics of a dish: the sum of its unit vectors."""
 
-    n: int
-    total: Floats  # shape (D,)
     concentration: float | None = None  # of the dish, if dishes have separate ones
-
-    def copy(self) -> Self:
-        """Return independent statistics."""
-        return type(self)(self.n, self.total.copy(), self.concentration)
 
 
 def log_bessel(order: float, r: Any) -> Floats:
@@ -300,11 +294,9 @@ class VonMisesFisherReference(VectorMeasure):
 
     @property
     def legal_values(self) -> str:
-        """Values that have a density."""
         return "finite vectors of length 1"
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take D from the data and check every vector and its length."""
         made = super().for_data(data)
         values = np.asarray(data.values)
         if values.ndim != 2 or values.shape[1] < 2:
@@ -376,11 +368,9 @@ class VonMisesFisherReference(VectorMeasure):
         return {} if self.conjugate else {"concentration": ConcentrationsOfDishes(state)}
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return statistics in Python."""
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return statistics in Python, with the concentrations of dishes in the state."""
         return super().readable_bank(data) if self.conjugate else ConcentrationBank(self, data.values)
 
     # ------------------------------------------------------------------ statistics
@@ -396,24 +386,7 @@ class VonMisesFisherReference(VectorMeasure):
         return _unit_rows(super()._matrix(data))
 
     def make(self) -> Resultant:
-        """Statistics of a dish without values."""
         return Resultant(0, np.zeros(self.n_dims or 2))
-
-    def copy(self, statistics: Resultant) -> Resultant:
-        """Return independent statistics."""
-        return statistics.copy()
-
-    def add(self, statistics: Resultant, value: Any) -> None:
-        """Add a value."""
-        statistics.n += 1
-        statistics.total += self._row(value)
-
-    def remove(self, statistics: Resultant, value: Any) -> None:
-        """Remove a value."""
-        statistics.n -= 1
-        statistics.total -= self._row(value)
-        if statistics.n == 0:  # exact zeros, without accumulated rounding errors
-            statistics.total[:] = 0.0
 
     # ------------------------------------------------------------------ densities
 
@@ -457,7 +430,6 @@ class VonMisesFisherReference(VectorMeasure):
         return (resultant / r, r) if r > 0.0 else (np.eye(len(resultant))[0], 0.0)
 
     def simulate(self, statistics: Resultant, generator: np.random.Generator) -> Floats:
-        """Draw a value from the predictive distribution of a dish."""
         mean = _by_generator(*self._posterior(statistics), 1, generator)[0]
         drawn: Floats = _by_generator(mean, self._concentration_of(statistics), 1, generator)[0]
         return drawn
@@ -498,7 +470,6 @@ class VonMisesFisherReference(VectorMeasure):
         return np.append(length * direction, self._concentration_of(statistics))
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
-        """Mean directions by dimension, and the concentration."""
         means = np.asarray(means, dtype=np.float64)
         return by_entry("direction", means[:, :-1], columns) | {"concentration": means[:, -1]}
 
@@ -516,7 +487,6 @@ class VonMisesFisherReference(VectorMeasure):
         return A[:, None] * mu, covariance
 
     def example_values(self) -> Any:
-        """Five unit vectors."""
         values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
         D = self.n_dims or 2
         tiled = np.tile(values, (1, (D + 1) // 2))[:, :D] + 0.2 * np.arange(D)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import numpy as np
 
@@ -97,3 +98,27 @@ class CountedStore(abc.ABC):
     def memory_bytes(self) -> int:
         """Not measured for a store of Python objects: 0."""
         return 0
+
+
+class NamelessTables(CountedStore):
+    """A store whose tables have no numbers: it keeps the dish of each data customer."""
+
+    ANONYMOUS: ClassVar[int] = -1  # a table as a customer of the parent
+
+    def clear(self) -> None:
+        super().clear()
+        self._dish = [-1] * self.n_customers
+
+    def _grow_customers(self, more: int) -> None:
+        self._dish += [-1] * more
+
+    def dish_of(self, customer: int) -> int:
+        return self._dish[customer]
+
+    def _label(self, customer: int, dish: int) -> None:
+        if customer >= 0:
+            self._dish[customer] = dish
+
+    def relabel_dishes(self, mapping: Int32s) -> None:
+        super().relabel_dishes(mapping)
+        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]

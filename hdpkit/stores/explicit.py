@@ -35,7 +35,6 @@ class ExplicitReference(CountedStore):
         return self._changes
 
     def clear(self) -> None:
-        """Unseat all customers."""
         super().clear()
         self._changes += 1
         self._seats = [-1] * self.n_customers
@@ -69,7 +68,6 @@ class ExplicitReference(CountedStore):
         return self._tables[table].node
 
     def dish_of(self, customer: int) -> int:
-        """Dish of a data customer, -1 while it is not seated."""
         table = self._seats[customer]
         return -1 if table < 0 else self._tables[table].dish
 
@@ -119,7 +117,6 @@ class ExplicitReference(CountedStore):
         self._count(record.node, dish, customers=record.size, tables=1)
 
     def relabel_dishes(self, mapping: Int32s) -> None:
-        """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._serving = {(n, int(mapping[k])): tables for (n, k), tables in self._serving.items() if tables}
         for tables in self._serving.values():

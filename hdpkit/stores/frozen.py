@@ -216,7 +216,6 @@ class FrozenSeats(FrozenSeating):
 
     @property
     def dishes(self) -> Int32s:
-        """Dish of each data customer, -1 for those who are not seated."""
         seat = np.asarray(self.seat)
         return np.where(seat >= 0, np.append(self.table_dish, -1)[seat], -1).astype(np.int32)
 

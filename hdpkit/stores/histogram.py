@@ -10,13 +10,11 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
-from hdpkit.stores.counts import CountedStore
+from hdpkit.stores.counts import NamelessTables
 from hdpkit.stores.protocol import Detail, Frozen
 
-ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 
-
-class HistogramReference(CountedStore):
+class HistogramReference(NamelessTables):
     """Tables of each size that serve a dish (Blunsom et al. 2009, algorithms 1 and 2, corrected).
 
     A customer who joins a table of size s makes it a table of size s + 1.
@@ -25,20 +23,11 @@ class HistogramReference(CountedStore):
     DETAIL = Detail.SIZES
 
     def clear(self) -> None:
-        """Unseat all customers."""
         super().clear()
-        self._dish = [-1] * self.n_customers
         self._histograms: dict[tuple[int, int], Counter[int]] = {}
-
-    def _grow_customers(self, more: int) -> None:
-        self._dish += [-1] * more
 
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         return self._histograms.get((node, dish), Counter()).elements()
-
-    def dish_of(self, customer: int) -> int:
-        """Dish of a data customer, -1 while it is not seated."""
-        return self._dish[customer]
 
     def _change(self, node: int, dish: int, size: int, by: int) -> None:
         histogram = self._histograms.setdefault((node, dish), Counter())
@@ -54,10 +43,6 @@ class HistogramReference(CountedStore):
             return sizes[0][0]
         return sizes[source.choose([(size - discount) * count for size, count in sizes])][0]
 
-    def _label(self, customer: int, dish: int) -> None:
-        if customer >= 0:
-            self._dish[customer] = dish
-
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
         size = self._draw_size(node, dish, discount, source)
@@ -71,7 +56,7 @@ class HistogramReference(CountedStore):
         self._change(node, dish, 1, 1)
         self._label(customer, dish)
         self._count(node, dish, customers=1, tables=1)
-        return ANONYMOUS
+        return self.ANONYMOUS
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Remove a customer from a table drawn with probability proportional to its size (no discount)."""
@@ -81,13 +66,11 @@ class HistogramReference(CountedStore):
             self._change(node, dish, size - 1, 1)
         self._label(customer, -1)
         self._count(node, dish, customers=-1, tables=-(size == 1))
-        return size == 1, ANONYMOUS
+        return size == 1, self.ANONYMOUS
 
     def relabel_dishes(self, mapping: Int32s) -> None:
-        """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
-        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
 
     def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """Dishes and histograms."""

@@ -13,14 +13,13 @@ from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import log_stirling
 from hdpkit.stores._seating import LARGEST, check_counts, check_range, columns, empty_row
-from hdpkit.stores.counts import CountedStore
+from hdpkit.stores.counts import NamelessTables
 from hdpkit.stores.protocol import Detail, Frozen
 
-ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
-class CountsReference(CountedStore):
+class CountsReference(NamelessTables):
     """Customers and tables by restaurant and dish, and the dish of each data customer.
 
     `join` draws nothing, and `remove` removes a table only if there would be more tables than customers. The
@@ -30,27 +29,11 @@ class CountsReference(CountedStore):
 
     DETAIL = Detail.COUNTS
 
-    def clear(self) -> None:
-        """Unseat all customers."""
-        super().clear()
-        self._dish = [-1] * self.n_customers
-
-    def _grow_customers(self, more: int) -> None:
-        self._dish += [-1] * more
-
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         raise StateError(
             "store", type(self).__name__, "one that keeps sizes of tables",
             "Use store='histogram' or 'explicit'.",
         )  # fmt: skip
-
-    def dish_of(self, customer: int) -> int:
-        """Dish of a data customer, -1 while it is not seated."""
-        return self._dish[customer]
-
-    def _label(self, customer: int, dish: int) -> None:
-        if customer >= 0:
-            self._dish[customer] = dish
 
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
         """Add a customer of a dish. Nothing is drawn."""
@@ -61,14 +44,14 @@ class CountsReference(CountedStore):
         """Add a customer and a table; returns that table as a customer of the parent."""
         self._label(customer, dish)
         self._count(node, dish, customers=1, tables=1)
-        return ANONYMOUS
+        return self.ANONYMOUS
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Remove a customer, and a table if there would otherwise be more tables than customers."""
         closes = self.tables(node, dish) == self.customers(node, dish)
         self._label(customer, -1)
         self._count(node, dish, customers=-1, tables=-closes)
-        return closes, ANONYMOUS
+        return closes, self.ANONYMOUS
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
         """Set the number of tables of a dish; the parent's number of customers changes as much."""
@@ -76,11 +59,6 @@ class CountsReference(CountedStore):
         self._count(node, dish, tables=more)
         if parent >= 0:
             self._count(parent, dish, customers=more)
-
-    def relabel_dishes(self, mapping: Int32s) -> None:
-        """Rename dishes; the mapping keeps their order."""
-        super().relabel_dishes(mapping)
-        self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
 
     def log_seating(self, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]) -> float:
         """Log probability of the counts, a sum over labelled seatings: see `CountsStore.log_seating`."""

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.checks import choice, items
+from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Groups, Sequences
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
@@ -16,7 +16,9 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.starts import start
 from hdpkit.franchise.state_homes import PreviousDish
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.moves import Move
 from hdpkit.random import STARTS, Streams
 
 
@@ -84,6 +86,22 @@ def check_keys(name: str, values: Any, table: dict[str, Any]) -> None:
         raise ParameterError(name, values, allowed, remedy)
     for value in values:
         choice(name, value, table, remedy=remedy)
+
+
+def check_move_is_one(move: Any) -> None:
+    """Raise a ParameterError unless this is a move."""
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+
+
+def check_arguments(move: Any, measure: Any, shapes: Any, seed: Any) -> BaseMeasure:
+    """Check what `check_move` and `check_part` are given; returns the measure, or the usual one."""
+    check_move_is_one(move)
+    check_keys("shapes", shapes, SHAPES)
+    whole_number("seed", seed)
+    if measure is None:
+        return DirichletMultinomial(0.5, n_terms=3)
+    instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
+    return measure
 
 
 TERMS = [0, 0, 1, 1, 2, 0, 2, 1]

@@ -43,33 +43,28 @@ def fewer_units(shape: str, move: Move) -> str:
     return _SMALLER.get(shape, shape) if getattr(move, "scans", None) is not None else shape
 
 
-def kernels_of(
-    store: type, measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
-) -> list[str]:
-    """Kernels that can be forced for a store and a measure in a franchise of this shape."""
-    return _kernels_over(_tiny(measure, values, shape), store)
-
-
-def _tiny(measure: BaseMeasure, values: Sequence[Any] | None, shape: str | TinyShape) -> Franchise:
-    """A franchise of this shape."""
+def cells(
+    measure: BaseMeasure,
+    values: Sequence[Any] | None = None,
+    shape: str | TinyShape = "2+2",
+    roots: Sequence[str] = ("restaurant", "weights"),
+) -> Iterator[tuple[str, str, str]]:
+    """Every store, kernel and kind of root that combine over this measure in a franchise of this shape."""
     tiny_shape = SHAPES[shape] if isinstance(shape, str) else shape
     these = None if values is None else repeated(values, tiny_shape.n_customers)
-    return tiny_franchise(tiny_shape, measure, values=these)
-
-
-def _kernels_over(tiny: Franchise, store: type) -> list[str]:
-    """Kernels that can be forced over this store."""
-    return available_kernels(store, tiny.bank, tiny.topology.n_levels)
+    tiny = tiny_franchise(tiny_shape, measure, values=these)
+    for root in roots[:1] if measure.atomic else roots:
+        kind = "atoms" if measure.atomic else root
+        for name in serving_stores(measure.atomic):
+            for kernel in available_kernels(stores[name].thing, tiny.bank, tiny.topology.n_levels, kind):
+                yield name, kernel, root
 
 
 def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
     """Every store that supports a root restaurant, with its kernels for this measure (and such values)."""
-    tiny = _tiny(measure, values, shape)
-    for name in serving_stores(measure.atomic):
-        for kernel in _kernels_over(tiny, stores[name].thing):
-            yield name, kernel
+    return (cell[:2] for cell in cells(measure, values, shape, ["restaurant"]))
 
 
 def serving_stores(observed: bool = False) -> list[str]:
@@ -130,18 +125,6 @@ def _known(franchise: Franchise) -> Known | KnownValues:
         return KnownValues([[value] for value in franchise.data.values[:2]])
     falling = np.arange(V, 0, -1.0)
     return Known([np.full(V, 1.0 / V), falling / falling.sum()], counts=5, frozen=[True, False])
-
-
-def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:
-    """Every store, kernel and kind of root that combine over this measure in a franchise of this shape."""
-    tiny = _tiny(measure, None, shape)
-    for root in ("restaurant", "weights"):
-        if root == "weights" and measure.atomic:
-            continue
-        kind = "atoms" if measure.atomic else root
-        for name in serving_stores(measure.atomic):
-            for kernel in available_kernels(stores[name].thing, tiny.bank, tiny.topology.n_levels, kind):
-                yield name, kernel, root
 
 
 def serves(franchise: Franchise, move: Any) -> bool:

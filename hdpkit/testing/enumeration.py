@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
+from hdpkit.errors import DataError
 
 Key = tuple[tuple[int, ...], ...]
 """A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
@@ -43,32 +43,10 @@ class Shape:
         Parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children.
     home : tuple of int
         The node at which each data customer sits, which may be an inner node.
-
-    Raises
-    ------
-    DeclarationError
-        If the nodes form no tree or a home doesn't exist.
     """
 
     parent: tuple[int, ...] = attrs.field(converter=_ints)
     home: tuple[int, ...] = attrs.field(converter=_ints)
-
-    @parent.validator
-    def _check_parent(self, attribute: attrs.Attribute[tuple[int, ...]], value: tuple[int, ...]) -> None:
-        if not value or value[0] != -1:
-            raise DeclarationError("parent", value, "-1 first, for the root", "Put the root at node 0.")
-        for node, parent in enumerate(value[1:], start=1):
-            if not 0 <= parent < node:
-                raise DeclarationError(
-                    f"parent[{node}]", parent, f"in 0..{node - 1}", "Number parents before their children."
-                )
-
-    @home.validator
-    def _check_home(self, attribute: attrs.Attribute[tuple[int, ...]], value: tuple[int, ...]) -> None:
-        for customer, node in enumerate(value):
-            if not 0 <= node < len(self.parent):
-                allowed = f"in 0..{len(self.parent) - 1}"
-                raise DeclarationError(f"home[{customer}]", node, allowed, "Name a node of the tree.")
 
     @classmethod
     def from_lengths(cls, lengths: Sequence[int]) -> Shape:
@@ -161,32 +139,15 @@ def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
         within its restaurant.
     shape : Shape
         The tree and its customers.
-
-    Raises
-    ------
-    AuditError
-        If a path has the wrong length, or if one table sits at two tables of the parent.
     """
-    if len(seats) != shape.n_customers:
-        raise AuditError("seats", len(seats), f"{shape.n_customers} entries", "Seat every data customer.")
     smallest: dict[tuple[int, Hashable], int] = {}
-    above: dict[tuple[int, Hashable], Hashable] = {}
-    key: list[tuple[int, ...]] = []
-    for i, tables in enumerate(seats):
-        path = shape.path(shape.home[i])
-        if len(tables) != len(path):
-            raise AuditError(
-                f"seats[{i}]", tables, f"one table for each of {path}", "Seat it up to the root."
-            )
-        for place, (node, table) in enumerate(zip(path[:-1], tables[:-1], strict=True)):
-            if above.setdefault((node, table), tables[place + 1]) != tables[place + 1]:
-                here = f"seats[{i}][{place + 1}]"
-                allowed = repr(above[node, table])
-                raise AuditError(here, tables[place + 1], allowed, "A table has one seat in the parent.")
-        key.append(
-            tuple(smallest.setdefault((node, table), i) for node, table in zip(path, tables, strict=True))
+    return tuple(
+        tuple(
+            smallest.setdefault((node, table), i)
+            for node, table in zip(shape.path(home), tables, strict=True)
         )
-    return tuple(key)
+        for i, (home, tables) in enumerate(zip(shape.home, seats, strict=True))
+    )
 
 
 def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
@@ -202,19 +163,6 @@ def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
             sitting[node].setdefault(table, set()).add(customer)
             customer = (node, table)
     return [{table: len(who) for table, who in tables_here.items()} for tables_here in sitting]
-
-
-def _check_hyperparameters(shape: Shape, concentration: Sequence[float], discount: Sequence[float]) -> None:
-    for name, values in (("concentration", concentration), ("discount", discount)):
-        if len(values) != shape.n_nodes:
-            raise ParameterError(name, values, f"{shape.n_nodes} numbers", "Give one number for each node.")
-    for node, (theta, d) in enumerate(zip(concentration, discount, strict=True)):
-        if not 0 <= d < 1:
-            raise ParameterError(f"discount[{node}]", d, "in [0, 1)", "Use 0 for a Dirichlet process.")
-        if not (-d < theta < math.inf):
-            raise ParameterError(
-                f"concentration[{node}]", theta, "finite and above -discount", "Raise it above -discount."
-            )
 
 
 def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: Sequence[float]) -> float:
@@ -243,10 +191,8 @@ def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: 
     float
         Nats.
     """
-    _check_hyperparameters(shape, concentration, discount)
     total = 0.0
-    for node, tables in enumerate(table_sizes(key, shape)):
-        theta, d = concentration[node], discount[node]
+    for tables, theta, d in zip(table_sizes(key, shape), concentration, discount, strict=True):
         c, n_open = sum(tables.values()), len(tables)
         if c == 0:
             continue
@@ -275,10 +221,6 @@ def log_likelihood(key: Key, values: Sequence[Any], log_marginal: LogMarginal) -
 
     Each table of the root is a dish; ``values[i]`` is the observation of data customer i.
     """
-    if len(values) != len(key):
-        raise DataError(
-            "values", len(values), f"{len(key)} entries", "Give one value for each data customer."
-        )
     of_dish: dict[int, list[Any]] = {}
     for tables, value in zip(key, values, strict=True):
         of_dish.setdefault(tables[-1], []).append(value)

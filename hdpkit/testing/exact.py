@@ -6,14 +6,12 @@ can take, from every state of a tiny franchise.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
@@ -27,13 +25,16 @@ from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
 from hdpkit.random import ChoiceSource, ScriptedSource
-from hdpkit.stores import Detail, FrozenSeating, FrozenSeats, FrozenSizes, detail_of
-from hdpkit.testing.counted_states import counts_of, lump_to_counts
-from hdpkit.testing.enumeration import Shape, canonical_key, exact_posterior, listed
-from hdpkit.testing.histogram_states import histogram_key, lump, lump_to_histograms
+from hdpkit.stores import FrozenSeating, detail_of
+from hdpkit.stores.protocol import Frozen
+from hdpkit.testing.cases import check_move_is_one
+from hdpkit.testing.enumeration import Shape, exact_posterior
+from hdpkit.testing.laws import outcomes
+from hdpkit.testing.states import frozen_key, frozen_seatings, lump, reduced_seatings
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
 TOLERANCE = 1e-12
+MOST_PATHS = 5_000_000
 Apply = Callable[[Franchise, ChoiceSource], Any]
 
 
@@ -63,7 +64,7 @@ class ExactModel:
         Hashable states.
     pi : ndarray, shape (n_states,)
         Their posterior probabilities.
-    observed : list of int or None
+    observed : tuple of int or None
         The dish of each customer, if dishes are observed.
     """
 
@@ -73,40 +74,56 @@ class ExactModel:
         instance("franchise", franchise, Franchise, "a small Franchise", remedy="See tiny_franchise.")
         if log_marginal is not None:
             function("log_marginal", log_marginal, remedy="Leave it out for the chain rule.")
-        self.franchise = franchise.copy()
-        t = franchise.topology
-        self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
-        known = franchise.known
+        self._begin(franchise)
+        t, measure, known = franchise.topology, franchise.measure, franchise.known
+        self.shape = Shape(parent=t.parent.tolist(), home=t.home.tolist())
         n_known = 0 if known is None else known.n_components
         self.values = [*observations(franchise), *map(Seen, range(n_known))]
-        self.detail = detail_of(franchise.store_type)
-        measure = franchise.measure
-        self.observed = [int(value) for value in self.values] if measure.atomic else None
-        observed = self.observed
+        self.observed = tuple(int(value) for value in self.values) if measure.atomic else None
 
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        of_values = log_marginal or chain_rule_of(measure)
-        self.posterior_of_seatings = exact_posterior(
-            self.shape, self.values, self._of_dishes(of_values), theta, discount, franchise.root.most_dishes
-        )
-        self.posterior_of_seatings = _given_held(self.posterior_of_seatings, franchise)
-        posterior: dict[Any, float] = dict(self.posterior_of_seatings)
-        fixed = None if observed is None else tuple(observed)
-        possible = reduced_seatings(self.shape, fixed, self.detail)
-        if any(key not in possible for key in posterior):
+        of_values = self._of_dishes(log_marginal or chain_rule_of(measure))
+        most = franchise.root.most_dishes
+        posterior = exact_posterior(self.shape, self.values, of_values, theta, discount, most)
+        self.posterior_of_seatings = _given_held(posterior, franchise)
+        possible = reduced_seatings(self.shape, self.observed, self.detail)
+        if any(key not in possible for key in self.posterior_of_seatings):
             raise ExactFailure(f"{measure!r} gives values of two dishes the same table")
-        if self.detail is not Detail.SEATS:
-            posterior = lump(posterior, lambda key: possible[key])
-        self.states = list(posterior)
-        self.pi = np.array([posterior[state] for state in self.states])
-        self._number = {state: i for i, state in enumerate(self.states)}
-        self._seen: dict[tuple[bytes, ...], Any] = {}
-        seatings = _frozen_seatings(self.shape, fixed, self.detail, n_known)
+        of_states = lump(self.posterior_of_seatings, lambda key: possible[key])
+        seatings = frozen_seatings(self.shape, self.observed, self.detail, n_known)
         template = self.franchise.freeze()
+        frozen = [{**template, "seating": seatings[key], **_dishes(seatings[key])} for key in of_states]
+        self._keep(list(of_states), list(of_states.values()), frozen)
+        self._check_frozen()
+
+    def _begin(self, franchise: Franchise) -> None:
+        """Take a copy of the franchise, whose states follow."""
+        self.franchise, self.detail = franchise.copy(), detail_of(franchise.store_type)
+        self._seen: dict[tuple[bytes, ...], tuple[Any, list[int]]] = {}
         self._version = -1  # of the hyperparameters at the last check against the states
-        self._frozen = [
-            {**template, "seating": seatings[state], **_dishes(seatings[state])} for state in self.states
+
+    def _keep(self, states: list[Any], pi: Sequence[float], frozen: list[dict[str, Any]]) -> None:
+        """Keep the states, their probabilities, and what the franchise is like in each of them."""
+        self.states, self.pi, self._frozen = states, np.array(pi), frozen
+        self._number = {state: i for i, state in enumerate(states)}
+
+    def _split(self, parts: Callable[[dict[str, Any]], Iterable[tuple[Any, float, dict[str, Any]]]]) -> None:
+        """Divide each state by what there is besides the seating.
+
+        ``parts`` of a frozen state are what there may be, its probability given the seating, and entries of
+        the frozen state.
+        """
+        split = [
+            ((state, what), p * q, {**frozen, **entries})
+            for state, p, frozen in zip(self.states, self.pi.tolist(), self._frozen, strict=True)
+            for what, q, entries in parts(frozen)
+            if q > 0.0
         ]
+        states, pi, frozen_states = map(list, zip(*split, strict=True))
+        self._keep(states, pi, frozen_states)
+
+    def _check_frozen(self) -> None:
+        """Check every frozen state, since `enter` does not."""
         for state in self._frozen:
             self.franchise._check_frozen({**state, "bank": None})  # what a bank keeps is the template's
 
@@ -151,49 +168,61 @@ class ExactModel:
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
-        return int(self._recalled())
+        return self._among(self._number, self._state())
 
-    def _recalled(self) -> Any:
-        """`_understood` of the current seating, kept: tables and dishes have numbers, a state many forms."""
+    def _among(self, numbers: dict[Any, int], state: Any) -> int:
+        """Number of a state, which must be possible."""
+        if state not in numbers:
+            raise ExactFailure(f"{where(self)}: a state of probability 0 was reached: {state}")
+        return numbers[state]
+
+    def _state(self) -> Any:
+        """The state that the franchise is in."""
+        return self._seating()[0]
+
+    def _seating(self) -> tuple[Any, list[int]]:
+        """Key of the seating, and slots of its dishes in the order of their first customers.
+
+        Kept, since a state has many forms: tables and dishes have numbers.
+        """
         arrays = self.franchise.store.freeze()
-        form = tuple([array.tobytes() for array in arrays.values()])
+        form = tuple([array.tobytes() for array in (*arrays.values(), *self._besides())])
         if form not in self._seen:
-            self._seen[form] = self._understood(arrays)
+            slots = list(dict.fromkeys(FrozenSeating.of(arrays).dishes.tolist()))
+            self._seen[form] = self._key(arrays), slots
         return self._seen[form]
 
-    def _understood(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
-        key = self._key(arrays)
-        if key not in self._number:
-            raise ExactFailure(f"{where(self)}: a state of probability 0 was reached: {key}")
-        return self._number[key]
+    def _besides(self) -> list[Any]:
+        """Arrays on which the key depends besides those of the store."""
+        return []
 
-    def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
+    def _key(self, arrays: Frozen) -> Any:
         return frozen_key(arrays, self.shape)
 
     def source(self) -> ScriptedSource:
         """A source at the first branch."""
         return ScriptedSource()
 
-    def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
+    def branches(self, apply: Apply) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""
         function("apply", apply, remedy="Pass a function of a franchise and a source.")
-        max_paths = whole_number("max_paths", max_paths, 1)
         paths = 0
         for state in range(len(self.states)):
             found = []
+
+            def run(source: ScriptedSource, state: int = state) -> int:
+                self.enter(state)
+                apply(self.franchise, source)
+                return self.read()
+
             with self.franchise.lock():  # taken once, as by a scheduler, not by each step
-                source = self.source()
-                while True:
-                    self.enter(state)
-                    apply(self.franchise, source)
-                    found.append((state, self.read(), source.probability))
+                for after, probability in outcomes(run, self.source()):
+                    found.append((state, after, probability))
                     paths += 1
-                    if paths > max_paths:
+                    if paths > MOST_PATHS:
                         raise ExactFailure(
-                            f"more than {max_paths} branches: test a smaller step or franchise"
+                            f"more than {MOST_PATHS} branches: test a smaller step or franchise"
                         )
-                    if not source.advance():
-                        break
             yield from found
 
     def matrix(self, apply: Apply) -> Floats:
@@ -203,64 +232,49 @@ class ExactModel:
             P[before, after] += probability
         return P
 
-    def checked_matrix(self, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE) -> Floats:
-        """Return `matrix`, or raise at the first rows that show that it can't pass `check_exact`.
 
-        Parameters
-        ----------
-        apply : callable
-            As for `matrix`.
-        reversible : bool
-            Whether detailed balance is checked, too.
-        tolerance : float
-            Of `check_exact`; here the error may be twice as large.
+def checked_matrix(
+    model: ExactModel, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE
+) -> Floats:
+    """Return `ExactModel.matrix`, or raise at the first rows that show that it can't pass `check_exact`.
 
-        Raises
-        ------
-        ExactFailure
-            If a row doesn't sum to one, more flows into a state than its probability, or detailed balance
-            doesn't hold between two rows.
-        """
-        flag("reversible", reversible)
-        positive_number("tolerance", tolerance)
-        P, into, complete = np.zeros((len(self.states), len(self.states))), np.zeros(len(self.states)), 0
-        for before, after, probability in self.branches(apply):
-            if before > complete:
-                self._check_row(P, complete, into, reversible, tolerance)
-                complete = before
-            P[before, after] += probability
-        return P
+    A row must sum to one, no more may flow into a state than its probability, and with ``reversible``
+    detailed balance must hold between two rows: to twice the tolerance of `check_exact`.
+    """
+    P, into, complete = np.zeros((len(model.states), len(model.states))), np.zeros(len(model.states)), 0
+    for before, after, probability in model.branches(apply):
+        if before > complete:
+            _check_row(model, P, complete, into, reversible, tolerance)
+            complete = before
+        P[before, after] += probability
+    return P
 
-    def _check_row(self, P: Floats, last: int, into: Floats, reversible: bool, tolerance: float) -> None:
-        """Check row ``last`` of a matrix with those before it; ``into`` is what flows from them."""
-        into += self.pi[last] * P[last]
-        # No later row takes anything away. What rounding adds is far below the tolerance.
-        errors = {
-            "a row sums to one": abs(P[last].sum() - 1.0),
-            "no more flows into a state than its probability": (into - self.pi).max(),
-        }
-        if reversible:
-            there, back = self.pi[: last + 1] * P[: last + 1, last], self.pi[last] * P[last, : last + 1]
-            errors["detailed balance"] = np.abs(there - back).max()
-        for theorem, error in errors.items():
-            if not error <= 2.0 * tolerance:
-                raise ExactFailure(
-                    f"{where(self)}, from states up to {self.states[last]}: {theorem}: off by {error:.3g}"
-                )
 
-    def flow(self, apply: Apply) -> tuple[Floats, Floats]:
-        """Row sums and pi P of one application, for state spaces whose matrix is too large to keep."""
-        rows, into = np.zeros(len(self.states)), np.zeros(len(self.states))
-        for before, after, probability in self.branches(apply):
-            rows[before] += probability
-            into[after] += self.pi[before] * probability
-        return rows, into
+def _check_row(
+    model: ExactModel, P: Floats, last: int, into: Floats, reversible: bool, tolerance: float
+) -> None:
+    """Check row ``last`` of a matrix with those before it; ``into`` is what flows from them."""
+    pi = model.pi
+    into += pi[last] * P[last]
+    # No later row takes anything away. What rounding adds is far below the tolerance.
+    errors = {
+        "a row sums to one": abs(P[last].sum() - 1.0),
+        "no more flows into a state than its probability": (into - pi).max(),
+    }
+    if reversible:
+        there, back = pi[: last + 1] * P[: last + 1, last], pi[last] * P[last, : last + 1]
+        errors["detailed balance"] = np.abs(there - back).max()
+    for theorem, error in errors.items():
+        if not error <= 2.0 * tolerance:
+            raise ExactFailure(
+                f"{where(model)}, from states up to {model.states[last]}: {theorem}: off by {error:.3g}"
+            )
 
 
 def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    check_move_is_one(move)
     return [model.matrix(step) for step in steps_of(model, move)]
 
 
@@ -292,12 +306,12 @@ def check_exact(
         Naming the step and the error.
     """
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    check_move_is_one(move)
     flag("reversible", reversible)
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
     # One matrix at a time, so that the first wrong rows end a check.
-    found = (model.checked_matrix(step, reversible, tolerance) for step in steps_of(model, move))
+    found = (checked_matrix(model, step, reversible, tolerance) for step in steps_of(model, move))
     for number, P in enumerate(found if matrices is None else _square(matrices, model)):
         check_matrix(model, move, number, P, model.pi, reversible=reversible, tolerance=tolerance)
         whole = whole @ P
@@ -413,110 +427,7 @@ def with_known(
     return of_dish
 
 
-# ------------------------------------------------------------------ states as arrays and back
-
-
-def labelled_arrays(
-    key: Any, shape: Shape, observed: Sequence[int] | None = None, known: int = 0
-) -> dict[str, npt.NDArray[np.int32]]:
-    """Frozen labelled seating of an enumerated one.
-
-    Dishes are those of the customers if they are observed, otherwise numbers in order of first appearance.
-    The dishes of the last ``known`` customers come first.
-    """
-    numbers: dict[tuple[int, int], int] = {}
-    dishes: dict[int, int] = {path[-1]: j for j, path in enumerate(key[len(key) - known :])}
-    node: list[int] = []
-    dish: list[int] = []
-    seat: list[int] = []
-    of_customer: list[int] = []
-    for customer, path in enumerate(key):
-        dish_number = dishes.setdefault(path[-1], len(dishes)) if observed is None else observed[customer]
-        nodes = shape.path(shape.home[customer])
-        for level in range(len(path) - 1, -1, -1):
-            table = (nodes[level], path[level])
-            if table not in numbers:
-                numbers[table] = len(node)
-                node.append(nodes[level])
-                dish.append(dish_number)
-                above = numbers[nodes[level + 1], path[level + 1]] if level + 1 < len(path) else -1
-                seat.append(above)
-        of_customer.append(numbers[nodes[0], path[0]])
-    columns = {"seat": of_customer, "table_node": node, "table_dish": dish, "table_seat": seat}
-    return {name: np.array(values, dtype=np.int32) for name, values in columns.items()}
-
-
-@functools.lru_cache(maxsize=32)
-def reduced_seatings(
-    shape: Shape, observed: tuple[int, ...] | None = None, detail: Detail = Detail.SIZES
-) -> dict[Any, Any]:
-    """The states of a store of this detail, one for each labelled seating (each possible one)."""
-    reduce = {
-        Detail.SEATS: lambda key, shape, observed: key,
-        Detail.SIZES: lump_to_histograms,
-        Detail.COUNTS: lump_to_counts,
-    }[detail]
-    return {key: reduce(key, shape, observed) for key in _possible(shape, observed)}
-
-
-def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
-    """Seatings in which no customer sits at a table of another dish."""
-    if observed is None:
-        return list(listed(shape))
-    return [
-        key for key in listed(shape) if all(observed[i] == observed[path[-1]] for i, path in enumerate(key))
-    ]
-
-
-@functools.lru_cache(maxsize=32)
-def _frozen_seatings(
-    shape: Shape, observed: tuple[int, ...] | None, detail: Detail, known: int = 0
-) -> dict[Any, Any]:
-    """Arrays for a store, one for every state that it distinguishes. They are shared and read-only."""
-    reduced = reduced_seatings(shape, observed, detail)
-    found = {}
-    for key in _possible(shape, observed):
-        if len({path[-1] for path in key[len(key) - known :]}) < known:
-            continue  # known components are different dishes
-        seats = FrozenSeating.of(labelled_arrays(key, shape, observed, known))
-        found[reduced[key]] = seats.to(detail).arrays()
-    for arrays in found.values():
-        for array in arrays.values():
-            array.setflags(write=False)
-    return found
-
-
-def labelled_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
-    """Canonical key of a frozen labelled seating."""
-    above = arrays["table_seat"].tolist()
-    seats = []
-    for table in arrays["seat"].tolist():
-        path = []
-        while table >= 0:
-            path.append(table)
-            table = above[table]
-        seats.append(path)
-    return canonical_key(seats, shape)
-
-
-def histograms_of(arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
-    """Canonical key of frozen dishes and histograms."""
-    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-    sizes: dict[tuple[int, int], list[int]] = {}
-    for node, dish, size, count in zip(*(arrays[name].tolist() for name in names), strict=True):
-        sizes.setdefault((node, dish), []).extend([size] * count)
-    return histogram_key(arrays["dish"].tolist(), [(n, k, these) for (n, k), these in sizes.items()])
-
-
-def frozen_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
-    """Canonical key of a frozen seating of any form."""
-    frozen = FrozenSeating.of(arrays)
-    if isinstance(frozen, FrozenSeats):
-        return labelled_key(arrays, shape)
-    return histograms_of(arrays) if isinstance(frozen, FrozenSizes) else counts_of(arrays)
-
-
-def _dishes(arrays: dict[str, npt.NDArray[np.int32]]) -> dict[str, Any]:
+def _dishes(arrays: Frozen) -> dict[str, Any]:
     """The entries of a frozen state for the dishes of a seating, with the ids 0, 1, 2, ..."""
     dishes = FrozenSeating.of(arrays).dishes
     slots = np.unique(dishes[dishes >= 0])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
 import numpy as np
 
-from hdpkit.arrays import Int32s
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.non_conjugate import Finite
 from hdpkit.priors import Each
@@ -28,6 +27,18 @@ def grid_of(measure: Any) -> Finite | None:
         own = [value for field in fields if isinstance(value := getattr(measure, field.name), Each)]
         declared = own[0].prior if len(own) == 1 else None
     return declared if isinstance(declared, Finite) else None
+
+
+def shares_of(grid: Finite) -> list[tuple[Any, float]]:
+    """The possible parameters with their probabilities."""
+    weights = np.array(grid.weights) / sum(grid.weights)
+    return list(zip(grid.values, weights.tolist(), strict=True))
+
+
+def blocks_of(frozen: dict[str, Any]) -> list[list[int]]:
+    """Customers of each dish number of a frozen state."""
+    dishes = FrozenSeating.of(frozen["seating"]).dishes
+    return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
 
 
 def exact_model(franchise: Franchise, witness: Callable[..., float] | None = None) -> ExactModel:
@@ -60,46 +71,29 @@ class ExactParameterModel(ExactModel):
         grid = grid_of(measure)
         if grid is None:
             raise ExactFailure("only dishes with finitely many possible parameters can be enumerated")
-        self.grid = grid
+        self._shares = shares_of(grid)
         self.log_likelihood = log_likelihood or (
             lambda values, one: float(measure.log_block(values, [measure.begun(one)])[0])
         )
         super().__init__(franchise, lambda values: math.log(sum(self._joint(values))))
-        states, pi, frozen = [], [], []
-        for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
-            blocks = self._blocks(arrays["seating"])
-            laws = [self._joint([self.values[i] for i in block]) for block in blocks]
-            for chosen in itertools.product(range(len(self.grid.values)), repeat=len(blocks)):
-                weight = math.prod(law[c] / sum(law) for law, c in zip(laws, chosen, strict=True))
-                if weight > 0.0:
-                    states.append((key, chosen))
-                    pi.append(probability * weight)
-                    frozen.append({**arrays, "bank": self._frozen_bank(arrays["slots"], chosen)})
-        self.states, self.pi, self._frozen = states, np.array(pi), frozen
-        self._number = {state: i for i, state in enumerate(states)}
+        self._split(self._parameters)
 
     def _joint(self, values: list[Any]) -> list[float]:
         """p(parameter) p(values | parameter) for every parameter."""
-        weights = np.array(self.grid.weights) / sum(self.grid.weights)
-        logs = [self.log_likelihood(values, one) for one in self.grid.values]
-        return [float(joint) for joint in weights * np.exp(logs)]
+        return [share * math.exp(self.log_likelihood(values, one)) for one, share in self._shares]
 
-    @staticmethod
-    def _blocks(seating: dict[str, Int32s]) -> list[list[int]]:
-        """Customers of each dish number."""
-        dishes = FrozenSeating.of(seating).dishes
-        return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
+    def _parameters(self, frozen: dict[str, Any]) -> Iterator[tuple[Any, float, dict[str, Any]]]:
+        """Parameters of the dishes, and their probability given the seating."""
+        laws = [self._joint([self.values[i] for i in block]) for block in blocks_of(frozen)]
+        of_dish = [
+            [(one, p / sum(law)) for (one, _), p in zip(self._shares, law, strict=True)] for law in laws
+        ]
+        for chosen in itertools.product(*of_dish):
+            own = tuple(one for one, _ in chosen)
+            bank = {"slots": frozen["slots"], "parameters": [*map(np.array, own)]}
+            yield own, math.prod(p for _, p in chosen), {"bank": bank}
 
-    def _frozen_bank(self, slots: Int32s, chosen: tuple[int, ...]) -> dict[str, Any]:
-        return {"slots": slots, "parameters": [np.array(self.grid.values[c]) for c in chosen]}
-
-    def _understood(self, arrays: dict[str, Int32s]) -> Any:
-        """The seating, and the slots of its dishes in order of the first customer who eats each."""
-        dishes = arrays["table_dish"][arrays["seat"]] if "seat" in arrays else arrays["dish"]
-        return self._key(arrays), list(dict.fromkeys(dishes.tolist()))
-
-    def read(self) -> int:
-        """Number of the state that the franchise is in."""
+    def _state(self) -> Any:
         bank: Any = self.franchise.bank
-        seating, slots = self._recalled()
-        return self._number[seating, tuple(self.grid.values.index(bank.parameter(slot)) for slot in slots)]
+        seating, slots = self._seating()
+        return seating, tuple(bank.parameter(slot) for slot in slots)

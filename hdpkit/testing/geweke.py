@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -143,11 +142,6 @@ def geweke(
     dict of str to float
         A p-value for each statistic. They are dependent, so use the union bound.
     """
-    for name, number in (("replicas", replicas), ("rounds", rounds)):
-        if number < 1:
-            raise ParameterError(
-                name, number, "1 or more", "A few hundred replicas of a few rounds are usual."
-            )
     for move in moves:
         check_move(move, franchise)
     streams = Streams(seed)
@@ -186,25 +180,8 @@ def check_geweke(
     priors in the same two forms. A move that doesn't update the seating is combined with table Gibbs. A
     correct move fails with probability at most 1e-4 over all franchises together (see `SampledTests`).
 
-    Parameters
-    ----------
-    move : Move
-    measure : BaseMeasure, optional
-        By default the Dirichlet-multinomial with three terms.
-    shapes : sequence of str
-        Keys of `hdpkit.testing.cases.SHAPES`.
-    seed : int
-        Of the family of tests.
-    replicas, rounds : int
-        See `geweke`.
-    root : str, optional
-        "restaurant", or "weights" for franchises whose root has weights. By default the first of them over
-        which the move runs.
-
-    Returns
-    -------
-    list of str
-        One line per franchise, with its smallest p-value.
+    ``root`` is "restaurant", or "weights" for franchises whose root has weights; by default the first of them
+    over which the move runs. Returns a line for each franchise, with its smallest p-value.
     """
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
@@ -219,7 +196,6 @@ def check_geweke(
             "tied": {"concentration": tied, "discount": (beta, beta)},
             "each": {"concentration": each, "discount": (beta, Each(beta))},
         }
-    family = SampledTests(seed=seed)
     cases: dict[str, Franchise] = {}
     for of_root in ("restaurant", "weights") if root is None else (root,):
         for shape, (kind, options) in itertools.product([] if cases else shapes, kinds.items()):
@@ -233,16 +209,22 @@ def check_geweke(
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
     if not cases:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
+    return check_together(cases, schedule, replicas, rounds, seed)
+
+
+def check_together(
+    cases: Mapping[str, Franchise], moves: Sequence[Move], replicas: int, rounds: int, seed: int
+) -> list[str]:
+    """Geweke's test of several franchises, which are one family of sampled tests; a line for each."""
+    family = SampledTests(seed=seed)
     for name, franchise in cases.items():
         family.register(name, list(statistics(franchise)))
     report = []
     for name, franchise in cases.items():
 
         def run(more: int, look_seed: int, franchise: Franchise = franchise) -> dict[str, float]:
-            return geweke(franchise, schedule, replicas * more, rounds, look_seed)
+            return geweke(franchise, moves, replicas * more, rounds, look_seed)
 
-        outcome = family.check(name, run)
-        report.append(
-            f"{name}: Geweke's test, {len(outcome.first)} p-values >= {min(outcome.first.values()):.3g}"
-        )
+        smallest = min((first := family.check(name, run).first).values())
+        report.append(f"{name}: Geweke's test, {len(first)} p-values >= {smallest:.3g}")
     return report

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,25 +28,25 @@ class GivenWeightsModel(ExactModel):
 
     def __init__(self, franchise: Franchise) -> None:
         super().__init__(franchise)
-        self.seatings, self.given_none, numbers = self.states, self.pi, franchise.hyperparameters
+        self.seatings, self.given_none, self.number_of = self.states, self.pi, self._number
         weights = np.sqrt(np.arange(2.0, len(self.values) + 3.0))
         self.atoms = weights / weights.sum()  # one more than there can be dishes
-        self.states, pi, states = [], [], []
-        for seating, frozen in enumerate(self._frozen):
-            parts = {name: part for name, part in frozen["components"].items() if name != ROOT_WEIGHTS}
-            there = self._put({**frozen, "components": parts}).seating
-            slots = self.franchise.slots.occupied_slots().tolist()
-            sizes = [there.customers(0, slot) for slot in slots]
-            of_root = math.exp(log_root(sizes, float(numbers.theta[0]), float(numbers.d[0])))
-            for atoms in itertools.permutations(range(len(self.atoms)), len(sizes)):
-                own = self.atoms[list(atoms)]
-                self.states.append((seating, atoms))
-                pi.append(float(self.pi[seating]) / of_root * math.prod(own ** np.array(sizes)))
-                drawn = {"weights": np.append(own, 1.0 - own.sum())}
-                states.append({**frozen, "components": {**parts, ROOT_WEIGHTS: drawn}})
-        self.pi, self._frozen = np.array(pi) / math.fsum(pi), states
-        self._place = {state: i for i, state in enumerate(self.states)}
+        self._split(self._of_atoms)
+        self.pi = self.pi / math.fsum(self.pi)
         self._scripted = AtomSource(self)
+
+    def _of_atoms(self, frozen: dict[str, Any]) -> Iterator[tuple[Any, float, dict[str, Any]]]:
+        """Atoms of the dishes, and by how much they change the probability of the seating."""
+        numbers = self.franchise.hyperparameters
+        parts = {name: part for name, part in frozen["components"].items() if name != ROOT_WEIGHTS}
+        there = self._put({**frozen, "components": parts}).seating
+        sizes = [there.customers(0, slot) for slot in self.franchise.slots.occupied_slots().tolist()]
+        of_root = math.exp(log_root(sizes, float(numbers.theta[0]), float(numbers.d[0])))
+        for atoms in itertools.permutations(range(len(self.atoms)), len(sizes)):
+            own = self.atoms[list(atoms)]
+            drawn = {"weights": np.append(own, 1.0 - own.sum())}
+            p = math.prod(own ** np.array(sizes)) / of_root
+            yield atoms, p, {"components": {**parts, ROOT_WEIGHTS: drawn}}
 
     def source(self) -> ScriptedSource:
         """A source that chooses atoms."""
@@ -54,17 +55,19 @@ class GivenWeightsModel(ExactModel):
 
     def read(self) -> int:
         """Number of the state, or after a draw of all weights that of the seating, from -1 downwards."""
-        seating = int(self._recalled())
-        if (drawn := self._scripted.drawn_after) is not None:
-            if drawn != len(self._scripted.path):
-                raise ExactFailure(MIXED)
-            return -1 - seating
+        if (drawn := self._scripted.drawn_after) is None:
+            return super().read()
+        if drawn != len(self._scripted.path):
+            raise ExactFailure(MIXED)
+        return -1 - self._among(self.number_of, super()._state())
+
+    def _state(self) -> Any:
         weights, _ = self.franchise.root_weights()
         known = self.franchise.known
         first = [] if known is None else range(known.n_components)
         order = list(dict.fromkeys([*first, *self.franchise.dishes.tolist()]))
         nearest = np.abs(weights[order][:, None] - self.atoms).argmin(axis=1).tolist()
-        return self._place[seating, tuple(nearest)]
+        return super()._state(), tuple(nearest)
 
 
 MIXED = (
@@ -118,7 +121,7 @@ def check_given_weights(model: GivenWeightsModel, move: Move) -> None:
         if not drawn.any():
             check_matrix(model, move, number, P, model.pi)
             continue
-        of = np.array([seating for seating, _ in model.states])
+        of = np.array([model.number_of[seating] for seating, _ in model.states])
         first = np.unique(of, return_index=True)[1]
         if P.any() or not np.abs(drawn - drawn[first][of]).max() <= TOLERANCE:
             raise ExactFailure(f"{move.name}, step {number}, {model.franchise!r}: {MIXED}")

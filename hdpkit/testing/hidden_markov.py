@@ -1,17 +1,19 @@
-"""The exact-kernel test over a hidden Markov model, in which the homes of customers depend on the state."""
+"""The exact-kernel test over trees in which the homes of customers depend on the state."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
-from hdpkit.arrays import Int32s
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.stores import FrozenSeating, detail_of
+from hdpkit.stores import FrozenSeating
+from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.enumeration import (
+    Key,
     Shape,
     listed,
     log_labels,
@@ -20,59 +22,105 @@ from hdpkit.testing.enumeration import (
     log_root,
     table_sizes,
 )
-from hdpkit.testing.exact import ExactModel, chain_rule_of, frozen_key, labelled_arrays, reduced_seatings
+from hdpkit.testing.exact import ExactModel, chain_rule_of
+from hdpkit.testing.states import frozen_key, labelled_arrays, reduced_seatings
 
-_FIRST = 1  # number of the restaurant of first observations, after the root; those of dishes follow
 
-
-def _numbered(names: Sequence[Hashable]) -> list[int]:
+def numbered(names: Sequence[Hashable]) -> list[int]:
     """Numbers in place of names, in order of first appearance."""
     label: dict[Hashable, int] = {}
     return [label.setdefault(name, len(label)) for name in names]
 
 
-class HiddenMarkovModel(ExactModel):
-    """Every state of a `hidden_markov` franchise with its exact posterior, but not under drawn weights."""
+@attrs.frozen
+class NumberedState:
+    """Dishes by their order of first appearance, in place of a `HomeState`."""
 
-    def __init__(self, franchise: Franchise) -> None:
-        self.franchise, n = franchise.copy(), franchise.topology.n_customers
-        self.parent, self.detail = franchise.topology.parent.tolist(), detail_of(franchise.store_type)
+    dishes: list[int]
+    first: int
+    n_fixed: int
+
+    def dish_of(self, customer: int) -> int:
+        """The dish of a customer."""
+        return self.dishes[customer]
+
+    def row(self, dish: int) -> int:
+        """The restaurant of a dish."""
+        return self.first + self.n_fixed + dish
+
+    def fixed(self, number: int) -> int:
+        """A restaurant that belongs to no dish."""
+        return self.first + number
+
+
+class HiddenMarkovModel(ExactModel):
+    """Every state of a small franchise over a tree of which homes depend on the state.
+
+    Weights of the root are not in the state.
+    """
+
+    def __init__(
+        self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
+    ) -> None:
+        self._begin(franchise)
+        data, n = franchise.data, franchise.topology.n_customers
+        each: Any = franchise.declarations[-1].each
+        self._rule, self._parent = each.for_data(data), tuple(franchise.topology.parent.tolist())
+        self._first = len(franchise.declarations) - 1
+        self._rows = self._first + self._rule.n_fixed  # number of the restaurant of the first dish
         theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        values, marginal = list(franchise.data.values), chain_rule_of(franchise.measure)
-        most, template = franchise.root.most_dishes, self.franchise.freeze()
-        weights: dict[Any, float] = {}
+        missing = getattr(data, "missing", np.zeros(n, dtype=bool))
+        of_values, most = log_marginal or chain_rule_of(franchise.measure), franchise.root.most_dishes
+
+        def of_observations(customers: list[int]) -> float:
+            return of_values([data.values[i] for i in customers if not missing[i]])
+
+        weights: dict[Any, list[float]] = {}
         frozen: dict[Any, dict[str, Any]] = {}
+        template = self.franchise.freeze()
         for partition in listed(Shape((-1,), (0,) * n)):
-            states = _numbered(partition)
-            shape = self._shape(states)
+            dishes = numbered(partition)
+            shape = self._shape(dishes)
             reduced = reduced_seatings(shape, None, self.detail)
             for key in listed(shape):
-                if _numbered([tables[-1] for tables in key]) != states:
+                served = [tables[-1] for tables in key]
+                if numbered(served) != dishes:
                     continue
-                log = log_prior(key, shape, theta, d) + log_likelihood(key, values, marginal)
-                if most is not None:
-                    sizes = list(table_sizes(key, shape)[0].values())
-                    log += log_labels(sizes, most) - log_root(sizes, theta[0], d[0])
-                if log > -math.inf:
-                    weights[reduced[key]] = weights.get(reduced[key], 0.0) + math.exp(log)
-                    frozen[reduced[key]] = self._state(template, key, shape)
-        self.states, self._version = list(weights), -1
-        self.pi = np.array(list(weights.values())) / math.fsum(weights.values())
-        self._number = {state: i for i, state in enumerate(self.states)}
-        self._seen, self._frozen = {}, list(frozen.values())
-        for state in self._frozen:
-            self.franchise._check_frozen({**state, "bank": None})
+                log = log_prior(key, shape, theta, d) + log_likelihood(key, range(n), of_observations)
+                root = table_sizes(key, shape)[0]
+                sizes = [root[table] for table in dict.fromkeys(served)]
+                log -= log_root(sizes, theta[0], d[0])
+                for what, log_what, left in self._ways(key, shape, dishes, sizes):
+                    of_root = log_root(left, theta[0], d[0]) if most is None else log_labels(left, most)
+                    if of_root > -math.inf:
+                        state = reduced[key] if what is None else (reduced[key], what)
+                        weights.setdefault(state, []).append(math.exp(log + log_what + of_root))
+                        frozen[state] = self._frozen_state(template, key, shape, dishes, what)
+        sums = [math.fsum(these) for these in weights.values()]
+        total = math.fsum(sums)
+        self._keep(list(weights), [one / total for one in sums], list(frozen.values()))
+        self._check_frozen()
 
-    def _shape(self, states: Sequence[int]) -> Shape:
-        """The homes of observations with these states: each has that of the state before it."""
-        return Shape(self.parent, [_FIRST, *(_FIRST + 1 + state for state in states[:-1])])
+    def _ways(
+        self, key: Key, shape: Shape, dishes: list[int], sizes: list[int]
+    ) -> Iterator[tuple[Any, float, list[int]]]:
+        """What else is in the state, its log weight, and the customers of the root by dish."""
+        yield None, 0.0, sizes
 
-    def _state(self, template: dict[str, Any], key: Any, shape: Shape) -> dict[str, Any]:
+    def _shape(self, dishes: list[int]) -> Shape:
+        """The homes of observations with these dishes."""
+        names = NumberedState(dishes, self._first, self._rule.n_fixed)
+        return Shape(self._parent, [self._rule.home(i, names) for i in range(len(dishes))])
+
+    def _frozen_state(
+        self, template: dict[str, Any], key: Key, shape: Shape, dishes: list[int], what: Any
+    ) -> dict[str, Any]:
         """A frozen state in which the restaurants of dishes are not in the order of their slots."""
-        n_dishes, arrays = len({tables[-1] for tables in key}), labelled_arrays(key, shape)
-        rows = (np.arange(n_dishes, dtype=np.int32) + 1) % self.franchise.topology.n_customers
-        to = np.arange(len(self.parent), dtype=np.int32)
-        to[_FIRST + 1 : _FIRST + 1 + n_dishes] = _FIRST + 1 + rows
+        part: Any = self.franchise.parts["rows"]
+        n_dishes, arrays = max(dishes) + 1, labelled_arrays(key, shape)
+        rows = (np.arange(n_dishes, dtype=np.int32) + 1) % part.n_rows
+        to = np.arange(shape.n_nodes, dtype=np.int32)
+        to[self._rows : self._rows + n_dishes] = self._rows + rows
         arrays["table_node"] = to[arrays["table_node"]]
         slots = np.arange(n_dishes, dtype=np.int32)
         return {
@@ -82,22 +130,17 @@ class HiddenMarkovModel(ExactModel):
             "components": {**template["components"], "rows": {"rows": rows}},
         }  # fmt: skip
 
-    def _recalled(self) -> Any:
-        """The state is also known by which restaurant belongs to which dish."""
-        arrays = self.franchise.store.freeze()
-        rows = self.franchise.parts["rows"].freeze()["rows"]
-        form = tuple([array.tobytes() for array in (*arrays.values(), rows)])
-        if form not in self._seen:
-            self._seen[form] = self._understood(arrays)
-        return self._seen[form]
+    def _besides(self) -> list[Any]:
+        """Which restaurant belongs to which dish."""
+        return [self.franchise.parts["rows"].freeze()["rows"]]
 
-    def _key(self, arrays: dict[str, Int32s]) -> Any:
-        dishes, rows = FrozenSeating.of(arrays).dishes.tolist(), self.franchise.parts["rows"]
-        states = _numbered(dishes)
+    def _key(self, arrays: Frozen) -> Any:
+        slots, rows = FrozenSeating.of(arrays).dishes.tolist(), self.franchise.parts["rows"]
+        dishes = numbered(slots)
         of_dish: Any = rows
         back = {
-            _FIRST + 1 + of_dish.row(slot): _FIRST + 1 + state
-            for slot, state in zip(dishes, states, strict=True)
+            self._rows + of_dish.row(slot): self._rows + dish
+            for slot, dish in zip(slots, dishes, strict=True)
         }
         renamed = {
             name: np.array([back.get(node, node) for node in array.tolist()], dtype=np.int32)
@@ -105,4 +148,4 @@ class HiddenMarkovModel(ExactModel):
             else array
             for name, array in arrays.items()
         }
-        return frozen_key(renamed, self._shape(states))
+        return frozen_key(renamed, self._shape(dishes))

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdpkit.checks import flag, instance, whole_number
+from hdpkit.checks import flag
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.moves.protocol import models_of
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail
-from hdpkit.testing.cases import CORNERS, check_keys, tiny_franchise
-from hdpkit.testing.cases import SHAPES as TINY
+from hdpkit.testing.cases import CORNERS, check_arguments, check_keys, tiny_franchise
 from hdpkit.testing.combinations import served_franchises, serves, stores_and_kernels
 from hdpkit.testing.exact import (
     TOLERANCE,
@@ -75,14 +73,9 @@ def check_move(
     AssertionError
         Naming the step, the franchise and the error.
     """
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
-    if measure is not None:
-        instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
-    check_keys("shapes", shapes, TINY)
+    measure = check_arguments(move, measure, shapes, seed)
     check_keys("corners", corners, CORNERS)
     flag("reversible", reversible)
-    whole_number("seed", seed)
-    measure = measure or DirichletMultinomial(0.5, n_terms=3)
     if move.continuous:
         from hdpkit.testing.geweke import check_geweke
 

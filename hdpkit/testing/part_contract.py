@@ -7,20 +7,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hdpkit.checks import instance, one_of_kind, text, whole_number
+from hdpkit.checks import one_of_kind, text, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.parts import Part
 from hdpkit.random import RandomStream
-from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise
-from hdpkit.testing.combinations import every_cell
+from hdpkit.testing.cases import check_arguments, tiny_franchise
+from hdpkit.testing.combinations import cells
 from hdpkit.testing.exact import ExactFailure
-from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.geweke import check_together
 from hdpkit.testing.machines import same
-from hdpkit.testing.pvalues import SampledTests
 
 
 def check_part(
@@ -69,35 +67,20 @@ def check_part(
     """
     if not callable(make):
         raise ParameterError("make", make, "a function without arguments that returns a part", "Its class.")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
+    measure = check_arguments(move, measure, shapes, seed)
     text("name", name, remedy="The name under which the move finds the part.")
-    if measure is not None:
-        instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
-    check_keys("shapes", shapes, SHAPES)
-    whole_number("seed", seed)
     whole_number("replicas", replicas, 1, 10_000_000)
     whole_number("rounds", rounds, 1, 10_000_000)
-    measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [TableGibbs(), move]
-    family, cases = SampledTests(seed=seed), {}
+    cases = {}
     for shape in shapes:
-        for store, kernel, root in every_cell(measure, shape):
+        for store, kernel, root in cells(measure, shape=shape):
             franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, root=root)
             franchise.register(name, one_of_kind(make, "make", make(), Part, "a part"))
             label = f"{name} on {shape!r}, {store}/{kernel}, root {root!r}"
             _check_kept(label, franchise, schedule, name)
-            family.register(label, list(statistics(franchise)))
             cases[label] = franchise
-    report = []
-    for label, franchise in cases.items():
-
-        def run(more: int, look_seed: int, franchise: Franchise = franchise) -> dict[str, float]:
-            return geweke(franchise, schedule, replicas * more, rounds, look_seed)
-
-        outcome = family.check(label, run)
-        smallest = min(outcome.first.values())
-        report.append(f"{label}: kept; Geweke's test, {len(outcome.first)} p-values >= {smallest:.3g}")
-    return report
+    return check_together(cases, schedule, replicas, rounds, seed)
 
 
 def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name: str) -> None:

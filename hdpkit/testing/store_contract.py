@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from math import factorial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from hdpkit.checks import flag, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.scores import log_seating_of_restaurant
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import (
     CountsDishes,
@@ -27,13 +27,12 @@ from hdpkit.stores import (
     missing_methods,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE, Draws
-from hdpkit.testing.cases import SHAPES, TinyShape
-from hdpkit.testing.counted_states import lump_to_counts
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.counts_machine import CountsMachine
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
-from hdpkit.testing.exact import frozen_key, labelled_arrays, labelled_key
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.machines import StoreMachine, run_store_machine
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts, lump_to_histograms
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require, seen
 
 __all__ = ["StoreFailure", "check_store"]
@@ -97,17 +96,6 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     ]
 
 
-def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
-    """Distribution of the result of a function of a source, over all its branches."""
-    law: dict[Hashable, float] = defaultdict(float)
-    source = ScriptedSource()
-    while True:
-        outcome = apply(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return dict(law)
-
-
 def _compare(what: str, law: dict[Any, float], expected: dict[Any, float]) -> None:
     error = max(abs(law.get(key, 0.0) - expected.get(key, 0.0)) for key in [*law, *expected])
     require(error <= TOLERANCE, f"{what}: the law is {law}, should be {expected}")
@@ -167,7 +155,7 @@ def _check_join(store_class: type) -> str:
             store.join(1, 1, sum(SIZES), discount, source)
             return tuple(store.table_sizes(1, 1).tolist())
 
-        _compare(f"join with discount {discount}", _law(join), expected)
+        _compare(f"join with discount {discount}", law_of(join), expected)
     # With equal sizes every table must be chosen: as many branches as a labelled store can distinguish.
     if detail_of(store_class) is Detail.SEATS:
 
@@ -176,7 +164,7 @@ def _check_join(store_class: type) -> str:
             store.join(1, 1, 6, 0.5, source)
             return tuple(store.table_at(i) == store.table_at(6) for i in range(6))
 
-        law = _law(neighbours)
+        law = law_of(neighbours)
         require(len(law) == 3, f"join reaches {len(law)} of three equal tables")
         _compare("join among equal tables", law, dict.fromkeys(law, 1.0 / 3.0))
     return "join: a table of size s with weight s - d"
@@ -198,7 +186,7 @@ def _check_remove(store_class: type) -> str:
             closed, _ = store.remove(1, 1, customer, source)
             return tuple(store.table_sizes(1, 1).tolist()), closed
 
-        law = _law(remove)
+        law = law_of(remove)
         _compare(f"removal of customer {customer}", law, {k: p for k, p in expected.items() if p > 0.0})
     return "remove: by customer, " + ("from its own table" if known else "size s with probability s c_s / n")
 
@@ -241,35 +229,33 @@ def _check_remove_counts(store_class: type) -> str:
 def _random_seating(seed: int) -> dict[str, Any]:
     """A labelled seating of the tree, some customers unseated, drawn by the readable store."""
     store, source = ExplicitReference(len(HOME), len(PARENT)), RandomStream((seed, 11))
-    for i, home in enumerate(HOME):
-        if source.bernoulli(0.15):
-            continue
-        node, dish, code = home, source.index(2), i
-        while node >= 0:
-            if store.tables(node, dish) and source.bernoulli(0.5):
-                store.join(node, dish, code, 0.2, source)
-                break
-            code = store.open(node, dish, code)
-            node = PARENT[node]
+    for i in range(len(HOME)):
+        if not source.bernoulli(0.15):
+            _seat_up(store, i, source.index(2), source, 0.2)
     return store.freeze()
 
 
-def _seat_up(store: Any, customer: int, dish: int, source: Any) -> None:
+def _seat_up(
+    store: Any, customer: int, dish: int, source: Any, discount: float = 0.3, chance: float = 0.5
+) -> int:
     """Share an existing table, by a coin of the source; otherwise open one and continue in the parent."""
-    node, code = HOME[customer], customer
+    node, code = HOME[customer % len(HOME)], customer
     while node >= 0:
-        if store.tables(node, dish) and source.bernoulli(0.5):
-            store.join(node, dish, code, 0.3, source)
-            return
+        if store.tables(node, dish) and source.bernoulli(chance):
+            store.join(node, dish, code, discount, source)
+            break
         code = store.open(node, dish, code)
         node = PARENT[node]
+    return node
 
 
-def _take_out(store: Any, customer: int, source: Any) -> None:
-    dish, node, code, closed = store.dish_of(customer), HOME[customer], customer, True
+def _take_out(store: Any, customer: int, source: Any) -> int:
+    """Remove a customer, and every table that closes; returns the first restaurant that is left as it is."""
+    dish, node, code, closed = store.dish_of(customer), HOME[customer % len(HOME)], customer, True
     while closed and node >= 0:
         closed, code = store.remove(node, dish, code, source)
         node = PARENT[node]
+    return node
 
 
 def _one_step(
@@ -301,7 +287,7 @@ def _check_laws(store_class: type) -> str:
         dishes.thaw(frozen)
         for customer, dish in enumerate(dishes.dishes().tolist()):
             law, expected = (
-                _law(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
+                law_of(_one_step(kind, frozen, customer, dish)) for kind in (store_class, readable)
             )
             _compare(f"customer {customer} of seating {seed}, as {readable.__name__} does it", law, expected)
             compared += len(expected)
@@ -318,20 +304,12 @@ def _check_continuation(store_class: type) -> str:
         log = []
         for _ in range(n):
             i = source.index(len(home))
-            node, code, closed = int(home[i]), i, True
             dish = store.dish_of(i)
             if dish >= 0:
-                while closed and node >= 0:
-                    closed, code = store.remove(node, dish, code, source)
-                    node = parent[node]
+                node = _take_out(store, i, source)
             else:
                 dish = source.index(3)
-                while node >= 0:
-                    if store.tables(node, dish) and source.bernoulli(0.7):
-                        store.join(node, dish, code, 0.3, source)
-                        break
-                    code = store.open(node, dish, code)
-                    node = parent[node]
+                node = _seat_up(store, i, dish, source, chance=0.7)
             log.append((i, dish, node, seen(store, int(home[i]), dish)))
         return log
 
@@ -390,24 +368,6 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 # ---------------------------------------------------------------------------------------- labelled seatings
 
 
-def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
-    """Nodes of a tiny tree, numbered as in a franchise: restaurants of a declaration are consecutive."""
-    parent, level, home = [-1], [0], [0] * tiny.n_customers
-    for labels in tiny.labels.values():
-        number: dict[Any, int] = {}
-        for i, label in enumerate(labels):
-            if label is None:
-                continue
-            if label not in number:
-                number[label] = len(parent)
-                parent.append(home[i])
-                level.append(level[home[i]] + 1)
-            home[i] = number[label]
-    homes, parents, levels = (np.array(values, dtype=np.int32) for values in (home, parent, level))
-    tree = SimpleNamespace(home=homes, parent=parents, level=levels)
-    return Shape(parent=tuple(parent), home=tuple(home)), tree
-
-
 def _check_labelled_seating(store_class: type) -> str:
     """Missing details are drawn from their law given the state, by both versions, and lumping undoes it.
 
@@ -416,7 +376,8 @@ def _check_labelled_seating(store_class: type) -> str:
     """
     states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):
-        shape, tree = _shape_of(SHAPES[name])
+        tree: Any = tiny_franchise(name, DirichletMultinomial(0.5, n_terms=3)).topology
+        shape = Shape(tree.parent.tolist(), tree.home.tolist())
         reduce = lump_to_counts if detail is Detail.COUNTS else lump_to_histograms
         members: dict[Any, list[Any]] = defaultdict(list)
         for key in seatings(shape):
@@ -426,13 +387,13 @@ def _check_labelled_seating(store_class: type) -> str:
             labelled = FrozenSeating.of(labelled_arrays(keys[0], shape))
             store.thaw(labelled.to(detail).arrays())
             if detail is Detail.SEATS:
-                require(labelled_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
+                require(frozen_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
             frozen = FrozenSeating.of(store.freeze()).to(min(detail, Detail.SIZES))
             require(frozen_key(frozen.arrays(), shape) == state, "freezing or lumping loses the state")
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
             for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
-                law = _law(_labelled_seating_of(frozen, tree, shape, draws))
+                law = law_of(_labelled_seating_of(frozen, tree, shape, draws))
                 _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
             states += 1
     return f"labelled seatings: by their law from each of {states} lumped states, by both twins"
@@ -450,6 +411,6 @@ def _labelled_seating_of(
         seating = frozen.to(Detail.SEATS, tree, source, draws)
         again, before = seating.to(frozen.DETAIL).arrays(), frozen.arrays()
         require(all(np.array_equal(again[name], before[name]) for name in again), "lumping undoes the draw")
-        return labelled_key(seating.arrays(), shape)
+        return frozen_key(seating.arrays(), shape)
 
     return out

@@ -17,13 +17,6 @@ from hdpkit.errors import ParameterError
 FloatArray = NDArray[np.float64]
 
 
-def _matrix(P: ArrayLike) -> FloatArray:
-    matrix = np.asarray(P, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ParameterError("P", matrix.shape, "a square matrix, not empty", "Give a row for each state.")
-    return matrix
-
-
 def _law(pi: ArrayLike, n_states: int) -> FloatArray:
     law = np.asarray(pi, dtype=np.float64)
     if law.shape != (n_states,):
@@ -42,27 +35,27 @@ def _largest(differences: FloatArray) -> float:
 
 def row_error(P: ArrayLike) -> float:
     """By how much P fails to be a transition matrix: row sums off one, or entries below zero."""
-    matrix = _matrix(P)
+    matrix = np.asarray(P, dtype=np.float64)
     return max(_largest(matrix.sum(axis=1) - 1.0), _largest(np.minimum(matrix, 0.0)))
 
 
 def stationary_error(P: ArrayLike, pi: ArrayLike) -> float:
     """max_j |(pi P)_j - pi_j|: zero if and only if the kernel leaves pi invariant."""
-    matrix = _matrix(P)
+    matrix = np.asarray(P, dtype=np.float64)
     law = _law(pi, matrix.shape[0])
     return _largest(law @ matrix - law)
 
 
 def detailed_balance_error(P: ArrayLike, pi: ArrayLike) -> float:
     """max_ij |pi_i P_ij - pi_j P_ji|: zero if and only if the kernel is reversible with respect to pi."""
-    matrix = _matrix(P)
+    matrix = np.asarray(P, dtype=np.float64)
     flow = _law(pi, matrix.shape[0])[:, None] * matrix
     return _largest(flow - flow.T)
 
 
 def is_irreducible(P: ArrayLike) -> bool:
     """Whether every state can be reached from every other: the graph of P > 0 is strongly connected."""
-    matrix = _matrix(P)
+    matrix = np.asarray(P, dtype=np.float64)
     graph = csr_array((matrix > 0).astype(np.int8))
     n_components, _ = connected_components(graph, directed=True, connection="strong")
     return int(n_components) == 1

@@ -10,6 +10,7 @@ _MOMENTS = "hdpkit.measures.moments"
 _NORMAL = "hdpkit.measures.normal_gamma_twin"
 _WISHART = "hdpkit.measures.normal_inverse_wishart_twin"
 _DIRECTIONS = "hdpkit.measures.von_mises_fisher_twin"
+_VECTORS = "hdpkit.measures.vectors"
 _POISSON = "hdpkit.measures.gamma_poisson_twin"
 _BERNOULLI = "hdpkit.measures.beta_bernoulli_twin"
 
@@ -237,9 +238,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "sums that keep a vector",
         "A vector that leaves stays in the sum of its dish.",
-        _DIRECTIONS,
-        "statistics.total -= self._row(value)",
-        "statistics.total += 0.0 * self._row(value)",
+        _VECTORS,
+        "self.total -= x.astype(self.total.dtype)",
+        "self.total -= (0.0 * x).astype(self.total.dtype)",
         "check_contract_of_directions",
     ),
     # ------------------------------------------------------------------ gamma-Poisson
@@ -279,8 +280,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "log of a sum's factorial",
         "log (sum x)! in place of the sum of log x!.",
         _POISSON,
-        "statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())",
-        "statistics.log_factorials += float(scipy.special.gammaln(x.sum() + 1.0))",
+        "self.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())",
+        "self.log_factorials += float(scipy.special.gammaln(x.sum() + 1.0))",
         "check_contract_of_counts",
     ),
     PlantedBug(
@@ -294,9 +295,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "removal of one for a count",
         "A count that leaves takes one occurrence with it.",
-        _POISSON,
-        "statistics.sums -= x.astype(np.int64)",
-        "statistics.sums -= (x > 0).astype(np.int64)",
+        _VECTORS,
+        "self.total -= x.astype(self.total.dtype)",
+        "self.total -= (x > 0).astype(self.total.dtype)",
         "check_count_measures",
     ),
     # ------------------------------------------------------------------ beta-Bernoulli

@@ -1,5 +1,7 @@
 """The page on the architecture and its picture agree with the package."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -58,3 +60,18 @@ def test_a_customer_is_followed_in_six_files_and_nine_hundred_lines():
     lines = [len((ROOT / "hdpkit" / name).read_text(encoding="utf-8").splitlines()) for name in files]
     assert len(files) == 6
     assert sum(lines) <= 900
+
+
+def test_every_public_method_is_explained_where_it_is_declared():
+    """Where ruff does not ask for docstrings of methods that override others."""
+    for path in MODULES:
+        if path.suffix != ".py" or path.parent.name not in ("franchise", "measures", "stores"):
+            continue
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for kind in vars(module).values():
+            if not inspect.isclass(kind) or kind.__module__ != module.__name__ or kind.__name__[0] == "_":
+                continue
+            for name, member in vars(kind).items():
+                if callable(member) and not name.startswith("_"):
+                    explained = [vars(base)[name].__doc__ for base in kind.__mro__ if name in vars(base)]
+                    assert any(explained), f"{kind.__qualname__}.{name} in {path.name}"

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 import pytest
 from choice_sources import AskedSource
+from exact_bursts import ExactBurstyModel
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 
@@ -21,7 +22,6 @@ from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.exact_bursts import ExactBurstyModel
 
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
 TERMS = [0, 0, 1, 0, 1]

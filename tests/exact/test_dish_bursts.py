@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from exact_bursts import ExactBurstyModel
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 from smoothing_checks import Grid
@@ -20,7 +21,6 @@ from hdpkit.errors import DataError, DeclarationError, HdpkitError, ParameterErr
 from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
-from hdpkit.testing.exact_bursts import ExactBurstyModel
 from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_bursts import ExactBurstyModel
 from exact_points import check_balance
 from exact_weights import ExactWeightModel
 from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, known
@@ -12,7 +13,6 @@ from hdpkit.base_measures import NormalGammaReference, SparseDirichletMultinomia
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
-from hdpkit.testing.exact_bursts import ExactBurstyModel
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=0),

@@ -24,7 +24,8 @@ from slice_model import law_of_tables, stirling
 import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
-from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.random import STARTS, Streams
+from hdpkit.testing.laws import law_of
 
 ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
 
@@ -66,14 +67,14 @@ class Levels:
 
     def law_of(self, plan, label, enter=lambda: None):
         """Law of the state after a sweep."""
-        law, source = Counter(), ScriptedSource()
-        while True:
+
+        def run(source):
             with self.franchise.lock():
                 enter()
                 DocumentSweeps.of(self.franchise).run(plan, source)
-            law[self.read(label)] += source.probability
-            if not source.advance():
-                return law
+            return self.read(label)
+
+        return law_of(run)
 
     def with_tables(self, cells, weights):
         """Law of the tables of all restaurants, given dishes and the weights that each draws from."""

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from evaluation_checks import DENSITY, SHARES, branches, law, three_levels, two_levels
+from evaluation_checks import DENSITY, SHARES, law, three_levels, two_levels
 from new_groups import NewGroupLaw
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
+from hdpkit.testing.laws import outcomes
 
 
 def test_the_witness_is_polyas_urn_where_there_is_no_discount():
@@ -45,7 +46,7 @@ def test_fold_in_of_a_training_document_gives_its_posterior(made, kernel, store)
         return int(others[0]) if len(others) else None  # dishes have other numbers in every branch
 
     gibbs, folded = {}, {}
-    for other, p in branches(reseat):
+    for other, p in outcomes(reseat):
         gibbs[other] = gibbs.get(other, 0.0) + p
     franchise.thaw(kept)
     view.unseat(customer, rng=1)
@@ -53,7 +54,7 @@ def test_fold_in_of_a_training_document_gives_its_posterior(made, kernel, store)
     named = {int(franchise.dishes[i]): i for i in first} | {franchise.n_dishes: None}
     labels = {"journal": ["B"]} if made is three_levels else None
     one = hk.Corpus.from_documents([[int(franchise.data.values[customer])]], n_terms=3, groups=labels)
-    for dish, p in branches(lambda source: int(franchise.fold_in(one, 1, burn_in=0, rng=source).dishes[0])):
+    for dish, p in outcomes(lambda source: int(franchise.fold_in(one, 1, burn_in=0, rng=source).dishes[0])):
         folded[named[dish]] = folded.get(named[dish], 0.0) + p
     assert folded == pytest.approx(gibbs, abs=1e-12)
 

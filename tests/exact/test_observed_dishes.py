@@ -32,7 +32,8 @@ from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.laws import outcomes
+from hdpkit.testing.states import lump_to_histograms
 
 DISCRETE = example_moves(continuous=False)
 
@@ -183,13 +184,15 @@ def test_customers_enter_and_leave_by_one_law(shape):
     for store, kernel in stores_and_kernels(ATOMS, shape=shape):
         model = model_of(shape, MANY[shape], store=store, kernel=kernel)
         for what, apply in STEPS.items():
-            law, source = np.zeros(len(model.states)), ScriptedSource()
-            while True:
+            law = np.zeros(len(model.states))
+
+            def run(source, model=model, apply=apply):
                 model.enter(len(model.states) - 1)
                 apply(model.franchise, source)
-                law[model.read()] += source.probability
-                if not source.advance():
-                    break
+                return model.read()
+
+            for state, probability in outcomes(run):
+                law[state] += probability
             assert abs(law.sum() - 1.0) <= TOLERANCE
             if model.detail is Detail.SEATS:
                 lumping = [lump_to_histograms(key, model.shape, model.values) for key in model.states]

@@ -26,7 +26,7 @@ from hdpkit.stores import Detail
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.states import lump_to_histograms
 
 ONE = ((1.2, 0.5, 0.8),)
 TWO = ((1.2, 0.5, 0.8), (0.3, 2.1, 1.1))

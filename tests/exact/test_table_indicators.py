@@ -19,10 +19,9 @@ from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import CountsReference
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.enumeration import n_dishes, n_tables
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.histogram_states import lump
+from hdpkit.testing.states import lump, lump_to_counts
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)

@@ -18,7 +18,7 @@ from hdpkit.stores.frozen import lump
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays
+from hdpkit.testing.states import labelled_arrays
 
 MEASURE = DirichletMultinomial(0.5, n_terms=3)
 STORES_AND_KERNELS = list(stores_and_kernels(MEASURE))

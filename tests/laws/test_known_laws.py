@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from exact_bursts import ExactBurstyModel
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
@@ -19,7 +20,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.exact_bursts import ExactBurstyModel
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -151,7 +151,7 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
     begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN, kernel=kernel)
     hk.Scheduler(schedule).run(begin, sweeps=1, rng=1)
     model, law = ExactBurstyModel(exact, WITNESS), defaultdict(float)
-    for p, ((dishes, _), opens, _) in zip(model.pi, model.states, strict=True):
+    for p, ((dishes, _), (opens, _)) in zip(model.pi, model.states, strict=True):
         eaten = np.array(dishes[:-2])
         law[int(np.sum(eaten == dishes[-2])), int(np.sum(eaten == dishes[-1])), sum(opens)] += p
     keys = sorted(law)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from evaluation_checks import branches, fixed_point, row_of, two_levels
+from evaluation_checks import fixed_point, row_of, two_levels
 from learned_words import learned_probabilities
 from new_groups import NewGroupLaw
 
@@ -17,6 +17,7 @@ from hdpkit.evaluation import completion_perplexity, fit_proportions
 from hdpkit.kinds import topic
 from hdpkit.posterior.evaluation.completion import PASSES
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
+from hdpkit.testing.laws import outcomes
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
 OBSERVED, HELD = [[0, 0, 1], [], [2], [3, 3, 3]], [[2, 0, 1], [1, 1], [], [3, 0, 4, 4]]
@@ -172,14 +173,14 @@ def test_a_training_document_without_its_word_gets_its_dish():
         return int(others[0]) if len(others) else None
 
     gibbs, folded = {}, {}
-    for other, p in branches(reseat):
+    for other, p in outcomes(reseat):
         gibbs[other] = gibbs.get(other, 0.0) + p
     franchise.thaw(kept)
     view.unseat(customer, rng=1)
     first = {k: int(np.flatnonzero(franchise.dishes == k)[0]) for k in range(franchise.n_dishes)}
     named = {**first, franchise.n_dishes: None}
     new = corpus([[1]])
-    for dish, p in branches(lambda source: int(franchise.fold_in(new, 1, burn_in=0, rng=source).dishes[0])):
+    for dish, p in outcomes(lambda source: int(franchise.fold_in(new, 1, burn_in=0, rng=source).dishes[0])):
         folded[named[dish]] = folded.get(named[dish], 0.0) + p
     assert folded == pytest.approx(gibbs, abs=1e-12)
 

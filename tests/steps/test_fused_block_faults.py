@@ -26,7 +26,7 @@ from hdpkit import moves
 from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, step_matrices
 
 ETA = [0.3, 1.1, 0.6]
 
@@ -51,7 +51,7 @@ def exact_steps(model, move, *, reversible=False):
 
     # One after the other: the first rows that are wrong end the check.
     steps = range(move.n_steps(model.franchise))
-    matrices = (model.checked_matrix(step(number), reversible) for number in steps)
+    matrices = (checked_matrix(model, step(number), reversible) for number in steps)
     return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 

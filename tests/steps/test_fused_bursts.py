@@ -13,6 +13,7 @@ import pytest
 from bugs.fused import BURST_FAULTS
 from bugs.planting import planted_fault
 from choice_sources import AskedSource
+from exact_bursts import ExactBurstyModel
 from fused_cases import checks_of, corpus, p_of, total_variation
 from marginals import dirichlet_multinomial_log_marginal
 from sites import at_random
@@ -23,13 +24,13 @@ from hdpkit.base_measures import Placed
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import RandomStream
 from hdpkit.steps import _sweeps as generic
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stirling import one_alone
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_bursts import ExactBurstyModel
+from hdpkit.testing.exact import check_exact, checked_matrix
+from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.pvalues import SampledTests
 
 VARIATION = 1e-6  # seen: below 3e-7
@@ -98,7 +99,7 @@ def check_blocks_in_three_dishes():
     """
     model = tiny_words([0, 0, 0, 0, 1], TinyShape({"document": [0, 0, 0, 1, 2]}, 5))
     for number in (0, 1):
-        check_exact(model, moves.DishGibbs(), matrices=[model.checked_matrix(step_of(number))])
+        check_exact(model, moves.DishGibbs(), matrices=[checked_matrix(model, step_of(number))])
 
 
 def step_of(number):
@@ -161,17 +162,16 @@ def outcome_of(franchise):
 
 def law_of(franchise, state, step, locked=True):
     """Probability of each state after a step, from every branch of it."""
-    law, source = {}, ScriptedSource()
-    while True:
+
+    def run(source):
         franchise.thaw(state)
         with franchise.lock() if locked else contextlib.nullcontext():
             if locked:
                 franchise.bank.prepare(source)
             step(franchise, source)
-        after = outcome_of(franchise)
-        law[after] = law.get(after, 0.0) + source.probability
-        if not source.advance():
-            return law
+        return outcome_of(franchise)
+
+    return exact_law(run)
 
 
 def fused_step(i, floats=False):

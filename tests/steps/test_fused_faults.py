@@ -13,7 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import HdpkitError
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, step_matrices
 
 ETA = [0.3, 1.1, 0.6]
 THREE = TinyShape({"document": [0, 0, 0, 1]}, 4)  # without one customer, two tables of one dish
@@ -35,7 +35,9 @@ def exact_steps(model):
     """Every step against the posterior, every branch of it audited."""
     n = moves.TableGibbs().n_steps(model.franchise)
     # One after the other: the first rows that are wrong end the check.
-    matrices = (model.checked_matrix(lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n))
+    matrices = (
+        checked_matrix(model, lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n)
+    )
     return check_exact(model, moves.TableGibbs(), matrices=matrices)
 
 

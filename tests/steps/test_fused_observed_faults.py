@@ -12,7 +12,7 @@ from hdpkit.errors import HdpkitError
 from hdpkit.moves import TableGibbs
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner, TinyShape
-from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, step_matrices
+from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, checked_matrix, step_matrices
 
 STORES = ["explicit", "histogram"]
 ATOMS = hk.Categorical([0.3, 0.2, 0.5])
@@ -49,7 +49,7 @@ def audited_steps(model):
 
     # One after the other: the first rows that are wrong end the check.
     steps = range(TableGibbs().n_steps(model.franchise))
-    return (model.checked_matrix(step(number), reversible=True) for number in steps)
+    return (checked_matrix(model, step(number), reversible=True) for number in steps)
 
 
 def check_steps():

@@ -19,22 +19,13 @@ from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
 from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays
+from hdpkit.testing.laws import law_of
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 TWINS = {"compiled": (CountsStore, "generic", compiled), "readable": (CountsReference, "reference", readable)}
-
-
-def law_of(run, continuous=()):
-    law, source = defaultdict(float), ScriptedSource(continuous=list(continuous))
-    while True:
-        outcome = run(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return law
 
 
 def compare(law, expected):
@@ -170,7 +161,7 @@ def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
     for state, key in some.items():
         one = store(shape.n_customers, shape.n_nodes)
         one.thaw(FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS).arrays())
-        assert counts_of(one.freeze()) == state
+        assert frozen_key(one.freeze(), shape) == state
         score = one.log_seating(np.array(theta), np.array(d))
         assert score == pytest.approx(math.log(sums[state]), rel=1e-12, abs=1e-12)
 
@@ -414,6 +405,8 @@ def test_both_twins_of_a_step_have_one_law(name, corner, step):
         tiny_franchise(name, MEASURE, store=kind, kernel=kernel, corner=corner)
         for kind, kernel, _ in TWINS.values()
     ]
+    tree = franchises[0].topology
+    shape = Shape(tree.parent.tolist(), tree.home.tolist())
     for state, frozen in states_of(name, corner).items():
         laws = []
         for franchise in franchises:
@@ -421,7 +414,7 @@ def test_both_twins_of_a_step_have_one_law(name, corner, step):
             def run(source, franchise=franchise, frozen=frozen):
                 franchise.thaw(frozen)
                 STEPS[step](franchise, source)
-                return counts_of(franchise.store.freeze())
+                return frozen_key(franchise.store.freeze(), shape)
 
             laws.append(law_of(run))
             franchise.audit()
@@ -446,7 +439,9 @@ def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
         assert franchise.store.tables(2, 0) == before, "a restaurant that no customer is of is left alone"
         return franchise.store.tables(1, 0)
 
-    law = law_of(run, [0.5] * 2)  # for dishes that are born with next to no probability
+    law = law_of(
+        run, ScriptedSource(continuous=[0.5] * 2)
+    )  # for dishes that are born with next to no probability
     assert max(abs(law[t] - p) for t, p in expected.items()) <= TOLERANCE
 
 

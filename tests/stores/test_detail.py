@@ -8,7 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.random import RandomStream
 from hdpkit.stores import (
     Detail,
     ExplicitReference,
@@ -24,9 +24,9 @@ from hdpkit.stores import (
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays, labelled_key
+from hdpkit.testing.laws import law_of
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -56,15 +56,6 @@ def test_a_declaration_that_is_none_is_named(value):
 # ------------------------------------------------------------------------- forms
 
 
-def law_of(draw):
-    law, source = defaultdict(float), ScriptedSource()
-    while True:
-        outcome = draw(source)
-        law[outcome] += source.probability
-        if not source.advance():
-            return law
-
-
 def compare(law, expected):
     assert law.keys() == expected.keys()
     assert max(abs(law[key] - p) for key, p in expected.items()) <= TOLERANCE
@@ -82,9 +73,9 @@ def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
     for counts, priors in members.items():
         seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
         frozen = seats.to(Detail.COUNTS, tree)
-        assert counts_of(frozen.arrays()) == counts
+        assert frozen_key(frozen.arrays(), shape) == counts
         law = law_of(
-            lambda source, frozen=frozen: labelled_key(
+            lambda source, frozen=frozen: frozen_key(
                 frozen.to(Detail.SEATS, tree, source, draws).arrays(), shape
             )
         )

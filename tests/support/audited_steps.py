@@ -4,6 +4,7 @@ import pickle
 
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.stores import ExplicitReference, HistogramReference
+from hdpkit.testing.exact import checked_matrix
 
 
 class Audits:
@@ -50,4 +51,4 @@ def audited_steps(model, move, reversible=False):
         return apply
 
     steps = range(move.n_steps(model.franchise))
-    return (model.checked_matrix(step(number), reversible) for number in steps)
+    return (checked_matrix(model, step(number), reversible) for number in steps)

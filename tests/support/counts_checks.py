@@ -4,6 +4,7 @@ Weights of the root are fixed with no weight for a new dish, and customers at th
 so that every branch of a step can be enumerated.
 """
 
+import functools
 import math
 from collections import defaultdict
 from itertools import product
@@ -19,9 +20,9 @@ from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsReference, Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing import check_store
-from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import labelled_arrays, labelled_key
+from hdpkit.testing.laws import law_of, outcomes
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
 
 __all__ = [
     "check_direct_assignment",
@@ -119,17 +120,17 @@ def read(franchise):
 def matrix(franchise, apply):
     P = np.zeros((len(PI), len(PI)))
     for row, frozen in enumerate(frozen_states(franchise)):
-        source = ScriptedSource(continuous=[0.5] * N)
         franchise.thaw(frozen)  # which checks it: once is enough
-        while True:
+
+        def run(source, frozen=frozen):
             with franchise.lock():  # taken once, as a scheduler does, and not by each step
                 take_over(franchise, frozen)
                 apply(franchise, source)
             # The least remainder is not 0, but a new dish has next to no probability.
-            if source.probability > 1e-200:
-                P[row, read(franchise)] += source.probability
-            if not source.advance():
-                break
+            return read(franchise) if source.probability > 1e-200 else 0
+
+        for after, probability in outcomes(run, ScriptedSource(continuous=[0.5] * N)):
+            P[row, after] += probability
     return P
 
 
@@ -188,12 +189,8 @@ def check_seats_drawn_from_counts():
         members[lump_to_counts(key, SHAPE)][key] = math.exp(log_prior(key, SHAPE, [1.3, 0.7, 0.7], [0.0] * 3))
     for priors in members.values():
         frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), SHAPE)).to(Detail.COUNTS)
-        law, source = defaultdict(float), ScriptedSource()
-        while True:
-            seats = frozen.to(Detail.SEATS, tree, source, READABLE)
-            law[labelled_key(seats.arrays(), SHAPE)] += source.probability
-            if not source.advance():
-                break
+        draw = functools.partial(frozen.to, Detail.SEATS, tree, draws=READABLE)
+        law = law_of(lambda source, draw=draw: frozen_key(draw(source).arrays(), SHAPE))
         assert law.keys() == priors.keys()
         for key, prior in priors.items():
             assert abs(law[key] - prior / sum(priors.values())) <= TOLERANCE

@@ -9,8 +9,9 @@ from new_groups import NewGroupLaw, state_of
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start
-from hdpkit.random import STARTS, ScriptedSource, Streams
+from hdpkit.random import STARTS, Streams
 from hdpkit.steps.new_groups import NewGroups as ReadableGroups
+from hdpkit.testing.laws import outcomes
 
 __all__ = [
     "check_average_over_states",
@@ -69,15 +70,6 @@ def state_in(these, repeats):
     return state_of(these.dishes(), these.tables(), these.sources() if repeats[1] > 0 else ())
 
 
-def branches(run):
-    """Every outcome of a scripted call, and its probability."""
-    source = ScriptedSource()
-    while True:
-        yield run(source), source.probability
-        if not source.advance():
-            return
-
-
 def check_fold_in_steps():
     """One step of fold-in draws from the exact conditional of who sits where, by both kernels."""
     for kind in KERNELS.values():
@@ -93,7 +85,7 @@ def check_fold_in_steps():
                         these.reseat(i, i + 1, source)
                         return number[state_in(these, repeats)]  # noqa: B023
 
-                    for after, probability in branches(step):
+                    for after, probability in outcomes(step):
                         matrix[s, after] += probability
                 assert np.abs(matrix - exact.conditional(i)).max() <= 1e-12
                 assert np.abs(exact.pi @ matrix - exact.pi).max() <= 1e-12
@@ -129,7 +121,7 @@ def check_fold_in():
                 assert dishes[2:].tolist() == these.dishes().tolist()
                 return proportions[1]
 
-            found = sum(probability * outcome for outcome, probability in branches(run))
+            found = sum(probability * outcome for outcome, probability in outcomes(run))
             assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -153,7 +145,7 @@ def check_predictions():
                 assert np.isnan(found[0])
                 return found[1:]
 
-            found = sum(probability * outcome for outcome, probability in branches(run))
+            found = sum(probability * outcome for outcome, probability in outcomes(run))
             assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -163,7 +155,7 @@ def check_left_to_right():
         for theta, d, repeats, rows in CASES[:-2]:
             exact, these = law(theta, d, repeats, rows), groups(kind, theta, d, repeats, rows)
             moments = np.zeros(2)
-            for logs, probability in branches(lambda source, these=these: these.left_to_right(1, 1, source)):
+            for logs, probability in outcomes(lambda source, these=these: these.left_to_right(1, 1, source)):
                 moments += probability * np.exp(logs[0] * np.array([1, 2]))
             assert moments[0] == pytest.approx(exact.evidence, rel=1e-12)
             assert moments == pytest.approx(exact.moments_left_to_right(), rel=1e-11)
@@ -233,7 +225,7 @@ def check_one_token():
     for j, journal in enumerate(("B", "A", None)):
         one = hk.Corpus.from_documents([[(0, 2, 1)[j]]], n_terms=3, groups={"journal": [journal]})
         total = np.zeros(len(expected[j]))
-        for outcome, probability in branches(
+        for outcome, probability in outcomes(
             lambda source, one=one: franchise.fold_in(one, 1, burn_in=0, rng=source).proportions[0]
         ):
             total += probability * outcome

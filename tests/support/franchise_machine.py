@@ -21,9 +21,8 @@ from hdpkit.franchise.starts import Random, start
 from hdpkit.moves import SplitMerge
 from hdpkit.parts import Part
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import stores
 from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import example_moves, kernels_of, serves
+from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.machines import deterministic, same, seeds
 
 __all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_machine"]
@@ -351,11 +350,10 @@ def run_franchise_machine(
     A forced kernel is tested at the depths that it supports.
     """
     measure = measure or FranchiseMachine.measure
-    kind = stores[store].thing if isinstance(store, str) else store
     shapes = {
         name: shape
         for name, shape in FRANCHISE_SHAPES.items()
-        if kernel == "auto" or kernel in kernels_of(kind, measure, shape=shape)
+        if kernel in ("auto", "reference") or (store, kernel) in stores_and_kernels(measure, shape=shape)
     }
     own = {"store": store, "kernel": kernel, "measure": measure, "shapes": shapes}
     machine = type("OwnFranchiseMachine", (FranchiseMachine,), own)

@@ -1,5 +1,6 @@
 """Checks of table Gibbs by indicators over counts under a restaurant, also used with planted bugs."""
 
+import functools
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -9,13 +10,13 @@ from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
-from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.counted_states import counts_key, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
+from hdpkit.testing.laws import law_of
+from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, lump_to_counts
 
 __all__ = [
     "check_formulas_of_indicators",
@@ -59,7 +60,7 @@ def check_indicators():
     for shape, corner in (("4", "middle"), ("3+1", "discounts"), ("three levels", "discounts")):
         model = model_of(shape, corner)
         n = model.franchise.topology.n_customers
-        matrices = (model.checked_matrix(audited(i, i + 1)) for i in range(n))
+        matrices = (checked_matrix(model, audited(i, i + 1)) for i in range(n))
         check_exact(model, TableGibbs(), matrices=matrices)
 
 
@@ -73,7 +74,7 @@ def check_leaving_counts(twin="readable"):
                 franchise.leave(i, i + 1, source)
                 franchise.enter(i, i + 1, source)
 
-            P = model.checked_matrix(leave_and_enter)
+            P = checked_matrix(model, leave_and_enter)
             assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
             assert np.abs(model.pi @ P - model.pi).max() <= TOLERANCE
 
@@ -175,12 +176,8 @@ def law_of_seats(frozen, draws):
     tree = type("Tree", (), {"home": np.array(LABELLED.home, dtype=np.int32),
                              "parent": np.array(LABELLED.parent, dtype=np.int32),
                              "level": np.array([0, 1, 1], dtype=np.int32)})  # fmt: skip
-    law, source = defaultdict(float), ScriptedSource()
-    while True:
-        seats = frozen.to(Detail.SEATS, tree, source, draws, DISCOUNTS)
-        law[labelled_key(seats.arrays(), LABELLED)] += source.probability
-        if not source.advance():
-            return law
+    draw = functools.partial(frozen.to, Detail.SEATS, tree, draws=draws, discount=DISCOUNTS)
+    return law_of(lambda source: frozen_key(draw(source).arrays(), LABELLED))
 
 
 def check_seats_drawn_from_discounted_counts(draws=READABLE):

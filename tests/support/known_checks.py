@@ -2,7 +2,7 @@
 
 import numpy as np
 from marginals import dirichlet_multinomial_log_marginal
-from slice_model import ALPHA, WEIGHTS, Model, branches, holding, law_of_tables
+from slice_model import ALPHA, WEIGHTS, Model, holding, law_of_tables
 
 import hdpkit as hk
 from hdpkit import moves
@@ -12,6 +12,7 @@ from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import served_franchises
 from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.laws import law_of
 from hdpkit.testing.move_contract import check_further
 
 __all__ = [
@@ -128,7 +129,7 @@ def check_tables_of_held_documents(kernel="reference", integrated=False):
         seating = model.franchise.seating
         return seating.tables(1, slot[0]), *free, *(seating.tables(2, slot[k]) for k in free)
 
-    found = branches(swept)
+    found = law_of(swept)
     own = [sum(p for (tables, *_), p in found.items() if tables == t) for t in range(4)]
     assert np.abs(own - law_of_tables(3, ALPHA * WEIGHTS[0])).max() < 1e-12
     for k, weight in enumerate(WEIGHTS):

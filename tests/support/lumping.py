@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hdpkit.errors import ParameterError
-from hdpkit.testing.transitions import _largest, _law, _matrix
+from hdpkit.testing.transitions import _largest, _law
 
 __all__ = ["Lumped", "lump_matrix"]
 
@@ -49,7 +49,7 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
         chain with this matrix and the weights don't matter. If not, it is the matrix of the kernel that first
         draws the state from pi given its class, which is what a move does that seats customers out.
     """
-    matrix = _matrix(P)
+    matrix = np.asarray(P, dtype=np.float64)
     if len(classes) != matrix.shape[0]:
         raise ParameterError("classes", len(classes), f"of length {matrix.shape[0]}", "Give one per state.")
     number: dict[Any, int] = {}

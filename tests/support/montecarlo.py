@@ -23,8 +23,8 @@ from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.pvalues import one_sample_p
+from hdpkit.testing.states import lump_to_histograms
 
 __all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix", "swept"]
 

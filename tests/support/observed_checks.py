@@ -12,23 +12,16 @@ from franchise_machine import Watcher
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
-from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.frozen import lump
 from hdpkit.stores.labelled_seating import seat_out
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
-from hdpkit.testing.exact import (
-    TOLERANCE,
-    ExactModel,
-    check_exact,
-    frozen_key,
-    labelled_arrays,
-    labelled_key,
-)
-from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
+from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.measure_contract import check_contract
+from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_histograms
 
 __all__ = [
     "check_contract_of_atoms",
@@ -207,13 +200,8 @@ def check_observed_labelled_seating():
         fitting[bins] += 1
         arrays[bins] = lumped
     for bins, lumped in arrays.items():
-        law = collections.Counter()
-        source = ScriptedSource()
-        while True:
-            seated = seat_out(lumped, t.home, t.parent, t.level, source)
-            law[labelled_key(seated, model.shape)] += source.probability
-            if not source.advance():
-                break
+        draw = functools.partial(seat_out, lumped, t.home, t.parent, t.level)
+        law = exact_law(lambda source, draw=draw: frozen_key(draw(source), model.shape))
         assert len(law) == fitting[bins]
         assert max(abs(p - 1.0 / len(law)) for p in law.values()) <= TOLERANCE
 
@@ -231,16 +219,13 @@ TWO = [0.7, 0.3]
 def law_of(franchise, keep):
     """Exact law of what is simulated: (values, seating) -> probability; and the shape."""
     shape = Shape(tuple(franchise.topology.parent.tolist()), tuple(franchise.topology.home.tolist()))
-    law, source = {}, ScriptedSource()
-    while True:
+
+    def run(source):
         drawn = franchise.simulate(source, keep=keep)
         drawn.audit()
-        arrays = drawn.store.freeze()
-        seating = frozen_key(arrays, shape)
-        key = tuple(drawn.data.values.tolist()), seating
-        law[key] = law.get(key, 0.0) + source.probability
-        if not source.advance():
-            return law, shape
+        return tuple(drawn.data.values.tolist()), frozen_key(drawn.store.freeze(), shape)
+
+    return exact_law(run), shape
 
 
 def joint_law(shape, theta, d, probabilities, is_labelled):

@@ -10,7 +10,8 @@ import numpy as np
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
-from hdpkit.random import ScriptedSource, Streams
+from hdpkit.random import Streams
+from hdpkit.testing.laws import outcomes
 
 # Labels: two that no slice cuts off, two below the threshold; what is left is nothing.
 WEIGHTS = np.array([0.45, 0.35, 0.15, 0.05])
@@ -28,15 +29,6 @@ def franchise(documents, kernel="auto", store="counts", bursts=None):
     document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])
     return hk.Franchise(document, corpus, store=store, root="weights", kernel=kernel)
-
-
-def branches(run):
-    """Law of what a function of a scripted source returns."""
-    law, source = Counter(), ScriptedSource()
-    while True:
-        law[run(source)] += source.probability
-        if not source.advance():
-            return law
 
 
 @functools.cache
@@ -121,14 +113,14 @@ class Model:
         place = {z: i for i, z in enumerate(self.states)}
         P = np.zeros((len(self.states), len(self.states)))
         for start, z in enumerate(self.states):
-            source = ScriptedSource()
-            while True:
+
+            def run(source, z=z):
                 slot, dishes = self.swept(z, source)
                 label = {at: k for k, at in slot.items()}
-                after = self.read(tuple(label[at] for at in dishes))
-                P[start, place[after]] += source.probability
-                if not source.advance():
-                    break
+                return place[self.read(tuple(label[at] for at in dishes))]
+
+            for after, probability in outcomes(run):
+                P[start, after] += probability
             if audited:
                 self.check()
         return P

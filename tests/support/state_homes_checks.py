@@ -16,16 +16,8 @@ from hdpkit.data import Groups
 from hdpkit.franchise.starts import start
 from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import FrozenSeating, detail_of
-from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
-from hdpkit.testing.exact import (
-    TOLERANCE,
-    ExactModel,
-    check_exact,
-    frozen_key,
-    labelled_arrays,
-    reduced_seatings,
-)
+from hdpkit.testing.exact import TOLERANCE, check_exact
+from hdpkit.testing.hidden_markov import HiddenMarkovModel
 from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [
@@ -52,7 +44,6 @@ __all__ = [
     "check_sticky_births",
     "check_sticky_scores",
     "exact_step",
-    "numbered",
     "state_franchise",
     "step_with_parameters",
     "weights_balance",
@@ -163,171 +154,48 @@ def state_franchise(
     return franchise
 
 
-class Named:
-    """Dishes by their order of first appearance, in place of a `HomeState`."""
-
-    def __init__(self, dishes, first, n_fixed):
-        self.dishes, self.first, self.n_fixed = dishes, first, n_fixed
-
-    def dish_of(self, customer):
-        return self.dishes[customer]
-
-    def row(self, dish):
-        return self.first + self.n_fixed + dish
-
-    def fixed(self, number):
-        return self.first + number
-
-
-def partitions(n):
-    """All assignments of n customers to dishes, which are numbered by their first customers."""
-    found = [[]]
-    for _ in range(n):
-        found = [[*z, k] for z in found for k in range(max(z, default=-1) + 2)]
-    return found
-
-
-def of_root(sizes, theta, d):
-    """Log probability of the root's tables."""
-    total = sum(math.log(theta + t * d) for t in range(1, len(sizes)))
-    total -= sum(math.log(theta + i) for i in range(1, sum(sizes)))
-    return total + sum(math.log(s - d) for size in sizes for s in range(1, size))
-
-
-def numbered(key):
-    """Dishes of a seating in order of their first customers."""
-    label = {}
-    return [label.setdefault(tables[-1], len(label)) for tables in key]
-
-
-def observed(data):
-    """Values of the customers, None where an observation is missing."""
-    missing = getattr(data, "missing", np.zeros(len(data), dtype=bool))
-    return [None if absent else value for value, absent in zip(data.values, missing, strict=True)]
-
-
-def without_missing(log_marginal):
-    """A log marginal of the observations that are there."""
-    return lambda values: log_marginal([value for value in values if value is not None])
-
-
-class StateHomesModel(ExactModel):
-    """Every state of a small franchise over a tree of which homes depend on the state."""
+class StateHomesModel(HiddenMarkovModel):
+    """Every state of a small franchise over a tree of which homes depend on the state, sticky ones too."""
 
     def __init__(self, franchise, log_marginal=None):
-        self.franchise = franchise.copy()
-        t, n = franchise.topology, franchise.topology.n_customers
-        rule = franchise.declarations[-1].each.for_data(franchise.data)
-        self.first, self.n_fixed = len(franchise.declarations) - 1, rule.n_fixed
-        parent = tuple(t.parent.tolist())
-        theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        values = observed(franchise.data)
-        marginal = without_missing(log_marginal or dirichlet_multinomial_log_marginal(ETA, 3))
         self.kappa = franchise.topology.sticky.kappa
-        most = franchise.root.most_dishes
-        detail = detail_of(franchise.store_type)
-        logs, where = {}, {}
-        for z in partitions(n):
-            names = Named(z, self.first, self.n_fixed)
-            shape = Shape(parent, [rule.home(i, names) for i in range(n)])
-            reduced = reduced_seatings(shape, None, detail)
-            for key in listed(shape):
-                if numbered(key) != z:
-                    continue
-                log = log_prior(key, shape, theta, d) + log_likelihood(key, values, marginal)
-                if most is not None and max(z) + 1 > most:
-                    continue
-                root = table_sizes(key, shape)[0]
-                sizes = [root[table] for table in dict.fromkeys(tables[-1] for tables in key)]
-                for overrides, log_overrides in self._override_tables(key, shape, z, theta):
-                    left = [n - w for n, w in zip(sizes, overrides, strict=True)]
-                    of_left = of_root(left, theta[0], d[0])
-                    if most is not None:
-                        of_left = math.log(math.perm(most, len(left))) - sum(left) * math.log(most)
-                    whole = log + log_overrides + of_left - of_root(sizes, theta[0], d[0])
-                    state = (reduced[key], overrides) if self.kappa else reduced[key]
-                    logs.setdefault(state, []).append(whole)
-                    where[state] = key, shape, overrides
-        self.states = list(logs)
-        weights = np.array([math.fsum(map(math.exp, logs[state])) for state in self.states])
-        self.pi = weights / math.fsum(weights)
-        self._number = {state: i for i, state in enumerate(self.states)}
-        self._seen = {}
-        self._version = -1
-        template = self.franchise.freeze()
-        self._frozen = [self._frozen_state(template, *where[state], detail) for state in self.states]
-        for state in self._frozen:
-            self.franchise._check_frozen({**state, "bank": None})
+        super().__init__(franchise, log_marginal or dirichlet_multinomial_log_marginal(ETA, 3))
 
-    def _override_tables(self, key, shape, z, theta):
-        """Numbers of override tables of the dishes, and their log weights (Fox et al. 2008)."""
+    def _ways(self, key, shape, dishes, sizes):
+        """Numbers of override tables of the dishes, which are no customers of the root (Fox et al. 2008)."""
         if self.kappa == 0.0:
-            yield (0,) * (max(z) + 1), 0.0
+            yield from super()._ways(key, shape, dishes, sizes)
             return
-        start = self.first + self.n_fixed
-        own = [set() for _ in range(max(z) + 1)]
-        for i, dish in enumerate(z):
-            if shape.home[i] == start + dish:
+        theta = self.franchise.hyperparameters.theta.tolist()
+        own = [set() for _ in sizes]
+        for i, dish in enumerate(dishes):
+            if shape.home[i] == self._rows + dish:
                 own[dish].add(key[i][0])
         log = 0.0
-        for dish in range(max(z) + 1):
-            alpha = theta[start + dish]
-            for i in range(sum(home == start + dish for home in shape.home)):
+        for dish in range(len(sizes)):
+            alpha = theta[self._rows + dish]
+            for i in range(sum(home == self._rows + dish for home in shape.home)):
                 log += math.log((alpha + i) / (alpha + self.kappa + i))
         for overrides in itertools.product(*(range(len(tables) + 1) for tables in own)):
             ways = sum(math.log(math.comb(len(own[k]), w)) for k, w in enumerate(overrides))
-            share = math.log(self.kappa / theta[start])
-            yield overrides, log + ways + sum(overrides) * share
+            share = math.log(self.kappa / theta[self._rows])
+            left = [n - w for n, w in zip(sizes, overrides, strict=True)]
+            yield overrides, log + ways + sum(overrides) * share, left
 
-    def _frozen_state(self, template, key, shape, overrides, detail):
-        """A state in which the rows of dishes are not in the order of their slots."""
-        arrays = labelled_arrays(key, shape)
-        n_dishes, n_rows = max(numbered(key)) + 1, self.franchise.parts["rows"].n_rows
-        rows = (np.arange(n_dishes, dtype=np.int32) + 1) % n_rows
-        to = np.arange(shape.n_nodes, dtype=np.int32)
-        start = self.first + self.n_fixed
-        to[start : start + n_dishes] = start + rows
-        arrays["table_node"] = to[arrays["table_node"]]
-        seating = FrozenSeating.of(arrays).to(detail).arrays()
-        components = {**template["components"], "rows": {"rows": rows}}
+    def _frozen_state(self, template, key, shape, dishes, what):
+        state = super()._frozen_state(template, key, shape, dishes, what)
         if self.kappa:
-            components["sticky"] = {"kappa": self.kappa, "overrides": np.array(overrides, dtype=np.int32)}
-        slots = np.arange(n_dishes, dtype=np.int32)
-        dishes = {"slots": slots, "dish_ids": slots, "births": n_dishes}
-        return {**template, "seating": seating, **dishes, "components": components}
+            state["components"]["sticky"] = {"kappa": self.kappa, "overrides": np.array(what, dtype=np.int32)}
+        return state
 
-    def _recalled(self):
-        """The understood state, kept: it depends on the rows and the override tables of dishes, too."""
-        arrays, parts = self.franchise.store.freeze(), self.franchise.parts
-        numbers = [parts["rows"].freeze()["rows"]]
-        if self.kappa:
-            numbers.append(parts["sticky"].freeze()["overrides"])
-        form = tuple([array.tobytes() for array in (*arrays.values(), *numbers)])
-        if form not in self._seen:
-            self._seen[form] = self._understood(arrays)
-        return self._seen[form]
-
-    def _key(self, arrays):
-        slots = FrozenSeating.of(arrays).dishes.tolist()
-        label = {}
-        z = [label.setdefault(slot, len(label)) for slot in slots]
-        rows = self.franchise.parts["rows"]
-        start, t = self.first + self.n_fixed, self.franchise.topology
-        back = {start + rows.row(slot): start + k for slot, k in label.items()}
-        arrays = dict(arrays)
-        for name in ("table_node", "bin_node", "count_node"):
-            if name in arrays:
-                arrays[name] = np.array([back.get(node, node) for node in arrays[name].tolist()], np.int32)
-        names = Named(z, self.first, self.n_fixed)
-        rule = self.franchise.declarations[-1].each.for_data(self.franchise.data)
-        shape = Shape(tuple(t.parent.tolist()), [rule.home(i, names) for i in range(len(z))])
-        found = frozen_key(arrays, shape)
+    def _state(self):
+        seating, slots = self._seating()
         if not self.kappa:
-            return found
+            return seating
         of_slots = self.franchise.parts["sticky"].freeze()["overrides"].tolist()
-        assert len(of_slots) == len(label), "override tables of other dishes than those there are"
-        by_slot = dict(zip(sorted(label), of_slots, strict=True))
-        return found, tuple(by_slot[slot] for slot in label)
+        assert len(of_slots) == len(slots), "override tables of other dishes than those there are"
+        by_slot = dict(zip(sorted(slots), of_slots, strict=True))
+        return seating, tuple(by_slot[slot] for slot in slots)
 
 
 class WeightedStateHomesModel(ExactWeightModel, StateHomesModel):
@@ -480,7 +348,7 @@ def step_with_parameters(root, kappa, data, move, kernel="reference", draws=3000
     """States, and the parameter of the last observation's one, after one move from exact draws."""
     prior = hk.Finite(GRID.tolist(), PRIOR.tolist())
     measure = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), prior)
-    values = observed(data)
+    values = [None if absent else x for x, absent in zip(data.values, data.missing, strict=True)]
 
     def weights(values):
         ones = sum(int(x == 1) for x in values if x is not None)

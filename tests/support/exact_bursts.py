@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.arrays import Int32s
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.by_restaurant import Placed
-from hdpkit.stores import FrozenSeating
-from hdpkit.testing.exact import ExactModel, Seen, with_known
+from hdpkit.testing.exact import ExactModel, Seen, chain_rule_of, with_known
+from hdpkit.testing.exact_parameters import blocks_of, shares_of
+
+__all__ = ["ExactBurstyModel"]
 
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""
@@ -43,43 +44,36 @@ class ExactBurstyModel(ExactModel):
         self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
     ) -> None:
         measure: Any = franchise.measure
-        inner = measure.measure
         self._a, self._own = float(measure.discount), not measure.conjugate
-        if self._own:
-            grid = measure.concentration.prior
-            self._grid = list(zip(grid.values, np.array(grid.weights) / sum(grid.weights), strict=True))
-        else:
-            self._grid = [(float(measure.concentration), 1.0)]
-        self._of_tables = log_marginal or (
-            lambda terms: float(np.asarray(inner.log_block(terms, [inner.make()]))[0]) if terms else 0.0
-        )
+        concentration = measure.concentration
+        self._grid = shares_of(concentration.prior) if self._own else [(float(concentration), 1.0)]
+        of_terms = chain_rule_of(measure.measure)
+        self._of_tables = log_marginal or (lambda terms: of_terms(terms) if terms else 0.0)
         if franchise.known is not None:
             self._of_tables = with_known(franchise.known, self._of_tables)
         self._laws: dict[tuple[Placed | Seen, ...], Law] = {}
         super().__init__(franchise, self._log_marginal)
-        n_data = len(franchise.data.values)
-        states, pi, frozen = [], [], []
-        for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
-            blocks = self._blocks(arrays["seating"])
-            laws = [self._law([self.values[i] for i in block]) for block in blocks]
-            blocks = [[i for i in block if i < n_data] for block in blocks]
-            for chosen in itertools.product(*laws):
-                opens = np.zeros(n_data, dtype=np.int8)
-                weight = 1.0
-                for block, law, (tables, _, p) in zip(blocks, laws, chosen, strict=True):
-                    weight *= p / math.fsum(q for *_, q in law)
-                    left = dict(tables)
-                    for i in block:  # the first customers represent the tables
+        self._split(self._tables)
+
+    def _tables(self, frozen: dict[str, Any]) -> Iterator[tuple[Any, float, dict[str, Any]]]:
+        """Which customers represent tables and the dishes' concentrations, given the seating."""
+        n_data = len(self.franchise.data.values)
+        blocks = blocks_of(frozen)
+        laws = [self._law([self.values[i] for i in block]) for block in blocks]
+        for chosen in itertools.product(*laws):
+            opens = np.zeros(n_data, dtype=np.int8)
+            weight = 1.0
+            for block, law, (tables, _, p) in zip(blocks, laws, chosen, strict=True):
+                weight *= p / math.fsum(q for *_, q in law)
+                left = dict(tables)
+                for i in block:  # the first customers represent the tables
+                    if i < n_data:
                         where = self.values[i].restaurant, self.values[i].value
                         opens[i] = left[where] > 0
                         left[where] -= 1
-                own = [b for _, b, _ in chosen] if self._own else []
-                kept = {"slots": arrays["slots"], "parameters": [*map(np.array, own)]} if self._own else {}
-                states.append((key, tuple(opens.tolist()), tuple(own)))
-                pi.append(probability * weight)
-                frozen.append({**arrays, "bank": {"opens": opens, **kept}})
-        self.states, self.pi, self._frozen = states, np.array(pi), frozen
-        self._number = {state: i for i, state in enumerate(states)}
+            own = tuple(b for _, b, _ in chosen) if self._own else ()
+            kept = {"slots": frozen["slots"], "parameters": [*map(np.array, own)]} if self._own else {}
+            yield (tuple(opens.tolist()), own), weight, {"bank": {"opens": opens, **kept}}
 
     def _of_dishes(self, of_values: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
         return of_values  # known components are those of the tables
@@ -122,20 +116,8 @@ class ExactBurstyModel(ExactModel):
                 joined = [*own[:table], size + 1, *own[table + 1 :]]
                 yield {**sizes, where: joined}, weight * (size - self._a) / (b + n)
 
-    @staticmethod
-    def _blocks(seating: dict[str, Int32s]) -> list[list[int]]:
-        """Customers of each dish number."""
-        dishes = FrozenSeating.of(seating).dishes
-        return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
-
-    def _understood(self, arrays: dict[str, Int32s]) -> Any:
-        """The seating, and the slots of its dishes in the order of their first customers."""
-        dishes = arrays["table_dish"][arrays["seat"]] if "seat" in arrays else arrays["dish"]
-        return self._key(arrays), list(dict.fromkeys(dishes.tolist()))
-
-    def read(self) -> int:
-        """Number of the state that the franchise is in."""
+    def _state(self) -> Any:
         bank: Any = self.franchise.bank
-        seating, slots = self._recalled()
+        seating, slots = self._seating()
         own = tuple(bank.parameter(slot) for slot in slots) if self._own else ()
-        return self._number[seating, tuple(bank.freeze()["opens"].tolist()), own]
+        return seating, (tuple(bank.freeze()["opens"].tolist()), own)
