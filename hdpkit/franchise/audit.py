@@ -12,6 +12,7 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import AuditError
 from hdpkit.franchise.banks import bank_for, restaurants_of
 from hdpkit.franchise.dish_kinds import Parts
+from hdpkit.franchise.frozen import Disagreement, check_tables
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.measures.by_restaurant import ByRestaurant
@@ -34,7 +35,10 @@ def audit(state: State, parts: Parts) -> None:
     t: Any = state.topology.placed(store)
     frozen = FrozenSeating.of(store.freeze())
     if isinstance(frozen, FrozenSeats):
-        check_labelled(frozen.arrays(), t)
+        try:
+            check_tables(frozen.seat, frozen.table_node, frozen.table_dish, frozen.table_seat, t, None)
+        except Disagreement as error:
+            _require(False, error.key, getattr(frozen, error.key), error.allowed)
     if isinstance(frozen, FrozenSizes):
         size, count = frozen.bin_size, frozen.bin_count
         _require(np.all(size >= 1) and np.all(count >= 1), "bins", (size, count), "positive")
@@ -134,27 +138,6 @@ def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
     for j in range(t.known):
         found[0, j] += 1
     return found
-
-
-def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
-    """Check that tables are in their customers' restaurants and serve the dishes of their parents' tables."""
-    seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
-    parent_table = frozen["table_seat"]
-    seated = np.flatnonzero(seat >= 0)
-    _require(
-        np.array_equal(node[seat[seated]], t.home[seated]), "seats", seat, "in the customers' restaurants"
-    )
-    below = node > 0
-    _require(
-        np.array_equal(parent_table >= 0, below), "seats of tables", parent_table, "one each below the root"
-    )
-    above = parent_table[below]
-    _require(np.array_equal(node[above], t.parent[node[below]]), "seats of tables", above, "in the parent")
-    _require(
-        np.array_equal(dish[above], dish[below]), "dishes of tables", dish, "those of the parent's tables"
-    )
-    n_seated = np.bincount(np.concatenate([seat[seated], above]), minlength=len(node))
-    _require(np.all(n_seated >= 1), "table sizes", n_seated, "at least 1")
 
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:

@@ -77,7 +77,7 @@ BUGS = (
     PlantedBug(
         "a split of a known dish accepted",
         "Split-merge takes known dishes for any others.",
-        "hdpkit.franchise.steps",
+        "hdpkit.franchise.blocks",
         "        return np.union1d(self.held.dishes(self.seating), np.arange(self.known_dishes.n))\n",
         "        return self.held.dishes(self.seating)\n",
         "check_known_dishes_stay_whole",

@@ -236,8 +236,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "only the dishes that are served",
         "A thawed franchise has the dishes that its state lists, not all atoms.",
         _STATISTICS,
-        "self.slots.reset(self.dish_kind.slots(slots, self.bank), held, ids, births)",
-        "self.slots.reset(slots, held, ids, births)",
+        "state.slots.reset(state.dish_kind.slots(slots, state.bank), held, ids, births)",
+        "state.slots.reset(slots, held, ids, births)",
         "check_observed_components",
     ),
     PlantedBug(

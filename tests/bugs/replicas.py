@@ -45,7 +45,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "a state copied to the other chain",
         "The colder chain gets the state of the hotter one, which keeps it.",
-        "hdpkit.franchise.freezing",
+        _MOVE,
         "_in_chain(second, first, other)",
         "_in_chain(second, second, other)",
         "check_exchanges",
