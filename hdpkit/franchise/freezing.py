@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import attrs
 import numpy as np
@@ -27,7 +27,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, StateError
 from hdpkit.franchise.dish_kinds import cloned
-from hdpkit.franchise.frozen import check_frozen, check_opens
+from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
@@ -51,7 +51,7 @@ class Kept:
     """The state that a failed change goes back to: the objects that may be replaced, and what is in them."""
 
     objects: Mapping[str, Any]
-    frozen: dict[str, Any]
+    frozen: FrozenState
     lent: Any = None  # the seating of `labelled_seating`, frozen
     integrated: Mapping[str, ChoiceSource | None] = attrs.field(factory=dict)  # by part
 
@@ -87,17 +87,17 @@ class Freezing(Reading):
         super().__init__(*declared)
         self.kept: Kept | None = None  # within a run or a transaction
 
-    def freeze(self) -> dict[str, Any]:
+    def freeze(self) -> FrozenState:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
         self._not_lent("frozen")
         return self._frozen(self.store.freeze(self.data._empty_row))
 
-    def _frozen(self, seating: dict[str, Any]) -> dict[str, Any]:
+    def _frozen(self, seating: dict[str, Any]) -> FrozenState:
         """The complete state, with this seating."""
         if empty := self._open_dishes():
             raise unserved(empty, "the state is frozen")
         streams, slots = self.streams, self.slots
-        return {
+        frozen = {
             "seating": seating,
             "slots": slots.occupied_slots(),
             "held": np.array(slots.held_slots(), dtype=np.int32),
@@ -114,6 +114,7 @@ class Freezing(Reading):
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self.parts.freeze(),
         }
+        return cast(FrozenState, frozen)
 
     @reopens
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
@@ -257,7 +258,7 @@ class Freezing(Reading):
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
         return _shown(_state(self, timeout))
 
-    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
+    def _standing(self) -> tuple[Callable[..., Any], FrozenState]:
         """The current state and a function that makes a franchise from it, for `look`."""
         return maker(self, self.data), self.freeze()
 

@@ -1,15 +1,15 @@
-"""Checks of a frozen state before it is restored: compiled code uses its numbers without checks."""
+"""The frozen form of a state, and its checks: compiled code uses its numbers as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
@@ -18,6 +18,25 @@ from hdpkit.franchise.topology import ContextTopology, Dishes, Topology, Tree
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 _UNCHANGED = "Pass the state unchanged."
+
+
+class FrozenState(TypedDict):
+    """Everything that influences a chain, as arrays and numbers: `Franchise.freeze`."""
+
+    seating: dict[str, Any]  # arrays of the store, see `hdpkit.stores.frozen`
+    slots: Int32s  # occupied ones, ascending
+    held: Int32s  # slots that parts keep while they are empty
+    dish_ids: NotRequired[Int64s]  # with latent dishes only, as births
+    births: NotRequired[int]
+    concentration: Floats  # by restaurant, as discount
+    discount: Floats
+    measure: dict[str, float]  # parameters of the base measure that have a prior
+    bank: Any  # what can't be computed from data and dishes
+    sweep: int
+    seeded_calls: NotRequired[int]
+    held_groups: NotRequired[Int32s]  # restaurants
+    streams: dict[str, Any] | None  # seed and chain
+    components: dict[str, dict[str, Any]]  # parts, by name
 
 
 def check_values(

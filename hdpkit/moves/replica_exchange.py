@@ -145,7 +145,7 @@ def exchange(one: Franchise, other: Franchise) -> None:
     take_over(other, _in_chain(second, first, other))
 
 
-def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[str, Any]:
+def _in_chain(own: Mapping[str, Any], new: Mapping[str, Any], franchise: Any) -> dict[str, Any]:
     """Another state for a franchise whose own is given: what belongs to its chain stays."""
     kept: dict[str, Any] = {key: own[key] for key in ("sweep", "seeded_calls", "streams") if key in own}
     of_run = {name for name, part in franchise.parts.items() if part.of_run}

@@ -12,6 +12,7 @@ import numpy as np
 from hdpkit.checks import function, items, positive_number, real_number, whole_number
 from hdpkit.errors import RunError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.frozen import FrozenState
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
@@ -80,7 +81,7 @@ class CheckpointWriter:
         self._franchise = franchise
         self._writer = writer
         self._checkpoint = checkpoint
-        self._frozen: dict[str, Any] | None = None
+        self._frozen: FrozenState | None = None
         self._saved_sweep = -1
         self._saved_at = 0.0
 
@@ -115,7 +116,7 @@ class CheckpointWriter:
         if frozen is not None and self._franchise.sweep != frozen["sweep"]:
             self._franchise.thaw(frozen)
 
-    def _current(self) -> dict[str, Any]:
+    def _current(self) -> FrozenState:
         """The state that the run keeps: the one after the last sweep."""
         kept = self._franchise.kept
         assert kept is not None  # within a run

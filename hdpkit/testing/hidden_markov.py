@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -113,7 +113,7 @@ class HiddenMarkovModel(ExactModel):
         return Shape(self._parent, [self._rule.home(i, names) for i in range(len(dishes))])
 
     def _frozen_state(
-        self, template: dict[str, Any], key: Key, shape: Shape, dishes: list[int], what: Any
+        self, template: Mapping[str, Any], key: Key, shape: Shape, dishes: list[int], what: Any
     ) -> dict[str, Any]:
         """A frozen state in which the restaurants of dishes are not in the order of their slots."""
         part: Any = self.franchise.parts["rows"]

@@ -10,6 +10,7 @@ from typing import Any
 from hdpkit.checks import one_of_kind, text, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.frozen import FrozenState
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.parts import Part
@@ -113,6 +114,6 @@ def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name
         raise ExactFailure(f"{label}: a thawed state goes on in another way")
 
 
-def _thawed(twin: Franchise, frozen: dict[str, object]) -> dict[str, object]:
+def _thawed(twin: Franchise, frozen: FrozenState) -> FrozenState:
     twin.thaw(frozen)
     return twin.freeze()
