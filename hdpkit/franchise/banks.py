@@ -20,11 +20,11 @@ def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     if isinstance(bank, ReadsParts):
         bank.read(state._brought)
     if isinstance(measure, ByRestaurant):
-        _place(state, bank, measure)
+        place(state, bank, measure)
     return observed_bank(bank, data)
 
 
-def _place(state: Any, bank: Any, measure: ByRestaurant) -> None:
+def place(state: Any, bank: Any, measure: ByRestaurant) -> None:
     """Give a bank the restaurants by which the dishes of its measure differ."""
     kind = type(measure).__name__
     if not measure.seats_values:  # otherwise earlier observations are tables

@@ -11,7 +11,7 @@ import copy
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import attrs
 import numpy as np
@@ -130,6 +130,9 @@ def log_likelihoods(measure: Any, values: Any, parameters: Sequence[Any]) -> npt
             measure, "log_likelihoods", found, f"log densities, shape ({len(values)}, {len(parameters)})"
         )
     return found
+
+
+M = TypeVar("M", bound="BaseMeasure")
 
 
 class BaseMeasure(abc.ABC):
@@ -663,3 +666,14 @@ class BaseMeasure(abc.ABC):
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank in Python, which calls the methods of this measure."""
         return PythonBank(self, data.values)
+
+
+def in_python(kind: type[M]) -> type[M]:
+    """The readable twin of a compiled measure: the same methods, called by a bank in Python."""
+    members = {
+        "__doc__": f"`{kind.__name__}` as a readable reference: its Python methods keep the statistics.",
+        "__module__": kind.__module__,
+        "bank": lambda self, data: self.readable_bank(data),
+    }
+    made: type[M] = attrs.frozen(eq=False)(type(f"{kind.__name__}Reference", (kind,), members))
+    return made

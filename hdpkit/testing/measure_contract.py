@@ -11,6 +11,7 @@ import numpy as np
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.banks import place
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
@@ -230,7 +231,7 @@ def _check_optional(measure: BaseMeasure, values: list[Any]) -> str:
 def _check_bank(measure: BaseMeasure, franchise: Any) -> str:
     bank, readable = measure.bank(franchise.data), PythonBank(measure, observations(franchise))
     if isinstance(measure, ByRestaurant):
-        franchise._place(bank, measure)
+        place(franchise, bank, measure)
     dishes = _dishes(0, 1, 0, 1, -1)
     slots = np.array([0, 1], dtype=np.int32)
     for one in (bank, readable):

@@ -7,12 +7,12 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _MOMENTS = "hdpkit.measures.moments"
-_NORMAL = "hdpkit.measures.normal_gamma_twin"
-_WISHART = "hdpkit.measures.normal_inverse_wishart_twin"
-_DIRECTIONS = "hdpkit.measures.von_mises_fisher_twin"
+_NORMAL = "hdpkit.measures.normal_gamma"
+_WISHART = "hdpkit.measures.normal_inverse_wishart"
+_DIRECTIONS = "hdpkit.measures.von_mises_fisher"
 _VECTORS = "hdpkit.measures.vectors"
-_POISSON = "hdpkit.measures.gamma_poisson_twin"
-_BERNOULLI = "hdpkit.measures.beta_bernoulli_twin"
+_POISSON = "hdpkit.measures.gamma_poisson"
+_BERNOULLI = "hdpkit.measures.beta_bernoulli"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ moments

@@ -86,7 +86,7 @@ def predictive_by_scipy(measure, values, x):
     n, values = len(values), np.asarray(values, float).reshape(len(values), np.size(x))
     x = np.atleast_1d(np.asarray(x, float))
     p = measure.parameters
-    if isinstance(measure, NormalInverseWishartReference):
+    if isinstance(measure, hk.NormalInverseWishart):
         mean, k = np.asarray(p["mean"]), p["strength"]
         middle = values.mean(axis=0) if n else mean
         centre = (k * mean + values.sum(axis=0)) / (k + n)
@@ -95,7 +95,7 @@ def predictive_by_scipy(measure, values, x):
         df = p["dof"] + n - len(mean) + 1
         shape = scale * (k + n + 1) / ((k + n) * df)
         return stats.multivariate_t.logpdf(x, centre, shape, df=df)
-    if isinstance(measure, NormalGammaReference):
+    if isinstance(measure, hk.NormalGamma):
         k = p["strength"]
         centre = (k * np.asarray(p["mean"]) + values.sum(axis=0)) / (k + n)
         a = np.asarray(p["shape"]) + n / 2
@@ -103,7 +103,7 @@ def predictive_by_scipy(measure, values, x):
         square = (values**2).sum(axis=0) + k * np.square(p["mean"]) - (k + n) * centre**2
         b = np.multiply(p["rate"], p.get("multiplier", 1.0)) + square / 2
         return stats.t.logpdf(x, 2 * a, centre, np.sqrt(b * (k + n + 1) / (a * (k + n)))).sum()
-    if isinstance(measure, GammaPoissonReference):
+    if isinstance(measure, hk.GammaPoisson):
         rate = np.asarray(p["rate"]) + n
         return stats.nbinom.logpmf(x, p["shape"] + values.sum(axis=0), rate / (rate + 1)).sum()
     ones = values.sum(axis=0)

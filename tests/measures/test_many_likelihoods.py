@@ -6,7 +6,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.base_measures import base_measures
-from hdpkit.measures.normal_inverse_wishart_twin import ONE_THREAD
+from hdpkit.measures.normal_inverse_wishart import ONE_THREAD
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.random import RandomStream
 

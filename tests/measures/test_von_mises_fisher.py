@@ -12,7 +12,7 @@ from smoothing_checks import Grid
 import hdpkit as hk
 from hdpkit.base_measures import VonMisesFisherReference
 from hdpkit.errors import DataError, HdpkitError, ParameterError
-from hdpkit.measures.von_mises_fisher_twin import bessel_ratio, log_bessel
+from hdpkit.measures.von_mises_fisher import bessel_ratio, log_bessel
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import check_exact

@@ -129,7 +129,7 @@ def _terms(*options):
 
 
 def _numbers(*options):
-    from hdpkit.measures.normal_gamma_twin import NormalGammaReference
+    from hdpkit.measures.normal_gamma import NormalGammaReference
 
     return injected_measure(NormalGammaReference)(*options), [0.3, 0.1, -1.2, 2.0, 0.4, 0.2, -1.0, 1.9]
 
