@@ -187,7 +187,7 @@ class CustomersByCell(Customers):
         state.store.thaw({**runs, **counts, "cell_key": np.zeros(4, dtype=np.int32)})
         state.bank.thaw(None)
         state.n_changes += 1
-        state._recount()
+        state.population.recount(state.bank, state.slots.occupied_slots())
 
     def expand(self) -> None:
         """Draw the order of the customers of each cell, and keep the dish of each."""

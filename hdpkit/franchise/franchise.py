@@ -15,7 +15,7 @@ from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
 from hdpkit.franchise.extending import Extending
-from hdpkit.franchise.freezing import Requests, Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.seats import unserved
@@ -86,7 +86,6 @@ class Franchise(Extending):
     ) -> None:
         # `measure` overrides the declared one: a copy with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure, known)
-        self._requests = Requests()
         self._check_forced_kernel()
         self.reset_hyperparameters()
         for name, part in self.topology.parts().items():  # first, because weights depend on them
@@ -254,10 +253,6 @@ class Franchise(Extending):
     def audit(self) -> None:
         """Recompute everything from the seating, and raise an AuditError if the state is inconsistent."""
         audit(self, self.parts)
-
-    def _answer_looks(self) -> None:
-        """Answer requests of `look` from other threads, if there are any."""
-        self._requests.answer(self._standing)
 
 
 def offered(function: F) -> F:

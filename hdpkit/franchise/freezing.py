@@ -59,10 +59,10 @@ class Kept:
     def of(cls, state: Any) -> Self:
         """The current state."""
         objects = {name: vars(state)[name] for name in _REPLACED}
-        if state._lent is None:
+        if state.lent is None:
             lent, seating = None, state.store.freeze(state.data._empty_row)
         else:
-            lent = state._lent.freeze()
+            lent = state.lent.freeze()
             seating = state._in_detail(lent, detail_of(state.store))
         parts = state.parts.items()
         integrated = {name: part.integrated for name, part in parts if isinstance(part, IntegrablePart)}
@@ -76,8 +76,8 @@ class Kept:
         for name, source in self.integrated.items():
             state.parts[name].integrated = source
         if self.lent is not None:
-            state._lent = state._table_store()
-            state._lent.thaw(self.lent)
+            state.lent = state._table_store()
+            state.lent.thaw(self.lent)
 
 
 class Freezing(Reading):
@@ -86,6 +86,7 @@ class Freezing(Reading):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self.kept: Kept | None = None  # within a run or a transaction
+        self._requests = Requests()
 
     def freeze(self) -> FrozenState:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
@@ -138,7 +139,7 @@ class Freezing(Reading):
         StateError
             If something is missing, and there is no source.
         """
-        seating = self._check_frozen(frozen)
+        seating = check_state(self, frozen)
         if source is not None:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
@@ -177,31 +178,12 @@ class Freezing(Reading):
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
-        self._step = self._lent = self._on_pulse = None
+        self._step = self.lent = self.on_pulse = None
         self.slots.source = None
         self._walks = {}
         for part in self.parts.values():
             if isinstance(part, IntegrablePart):
                 part.integrated = None
-
-    def _check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
-        """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
-
-        Returns the seating as arrays for a store.
-        """
-        observed = self.dish_kind.frozen()
-        shared = self.hyperparameters.sharers
-        seating = check_frozen(frozen, self.topology, self._starting, observed, shared)
-        self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
-        self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
-        self._held_in(frozen)
-        self.known_dishes.check_frozen(frozen, seating)
-        bank: Any = self.bank
-        if isinstance(bank, KeepsParameters):
-            bank.check_frozen(frozen["bank"], frozen["slots"])
-        if self.measure.seats_values and self.population.single:
-            check_opens(frozen["bank"], self.topology.n_customers)
-        return seating
 
     # ------------------------------------------------------------------ transactions
 
@@ -281,6 +263,31 @@ class Freezing(Reading):
             for name, part in kept["components"].items():
                 self.register(name, part)
             self.thaw(kept["frozen"])
+
+
+def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+    """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
+
+    Returns the seating as arrays for a store.
+    """
+    observed = state.dish_kind.frozen()
+    shared = state.hyperparameters.sharers
+    seating = check_frozen(frozen, state.topology, state._starting, observed, shared)
+    state._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
+    state.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
+    state._held_in(frozen)
+    state.known_dishes.check_frozen(frozen, seating)
+    bank: Any = state.bank
+    if isinstance(bank, KeepsParameters):
+        bank.check_frozen(frozen["bank"], frozen["slots"])
+    if state.measure.seats_values and state.population.single:
+        check_opens(frozen["bank"], state.topology.n_customers)
+    return seating
+
+
+def answer_looks(state: Any) -> None:
+    """Answer requests of `Franchise.look` from other threads, if there are any."""
+    state._requests.answer(state._standing)
 
 
 def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:

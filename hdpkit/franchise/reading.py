@@ -194,10 +194,6 @@ class Reading(Drawn):
         self._warn_of_copies("n_dishes is 0")
         return self.dish_kind.number()
 
-    def _ran_as_copies(self) -> None:
-        """Remember that several chains ran on copies, while this franchise has no customers seated."""
-        self._copied_at = self.n_changes if self.dish_kind.number() == 0 else None
-
     def _warn_of_copies(self, what: str) -> None:
         """Warn a user, once, that this franchise isn't where the states of the chains are."""
         if self._copied_at is None:
@@ -515,18 +511,12 @@ class Reading(Drawn):
         With a store of counts it is log p(dishes, numbers of tables | hyperparameters): the total
         probability of all labelled seatings with these numbers.
         """
-        return self._log_seating()
-
-    def _log_seating(self) -> float:
         store, current = self._seating, self.hyperparameters
         own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
         return own + self.topology.sticky.log_seating(store, current.theta)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""
-        return self._log_prior()
-
-    def _log_prior(self) -> float:
         total, priors = self.hyperparameters.log_prior(), self.measure.priors
         if priors:
             values = self.base_parameters
@@ -580,3 +570,8 @@ def chain_tree(state: Any, what: str) -> Any:
             "Only a hidden Markov model has transitions; see group_weights(name).",
         )  # fmt: skip
     return state.topology
+
+
+def ran_as_copies(state: Any) -> None:
+    """Remember that several chains ran on copies, while this franchise has no customers seated."""
+    state._copied_at = state.n_changes if state.dish_kind.number() == 0 else None

@@ -146,7 +146,7 @@ class KernelChoice(State):
         root, levels = self.root._kind(), self.topology.n_levels
         if step.draws_tables:
             check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
-        lent = self._lent is not None and step.draws_tables  # a step over customers
+        lent = self.lent is not None and step.draws_tables  # a step over customers
         store = self._table_store_type if step.needs_tables or lent else self.store_type
         return step.serving(self.forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
@@ -179,7 +179,7 @@ class Seats(KernelChoice):
             kernel = "reference"
         readable, integrated = kernel == "reference", getattr(self.root._weights, "integrated", None)
         seating = self._seating
-        key = readable, self._lent is None, integrated is None
+        key = readable, self.lent is None, integrated is None
         kept = self._walks.get(key)
         if kept is None or kept[0] is not seating or kept[1] is not self.hyperparameters:
             walk = self._walk_over(seating, self.slots, kernel)
@@ -260,12 +260,12 @@ class Seats(KernelChoice):
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to undo at its end."""
-        if detail_of(self.store) >= enough or self._lent is not None:
+        if detail_of(self.store) >= enough or self.lent is not None:
             return False
         self.expand_cells()
         working = self._table_store()
         self._kernel_of(draw_seats)[1](self, working, source)
-        self._lent = working
+        self.lent = working
         return True
 
     def _table_store(self) -> Any:
@@ -274,10 +274,10 @@ class Seats(KernelChoice):
 
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""
-        if lent and self._lent is not None:
-            self._kernel_of(lump_seats)[1](self, self._lent)
+        if lent and self.lent is not None:
+            self._kernel_of(lump_seats)[1](self, self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
-            self._lent = None
+            self.lent = None
 
 
 class Statistics(Seats):
@@ -319,11 +319,7 @@ class Statistics(Seats):
         counted = self.bank.adopt(measure)
         self.measure = measure
         if not counted:
-            self._recount()
-
-    def _recount(self) -> None:
-        """Recompute the statistics of all dishes, in data order."""
-        self.population.recount(self.bank, self.slots.occupied_slots())
+            recount(self)
 
     # ------------------------------------------------------------------ slots and parts
 
@@ -382,7 +378,7 @@ class Statistics(Seats):
         self.parts.reset()
         self.parts.thaw(parts or {})
         self.bank.thaw(bank)
-        self._recount()
+        recount(self)
         if parts is not None and source is not None:
             self.parts.start(self, parts, source)
 
@@ -421,8 +417,13 @@ class Statistics(Seats):
         if isinstance(self.store, Compacts) and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
             self.store.compact()
         if not self.measure.exact_statistics:
-            self._recount()
+            recount(self)
         self._raise_trouble()
+
+
+def recount(state: Any) -> None:
+    """Recompute the statistics of all dishes, in data order."""
+    state.population.recount(state.bank, state.slots.occupied_slots())
 
 
 def occupy(state: Any, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:

@@ -18,6 +18,7 @@ from hdpkit.data.corpus import Cells
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import check_state
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.random import RandomStream
@@ -227,7 +228,7 @@ class _State(Start):
         self.frozen = frozen
 
     def _check(self, franchise: Any) -> None:
-        franchise._check_frozen(self.frozen)
+        check_state(franchise, self.frozen)
 
     def _put(self, franchise: Any, source: RandomStream, threads: int) -> None:
         franchise.reset_hyperparameters()

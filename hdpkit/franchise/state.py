@@ -100,15 +100,13 @@ class State(Locked):
         self._brought = _parts_of(self.measure, self)
         self.bank: StatisticsBank = bank_for(self, self.measure, data)
         self.store: Any = self.population.store(self.topology, self.bank)
-        self._lent: Any = (
-            None  # the labelled seating within `labelled_seating`, over a store with less detail
-        )
+        self.lent: Any = None  # the labelled seating within `labelled_seating`, over a store with less detail
         self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep: int = 0
         self._seeded_calls = 0
         self.streams: Streams | None = None
-        self._on_pulse: Callable[[float], None] | None = None
+        self.on_pulse: Callable[[float], None] | None = None
         self.whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self.workspaces: dict[type, Any] = {}  # what moves keep between sweeps, by its class
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
@@ -125,7 +123,7 @@ class State(Locked):
     @property
     def _seating(self) -> Any:
         """The same, for methods that run within the lock."""
-        return self.store if self._lent is None else self._lent
+        return self.store if self.lent is None else self.lent
 
     # ------------------------------------------------------------------ who may use it
 
@@ -146,7 +144,7 @@ class State(Locked):
 
     def _not_lent(self, done: str) -> None:
         """Raise an error for an operation that is not possible within `labelled_seating`."""
-        if self._lent is not None and not self.access.closed:
+        if self.lent is not None and not self.access.closed:
             raise StateError(
                 "franchise", "a labelled seating", f"{done} outside a move", "Wait until the move is over."
             )

@@ -139,8 +139,8 @@ class Steps(Held):
             if end < last:
                 size = self._next_size(size, time.perf_counter() - began)
             start = end
-            if self._on_pulse is not None:
-                self._on_pulse((start - first) / total)
+            if self.on_pulse is not None:
+                self.on_pulse((start - first) / total)
 
     def _next_size(self, size: int, took: float) -> int:
         """Number of customers in the piece after one of this size, which took so many seconds."""

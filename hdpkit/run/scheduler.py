@@ -10,6 +10,7 @@ from typing import Any, overload
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.reading import ran_as_copies
 from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
@@ -242,11 +243,11 @@ class Scheduler:
             with job:
                 trace = job.run(franchise, plan, processes)
             if chains is not None:
-                franchise._ran_as_copies()
+                ran_as_copies(franchise)
             return trace
         if chains is not None:
             found = run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
-            franchise._ran_as_copies()
+            ran_as_copies(franchise)
             return found
         return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
 

@@ -12,7 +12,7 @@ from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.freezing import Kept
+from hdpkit.franchise.freezing import Kept, answer_looks
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
@@ -72,7 +72,7 @@ class Ensemble:
         """Report the progress of a move over all franchises."""
         n = 1 + len(self.others)
         for number, franchise in enumerate(self):
-            franchise._on_pulse = None if pulse is None else _share(pulse, number, n)
+            franchise.on_pulse = None if pulse is None else _share(pulse, number, n)
 
     def settle(self, sweep: int) -> None:
         """End a sweep of all franchises; the run counts those of its own."""
@@ -164,7 +164,7 @@ def sweep_by_sweep(
                 with deferred_interrupt():
                     franchise.access.reopen(before.restore, franchise)
                 raise
-            franchise._answer_looks()
+            answer_looks(franchise)
             yield draw
             if late:
                 raise KeyboardInterrupt

@@ -305,13 +305,13 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 
 def _scalars(franchise: Franchise) -> dict[str, Any]:
-    store, topology = franchise._seating, franchise.topology
+    store, topology = franchise.seating, franchise.topology
     _, tables = totals(store, topology.n_nodes)
     names = [f"n_tables/{declaration.name}" for declaration in franchise.declarations]
     below = (np.add.reduce(tables[topology.nodes(number)]) for number in range(1, len(names)))
     n_tables = [int(tables[0]), *map(int, below)]
     log_likelihood, parts = franchise.dish_kind.log_likelihood(), franchise.parts
-    seated, prior = franchise._log_seating(), franchise._log_prior()
+    seated, prior = franchise.log_seating(), franchise.log_prior()
     values: dict[str, Any] = {
         "n_dishes": franchise.dish_kind.number(),
         "n_tables": sum(n_tables[1:]) if len(tables) > 1 else n_tables[0],

@@ -18,9 +18,9 @@ from hdpkit.checks import flag, function, instance, number_array, positive_numbe
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.banks import restaurants_of
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.freezing import take_over
+from hdpkit.franchise.freezing import check_state, take_over
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.seats import occupy
+from hdpkit.franchise.seats import occupy, recount
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
@@ -125,7 +125,7 @@ class ExactModel:
     def _check_frozen(self) -> None:
         """Check every frozen state, since `enter` does not."""
         for state in self._frozen:
-            self.franchise._check_frozen({**state, "bank": None})  # what a bank keeps is the template's
+            check_state(self.franchise, {**state, "bank": None})  # what a bank keeps is the template's
 
     def _of_dishes(self, of_values: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
         """Log marginal of the values of a dish, which may be a known component."""
@@ -141,7 +141,7 @@ class ExactModel:
         """Set the franchise to a frozen state, which was checked when the model was built."""
         franchise = self.franchise
         missing = franchise.parts.keys() - frozen["components"].keys()
-        if missing or frozen["measure"] or franchise._lent is not None:
+        if missing or frozen["measure"] or franchise.lent is not None:
             take_over(franchise, frozen)
         else:
             with franchise.lock():
@@ -164,7 +164,7 @@ class ExactModel:
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
         franchise.bank.thaw(frozen["bank"])
-        franchise._recount()
+        recount(franchise)
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""

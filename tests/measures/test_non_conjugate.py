@@ -181,7 +181,7 @@ def copied_between(customer):
         franchise.leave(customer, customer + 1, source)
         franchise.thaw(franchise.freeze())
         franchise.settle()
-        franchise._recount()
+        franchise.population.recount(franchise.bank, franchise.slots.occupied_slots())
         franchise.enter(customer, customer + 1, source)
 
     return step

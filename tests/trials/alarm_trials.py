@@ -80,7 +80,7 @@ def check(f, again, states=()):
         assert any(same_state(there, state) for state in states), "a state between the sweeps"
     f.audit()
     assert (f.dishes >= 0).all(), "somebody has no seat"
-    assert f._on_pulse is None
+    assert f.on_pulse is None
     again.run(f, 1, init=None)
     f.audit()
 

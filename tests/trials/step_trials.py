@@ -254,7 +254,7 @@ def targets(state):
         ("store", state.store),
         ("walk", state.walk()),
     ]
-    if state._lent is not None:
+    if state.lent is not None:
         holders.append(("store", state.seating))
     if detail_of(state.seating) is Detail.SEATS and state.topology.n_levels > 1:
         holders.append(("units", state.units(1, with_customers=True)))
