@@ -21,7 +21,15 @@ from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.bursty import BurstyReferenceBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import COMPILED_STORES, TWO, TWO_OR_MORE, of_package, step
+from hdpkit.steps.step import (
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    PYTHON_BANKS,
+    TWO,
+    TWO_OR_MORE,
+    of_package,
+    step,
+)
 from hdpkit.steps.sweeps import _add, _choose_dish, _draw
 from hdpkit.steps.walk import ReferenceWalk
 
@@ -252,8 +260,9 @@ scan_units.kernel(
     stores=COMPILED_STORES, banks=frozenset({DirichletMultinomialBank}), depths=TWO, roots=_RESTAURANT,
     within=lambda bank, numbers: bank.serves_blocks,
 )  # fmt: skip
-for _step in (index_units, unit_dishes):
-    _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES)
+for _step in (index_units, unit_dishes):  # for the banks of the steps over these units
+    for _banks in (COMPILED_BANKS, PYTHON_BANKS):
+        _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=_banks)
 for _step in (resample_dish, scan_units, add_units, log_units, move_units):
     _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
 move_units.kernel(

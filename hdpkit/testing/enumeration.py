@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from hdpkit.errors import DataError
+from hdpkit.errors import AuditError, DataError
 
 Key = tuple[tuple[int, ...], ...]
 """A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
@@ -139,8 +139,18 @@ def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
         within its restaurant.
     shape : Shape
         The tree and its customers.
+
+    Raises
+    ------
+    AuditError
+        If a customer does not sit at one table of each restaurant of its path.
     """
     smallest: dict[tuple[int, Hashable], int] = {}
+    for home, tables in zip(shape.home, seats, strict=True):
+        if len(tables) != len(shape.path(home)):
+            raise AuditError(
+                "seats", tables, f"one table for each of {shape.path(home)}", "Seat it up to the root."
+            )
     return tuple(
         tuple(
             smallest.setdefault((node, table), i)

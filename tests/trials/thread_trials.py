@@ -65,7 +65,7 @@ def members(f):
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
         "thaw": (frozen,), "lock": (), "unit_dishes": None, "units": (1,),
-        "with_documents": None,
+        "with_documents": None, "on_pulse": None,
     }  # fmt: skip
     found = {}
     for name in sorted(set(dir(f)) | set(vars(f))):
