@@ -135,7 +135,7 @@ def joint_score(chain, held):
             continue
         sample = chain.franchise.sample()
         weights = sample.group_weights(slice(-cells.shape[0], None))
-        rows = sample._topic_blocks(np.arange(sample.n_dishes))
+        rows = sample.topic_blocks(np.arange(sample.n_dishes))
         topics = FixedTopics.of(rows, np.full(n_terms, 1 / n_terms), sample.root_weights)
         total += np.exp(topics.log_probabilities(weights, cells))
     return float(np.exp(-(cells.data @ np.log(total / 10)) / cells.data.sum()))

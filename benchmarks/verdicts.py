@@ -92,7 +92,7 @@ class Chain:
             self.franchise, sweeps, samples=samples_of_round(samples, begun, sweeps),
             callbacks=[lambda draw: spent + time.process_time() - began >= limit], **given,
         )  # fmt: skip
-        self.trace = trace if self.trace is None else self.trace._followed_by(trace, begun // 2)
+        self.trace = trace if self.trace is None else self.trace.followed_by(trace, begun // 2)
         self.seconds = spent + time.process_time() - began
 
     def later(self, after):

@@ -330,10 +330,10 @@ class Corpus(GroupedData):
         """Folder from which tokens are mapped and the SHA-256 of its header; None if they are in memory."""
         return self._origin
 
-    def _empty_row(self, n: int) -> npt.NDArray[np.int32]:
+    def empty_row(self, n: int) -> npt.NDArray[np.int32]:
         """An int32 array for one number a customer: in memory, or in a file if the tokens are mapped."""
         if self._origin is None:
-            return super()._empty_row(n)
+            return super().empty_row(n)
         try:
             return np.asarray(array_on_disk(n))
         except OSError as error:
@@ -444,7 +444,7 @@ class Corpus(GroupedData):
         terms.setflags(write=False)
         return attrs.evolve(self, tokens=Tokens(terms), origin=None, files=None)
 
-    def _with_cells(self, cells: Cells) -> Self:
+    def with_cells(self, cells: Cells) -> Self:
         """Return the same documents with other counts of terms, whose sums by document are the same.
 
         Raises

@@ -249,7 +249,7 @@ class GroupedData:
         """Return data with the same grouping and other values, of the same number."""
         raise _missing(self, "with_values")
 
-    def _empty_row(self, n: int) -> npt.NDArray[np.int32]:
+    def empty_row(self, n: int) -> npt.NDArray[np.int32]:
         """Return an int32 array for one number a customer: in memory, or in a file for mapped data."""
         return np.empty(n, dtype=np.int32)
 

@@ -60,7 +60,7 @@ class Kept:
         """The current state."""
         objects = {name: vars(state)[name] for name in _REPLACED}
         if state.lent is None:
-            lent, seating = None, state.store.freeze(state.data._empty_row)
+            lent, seating = None, state.store.freeze(state.data.empty_row)
         else:
             lent = state.lent.freeze()
             seating = state._in_detail(lent, detail_of(state.store))
@@ -91,7 +91,7 @@ class Freezing(Reading):
     def freeze(self) -> FrozenState:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
         self._not_lent("frozen")
-        return self._frozen(self.store.freeze(self.data._empty_row))
+        return self._frozen(self.store.freeze(self.data.empty_row))
 
     def _frozen(self, seating: dict[str, Any]) -> FrozenState:
         """The complete state, with this seating."""

@@ -440,15 +440,15 @@ class Sample:
         StateError
             If the data are not terms.
         """
-        return self._topics_of(np.arange(self.n_dishes))
+        return self.topics_of(np.arange(self.n_dishes))
 
-    def _topic_blocks(self, dishes: Int64s) -> Iterator[Floats]:
+    def topic_blocks(self, dishes: Int64s) -> Iterator[Floats]:
         """Rows of `topics` for some dishes, a few at a time: all of them may not fit in memory."""
         n = rows_at_once(1 if self.counts is None else self.counts.shape[1])
         for first in range(0, len(dishes), n):
-            yield self._topics_of(dishes[first : first + n])
+            yield self.topics_of(dishes[first : first + n])
 
-    def _topics_of(self, dishes: Int64s) -> Floats:
+    def topics_of(self, dishes: Int64s) -> Floats:
         """Rows of `topics` for some dishes."""
         if self.counts is not None and self.term_means is not None:
             means = self.term_means

@@ -56,7 +56,7 @@ class JointScore:
         np.add.at(tables, (document[opens], dish[opens]), 1.0)
         b, a = repeats_in(sample)
         of_one = sample.group_weights(slice(-n, None)) / (b + tokens)
-        rows = sample._topic_blocks(np.arange(sample.n_dishes))
+        rows = sample.topic_blocks(np.arange(sample.n_dishes))
         topics = FixedTopics.of(rows, self.new, sample.root_weights)
         found = np.exp(topics.log_probabilities(of_one * (b + a * tables), self.cells))
         shared = of_one[document, dish] * (1.0 - a * opens)

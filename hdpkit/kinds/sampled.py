@@ -139,7 +139,7 @@ class SampledModel(BaseEstimator):
                     for one in whole[-1].franchises
                 )
                 later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
-                made = whole[-1]._followed_by(later, begun // 2)
+                made = whole[-1].followed_by(later, begun // 2)
             whole[:] = [made]
             return made, max(one.sweep for one in made.franchises)
 

@@ -530,7 +530,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         if not hasattr(self, "_last"):
             raise AttributeError("components_: fit the model first")
         if self._components is None:
-            topics = np.ascontiguousarray(self._last._topics_of(self.dishes_))
+            topics = np.ascontiguousarray(self._last.topics_of(self.dishes_))
             topics /= topics.sum(axis=1, keepdims=True)
             self._components = topics
         return self._components
@@ -540,7 +540,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         """Label of each topic: that of the file labels.csv of its folder, or else its first three terms."""
         if not hasattr(self, "_last"):
             raise AttributeError("labels_: fit the model first")
-        found = [heaviest_terms(rows) for rows in self._last._topic_blocks(self.dishes_)]
+        found = [heaviest_terms(rows) for rows in self._last.topic_blocks(self.dishes_)]
         ids, weights = (np.concatenate(part) for part in zip(*found, strict=True))
         rows = [row for row in self._label_rows if row.topic is not None]
         given = match_labels(rows, ids, weights, self.n_features_in_).labels
@@ -573,12 +573,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         weights, rest = franchise.root_weights()
         alpha = float(franchise.concentration("document"))
         prior = alpha * np.append(weights[self.dishes_], rest)
-        blocks = (block / block.sum(axis=1, keepdims=True) for block in sample._topic_blocks(self.dishes_))
+        blocks = (block / block.sum(axis=1, keepdims=True) for block in sample.topic_blocks(self.dishes_))
         self._topics = FixedTopics.of(blocks, _new_topic(franchise), prior, None, repeats_in(sample))
 
 
 def _blocks(sample: Sample) -> Iterator[Floats]:
-    return sample._topic_blocks(np.arange(sample.n_dishes))
+    return sample.topic_blocks(np.arange(sample.n_dishes))
 
 
 def _mass(sample: Sample) -> Floats | None:

@@ -266,7 +266,7 @@ class ReportData:
     def weights(self) -> npt.NDArray[np.float64]:
         """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
         if self.shown.counts is not None:
-            return self.shown._topics_of(self._order)
+            return self.shown.topics_of(self._order)
         return np.asarray(self.franchise.dish_parameters()[self._order], dtype=np.float64)
 
     @cached_property

@@ -189,9 +189,9 @@ class AlignedTopics:
 
         For data other than terms, the mean of the parameters, shape (T, ...).
         """
-        return self._topic_rows(np.arange(len(self)))
+        return self.topic_rows(np.arange(len(self)))
 
-    def _topic_rows(self, which: Int64s) -> Floats:
+    def topic_rows(self, which: Int64s) -> Floats:
         """Rows of `topics` for some topics: all of them may not fit in memory."""
         return self._vectors.dense(self._vectors.take(self._means, which))
 
@@ -199,12 +199,12 @@ class AlignedTopics:
     def _topic_ends(self) -> tuple[Floats, Floats]:
         lower, upper = np.empty_like(self.topics), np.empty_like(self.topics)
         for topic in range(len(self)):
-            lower[topic], upper[topic] = self._ends_of(topic)
+            lower[topic], upper[topic] = self.ends_of(topic)
         return lower, upper
 
-    def _ends_of(self, topic: int) -> tuple[Floats, Floats]:
+    def ends_of(self, topic: int) -> tuple[Floats, Floats]:
         """Rows of `topics_lower` and `topics_upper` for one topic."""
-        return holding(self._quantiles_of(topic), self._topic_rows(np.array([topic]))[0])
+        return holding(self._quantiles_of(topic), self.topic_rows(np.array([topic]))[0])
 
     def _quantiles_of(self, topic: int) -> tuple[Floats, Floats]:
         members, begins = self._dishes
@@ -591,9 +591,9 @@ class AlignedTopics:
         most = all_terms if n_terms is None else min(n_terms, all_terms)
         terms, numbers = np.empty((len(self), most), dtype=np.int64), np.empty((3, len(self), most))
         for topic in range(len(self)):
-            row = self._topic_rows(np.array([topic]))[0]
+            row = self.topic_rows(np.array([topic]))[0]
             terms[topic] = np.argsort(-row, kind="stable")[:most]
-            for out, values in zip(numbers, (row, *self._ends_of(topic)), strict=True):
+            for out, values in zip(numbers, (row, *self.ends_of(topic)), strict=True):
                 out[topic] = values[terms[topic]]
         words = terms.ravel()
         probability, lower, upper = (values.ravel() for values in numbers)
@@ -669,7 +669,7 @@ class AlignedTopics:
             )  # fmt: skip
 
         def words(topic: int, n: int) -> list[str]:
-            row = self._topic_rows(np.array([topic]))[0]
+            row = self.topic_rows(np.array([topic]))[0]
             return [str(v) for v in np.argsort(-row, kind="stable")[:n]]
 
         return ComponentSet(
@@ -677,9 +677,9 @@ class AlignedTopics:
             names=names,
             shares=self.shares,
             columns=int(self.samples[0].counts.shape[1]),
-            rows=self._topic_rows,
+            rows=self.topic_rows,
             words=words,
         )
 
     def __iter__(self) -> Iterator[Floats]:
-        return (self._topic_rows(np.array([topic]))[0] for topic in range(len(self)))
+        return (self.topic_rows(np.array([topic]))[0] for topic in range(len(self)))

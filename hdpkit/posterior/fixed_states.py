@@ -388,7 +388,7 @@ def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
         raise ParameterError(
             "data", data, "hk.Sequences", "Build them: hk.Sequences.from_arrays([first, second])."
         )
-    n_terms = getattr(franchise.measure, "n_terms", None) if own._n_terms is None else own._n_terms
+    n_terms = getattr(own, "n_terms", getattr(franchise.measure, "n_terms", None))
     if n_terms is None:
         franchise.measure.for_data(data)
         if data.values.shape[1:] != own.values.shape[1:]:

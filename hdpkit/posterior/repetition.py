@@ -62,7 +62,7 @@ def repetition(sample: Sample, observed: int, rng: int = 0) -> Repetition | None
         begin, end = by_dish.indptr[k : k + 2]
         documents = np.repeat(by_dish.indices[begin:end].astype(np.int64), by_dish.data[begin:end])
         law = sample.topic_law(k)
-        topic: Floats = sample._topics_of(np.array([k]))[0] if law is None else law.draw(source)
+        topic: Floats = sample.topics_of(np.array([k]))[0] if law is None else law.draw(source)
         plain.append(np.unique(documents * n_terms + terms_of(topic, len(documents), generator)))
         if sample.tables is not None and b is not None:
             opens, root = seated_in_turn(documents, float(b), float(a or 0.0), generator)

@@ -194,7 +194,7 @@ class RunTopics:
         """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples."""
         if self.aligned is None or self.common is None:
             return None
-        lower, upper = self.aligned._ends_of(int(self.common[topic]))
+        lower, upper = self.aligned.ends_of(int(self.common[topic]))
         return lower[terms], upper[terms]
 
     def component_set(self, source: str) -> ComponentSet:
@@ -478,7 +478,7 @@ def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample, to
         topics,
         source=f"{topics.source}, with means and intervals over {len(samples)} samples ({aligned.sweeps})",
         shares=aligned.shares[common],
-        rows=lambda which: aligned._topic_rows(common[which]),
+        rows=lambda which: aligned.topic_rows(common[which]),
         documents=_in_blocks(
             topics.data,
             newest.names,
@@ -508,7 +508,7 @@ def _of_chains(
     return RunTopics(
         source=source,
         shares=agreed.shares,
-        rows=agreed._topic_rows,
+        rows=agreed.topic_rows,
         documents=_in_blocks(data, newest.names, agreed._group_rows, _width(agreed.samples, len(agreed))),
         data=data,
         term_counts=np.asarray(newest.counts.sum(axis=0), dtype=np.int64),
@@ -550,7 +550,7 @@ def _of_state(state: ChainState, source: str) -> RunTopics:
     return RunTopics(
         source=source,
         shares=sample.shares()[order],
-        rows=lambda which: sample._topics_of(order[which]),
+        rows=lambda which: sample.topics_of(order[which]),
         documents=documents,
         data=state.data,
         term_counts=np.asarray(sample.counts.sum(axis=0), dtype=np.int64),

@@ -64,7 +64,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
     )
     begin = np.searchsorted(cells, np.arange(franchise.data.n_documents + 1) * n_terms)
     totals = np.add.reduceat(count, first).astype(np.int32)
-    data = franchise.data._with_cells(Cells.of(begin, (cells % n_terms).astype(np.int32), totals))
+    data = franchise.data.with_cells(Cells.of(begin, (cells % n_terms).astype(np.int32), totals))
     seating = FrozenCells(
         runs.astype(np.int32), dish.astype(np.int32), count.astype(np.int32), np.zeros(4, np.int32),
         *(counted[name] for name in _COUNTED),

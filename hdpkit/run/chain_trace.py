@@ -120,10 +120,18 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         """The samples (`Trace.samples`) of all chains, ordered by chain and sweep."""
         return tuple(sample for chain in self.chains for sample in chain.samples)
 
-    def _followed_by(self, later: ChainTrace, after: int) -> ChainTrace:
-        """The traces of these chains and of runs that continue them, as `Trace._followed_by`."""
+    def followed_by(self, later: ChainTrace, after: int) -> ChainTrace:
+        """The traces of these chains and of runs that continue them.
+
+        Parameters
+        ----------
+        later : ChainTrace
+            That of the runs which continue these.
+        after : int
+            As in `Trace.followed_by`.
+        """
         pairs = zip(self.chains, later.chains, strict=True)
-        chains = [one._followed_by(more, after) for one, more in pairs]
+        chains = [one.followed_by(more, after) for one, more in pairs]
         return ChainTrace(chains, self.numbers, later.franchises, self.failures)
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:

@@ -135,8 +135,16 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         """The kept samples in order of sweeps; those in a run folder are read each time they are used."""
         return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 
-    def _followed_by(self, later: Trace, after: int) -> Trace:
-        """The trace of this run and of one that continues it, with the samples of later sweeps than this."""
+    def followed_by(self, later: Trace, after: int) -> Trace:
+        """The trace of this run and of one that continues it.
+
+        Parameters
+        ----------
+        later : Trace
+            That of the run which continues this one.
+        after : int
+            Samples of later sweeps than this are kept.
+        """
         made = Trace(None, self.seed, self.exact and later.exact)
         made._own = self._own
         made._values = {key: [*values, *later._values[key]] for key, values in self._values.items()}

@@ -200,7 +200,7 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
         return np.ascontiguousarray(logs, dtype=np.float64)
 
     if values.ndim == 1 and values.dtype.kind in "iub":
-        n_terms = plan.data._n_terms
+        n_terms: Any = getattr(plan.data, "n_terms", None)
         every = n_terms is not None and 4 * n_terms <= len(values)  # this saves a pass over the values
         distinct, index = (np.arange(n_terms), values) if every else distinct_numbers(values)
         logs, index = logs_of(distinct.astype(values.dtype)), np.where(missing, -1, index)

@@ -160,4 +160,4 @@ def test_counts_of_other_lengths_are_refused():
     corpus = hk.Corpus.from_counts(COUNTS)
     other = hk.Corpus.from_counts(COUNTS + 1)
     with pytest.raises(DataError, match="cells"):
-        corpus._with_cells(other.cells)
+        corpus.with_cells(other.cells)

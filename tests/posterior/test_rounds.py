@@ -142,7 +142,7 @@ def test_traces_that_follow_each_other_are_the_trace_of_one_run():
     franchise = hk.Franchise(document, corpus)
     first = scheduler.run(franchise, 6, rng=3, samples=hk.Samples(after=0, every=2))
     second = scheduler.run(franchise, 6, init=None, samples=hk.Samples(after=4, every=2))
-    both = first._followed_by(second, 4)
+    both = first.followed_by(second, 4)
     assert both.keys() == whole.keys()
     for key in whole:
         np.testing.assert_array_equal(both[key], whole[key])

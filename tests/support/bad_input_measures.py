@@ -85,7 +85,7 @@ MEASURES = {
         },
     ),
     **{
-        f"NormalGammaReference.{name}": Row(
+        f"NormalGamma.{name}": Row(
             plain(getattr(hk.NormalGamma, name), values=[[1.0, 0.0], [0.5, 2.0]], n_dishes=5.0),
             {
                 "values": [
@@ -102,7 +102,7 @@ MEASURES = {
             ("hierarchical", {"variances": [5.0, "x", [], [1.0], [1.0, 0.0], [1.0, NAN], [[1.0, 1.0]]]}),
         )
     },
-    "VonMisesFisherReference.weakly_informative": Row(
+    "VonMisesFisher.weakly_informative": Row(
         plain(
             hk.VonMisesFisher.weakly_informative,
             values=[[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]],
@@ -119,7 +119,7 @@ MEASURES = {
         },
     ),
     **{
-        f"NormalInverseWishartReference.{name}": Row(
+        f"NormalInverseWishart.{name}": Row(
             plain(
                 getattr(hk.NormalInverseWishart, name),
                 values=np.random.default_rng(0).normal(size=(9, 2)),

@@ -34,7 +34,7 @@ def read_samples(report: ReportData) -> Content | None:
     rows: list[dict[str, Any]] = [
         {
             "number": here.get(j),
-            "terms": [report.words[v] for v in _first(aligned._topic_rows(np.array([j]))[0])],
+            "terms": [report.words[v] for v in _first(aligned.topic_rows(np.array([j]))[0])],
             "share": float(aligned.shares[j]),
             "lower": float(aligned.shares_lower[j]),
             "upper": float(aligned.shares_upper[j]),
@@ -107,7 +107,7 @@ def _terms(report: ReportData) -> list[list[Any] | None]:
             aligned.occurrence[j], aligned.shares[j], aligned.shares_lower[j], aligned.shares_upper[j],
         ]  # fmt: skip
         terms = report.top_terms(k)
-        rows = (aligned._topic_rows(np.array([j]))[0], *aligned._ends_of(j))
+        rows = (aligned.topic_rows(np.array([j]))[0], *aligned.ends_of(j))
         ends = [row[terms] for row in rows]
         words = [x for one in zip(*ends, strict=True) for x in one]
         found.append([*rounded(facts, 3), rounded(words, 3)])

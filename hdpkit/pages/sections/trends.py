@@ -68,7 +68,7 @@ def _groups(report: ReportData, place: Any, n: int) -> Int64s:
     missing = np.flatnonzero(found < 0)
     if len(missing):
         aligned = report.aligned
-        rows = report.shown._topics_of(missing) if aligned is None else aligned._topic_rows(missing)
+        rows = report.shown.topics_of(missing) if aligned is None else aligned.topic_rows(missing)
         found[missing] = report.groups.nearest(rows)
     return found
 

@@ -259,7 +259,7 @@ def _together(
         places = (np.arange(draws) + generator.random()) * (ends[-1] / draws)
         chosen[:, s] = generator.permutation(np.searchsorted(ends, places, "right"))
     chosen = np.minimum(chosen, len(sets) - 1)
-    n_terms = own._n_terms or 0
+    n_terms = getattr(own, "n_terms", 0)
     probabilities = np.zeros((n, horizon, n_terms)) if n_terms else None
     for r, one in enumerate(sets):
         which, of = np.nonzero(chosen == r)
