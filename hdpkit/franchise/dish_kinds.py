@@ -53,6 +53,9 @@ class Parts(Mapping[str, Part]):
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def __repr__(self) -> str:
+        return repr(self._by_name)
+
     def register(self, name: str, part: Part) -> None:
         """See `Franchise.register`."""
         text("name", name, remedy="It is the component's name in saved states.")

@@ -19,14 +19,10 @@ from marginals import (
 )
 from montecarlo import swept
 
+import hdpkit as hk
 from hdpkit.base_measures import (
-    BetaBernoulliReference,
     DirichletMultinomialReference,
-    GammaPoissonReference,
-    NormalGammaReference,
-    NormalInverseWishartReference,
     SparseDirichletMultinomialReference,
-    VonMisesFisherReference,
 )
 from hdpkit.errors import ReturnValueError, ScheduleError
 from hdpkit.franchise.declarations import FixedWeights
@@ -76,11 +72,11 @@ def is_reversible(move):
 def witness_for(measure):
     """A marginal likelihood written down independently of the measure's own code."""
     plain = {
-        BetaBernoulliReference: beta_bernoulli_log_marginal,
-        GammaPoissonReference: gamma_poisson_log_marginal,
-        NormalGammaReference: normal_gamma_log_marginal,
-        NormalInverseWishartReference: normal_inverse_wishart_log_marginal,
-        VonMisesFisherReference: von_mises_fisher_log_marginal,
+        hk.BetaBernoulli: beta_bernoulli_log_marginal,
+        hk.GammaPoisson: gamma_poisson_log_marginal,
+        hk.NormalGamma: normal_gamma_log_marginal,
+        hk.NormalInverseWishart: normal_inverse_wishart_log_marginal,
+        hk.VonMisesFisher: von_mises_fisher_log_marginal,
     }
     if isinstance(measure, DirichletMultinomialReference):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)
@@ -386,10 +382,7 @@ def of_measures(measures):
     ]  # fmt: skip
 
 
-HAVE_LAUNCHES = (
-    DirichletMultinomialReference,
-    NormalGammaReference,
-)  # and the compiled ones, derived from them
+HAVE_LAUNCHES = (DirichletMultinomialReference, hk.NormalGamma)  # and those derived from them
 
 
 # Moves see a measure through its bank, and no store sees it: readable kernels over a readable store, compiled
