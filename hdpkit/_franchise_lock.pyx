@@ -143,6 +143,18 @@ cdef class FranchiseLock:
             self.waiting += change
         return 0
 
+    cdef int check(self) except -1:
+        """Raise a BusyError while another thread uses the franchise."""
+        cdef unsigned long me = PyThread_get_thread_ident()
+        with cython.critical_section(self):
+            if self.depth > 0 and self.owner == me:
+                return 0
+            if self.refuses(me, False):
+                raise busy("in a run of another thread")
+            if self.depth > 0 and not self.reading:
+                raise busy("in use by another thread")
+        return 0
+
     def call(self, function, tuple arguments=(), dict named={}, bint reading=False):
         """Call a function while this thread has the lock."""
         cdef Hold hold = held_as(self, reading, False)
@@ -449,6 +461,53 @@ def unweighable(error):
         "weights", str(error), "finite and not all zero",
         "A NaN or an overflow in the base measure is the usual cause.",
     )
+
+
+# ------------------------------------------------------------------------------------------- attributes
+
+cdef object attributes(instance):
+    try:
+        return instance.__dict__
+    except AttributeError:
+        raise ParameterError("instance", instance, "an object of a franchise", "See hdpkit.Franchise.") from None
+
+
+cdef FranchiseLock lock_among(kept):
+    found = kept.get("access")
+    if not isinstance(found, FranchiseLock):
+        raise StateError("franchise", None, "one that its constructor has made", "Call hdpkit.Franchise(...).")
+    return <FranchiseLock>found
+
+
+cdef class Inside:
+    """An attribute that changes with the state: other threads can't read or replace it during a lock."""
+
+    cdef str name
+
+    def __set_name__(self, owner, str name):
+        self.name = name
+
+    def __get__(self, instance, owner):
+        cdef FranchiseLock lock
+        if instance is None:
+            return self
+        kept = attributes(instance)
+        lock = lock_among(kept)
+        lock.check()
+        if lock.closed and not lock.reopening:
+            raise closed()
+        try:
+            return kept[self.name]
+        except KeyError:
+            raise AttributeError(self.name) from None
+
+    def __set__(self, instance, value):
+        cdef FranchiseLock lock = lock_among(attributes(instance))
+        lock.check()
+        instance.__dict__[self.name] = value
+
+    def __delete__(self, instance):
+        raise StateError("attribute", self.name, "kept", "Attributes of a franchise can't be deleted.")
 
 
 # ----------------------------------------------------------------------------------------------- Ctrl-C

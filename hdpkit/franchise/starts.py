@@ -52,7 +52,7 @@ class OfCustomers:
 
     def enter(self, franchise: Any, source: RandomStream) -> None:
         """Seat all customers, from the prior given their dishes."""
-        given = _opened(franchise, np.bincount(self.dishes), source)[self.dishes]
+        given = _opened(franchise, self.dishes, source)
         n = len(given)
         if franchise.topology.is_chain and franchise.draws_tables:  # all at once
             franchise.enter_given(given, 0, n, source)
@@ -98,18 +98,23 @@ class OfCells:
 
     def enter(self, franchise: Any, source: RandomStream) -> None:
         """Seat all customers; tables and weights of the root are drawn given the dishes."""
-        slots = _opened(franchise, np.bincount(self.dish, weights=self.count), source)
-        franchise.population.enter(self.runs, slots[self.dish], self.count, source)
+        franchise.population.enter(self.runs, _opened(franchise, self.dish, source), self.count, source)
 
 
-def _opened(franchise: Any, totals: Any, source: RandomStream) -> Int32s:
-    """Open the dishes that have customers, and return the slot of every dish."""
+def _opened(franchise: Any, dishes: Int32s, source: RandomStream) -> Int32s:
+    """Open the dishes that have customers, and return the slot of each entry."""
+    few = len(dishes) == 0 or int(dishes.max()) < len(dishes)  # numbers may be as large as users like
+    names = np.flatnonzero(np.bincount(dishes)) if few else np.unique(dishes)
     known = franchise.known_dishes.n  # these already have slots
-    new = np.flatnonzero(totals[known:]) + known
-    franchise.root._check_number("init", known + len(new))
-    slots = np.arange(len(totals), dtype=np.int32)
-    slots[new] = [franchise.open_dish(source) for _ in new]
-    return slots
+    franchise.root._check_number("init", known + int(np.count_nonzero(names >= known)))
+    slots = np.array(
+        [k if k < known else franchise.open_dish(source) for k in names.tolist()], dtype=np.int32
+    )
+    if not few:
+        return slots[np.searchsorted(names, dishes)]
+    table = np.zeros(int(names[-1]) + 1 if len(names) else 0, dtype=np.int32)
+    table[names] = slots
+    return table[dishes]
 
 
 class Start:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from hdpkit._franchise_lock import FranchiseLock
+from hdpkit._franchise_lock import FranchiseLock, Inside
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
@@ -43,6 +43,12 @@ class State(Locked):
 
     `Franchise` derives from it by way of the classes that define its methods.
     """
+
+    # What compiled code changes within a step: only the thread that holds the lock may use it.
+    store: Any = Inside()
+    slots: DishSlots = Inside()
+    bank: StatisticsBank = Inside()
+    hyperparameters: Hyperparameters = Inside()
 
     def __init__(
         self,
@@ -98,8 +104,8 @@ class State(Locked):
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self._brought = _parts_of(self.measure, self)
-        self.bank: StatisticsBank = bank_for(self, self.measure, data)
-        self.store: Any = self.population.store(self.topology, self.bank)
+        self.bank = bank_for(self, self.measure, data)
+        self.store = self.population.store(self.topology, self.bank)
         self.lent: Any = None  # the labelled seating within `labelled_seating`, over a store with less detail
         self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)

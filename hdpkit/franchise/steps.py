@@ -9,7 +9,7 @@ from typing import Any
 import hdpkit.steps.counts_walk
 import hdpkit.steps.state_homes  # noqa: F401 - they attach kernels
 from hdpkit.checks import function, instance, whole_number
-from hdpkit.errors import StateError
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.arguments import (
     check_source,
     checked,
@@ -21,7 +21,7 @@ from hdpkit.franchise.held import Held
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
 from hdpkit.steps import sweeps, table_counts
-from hdpkit.steps.step import Step
+from hdpkit.steps.step import STEPS, Step
 from hdpkit.stores import Detail, detail_of
 
 CHUNK_SECONDS = 0.1  # a step over many customers returns to Python about this often (Ctrl-C, progress)
@@ -59,6 +59,10 @@ class Steps(Held):
             If no kernel serves it over this store, measure, tree and root.
         """
         instance("step", step, Step, "a step", remedy="Declare it: @hk.step(...) above its function.")
+        if not step.takes and STEPS.get(step.name) is step:
+            raise ParameterError(
+                "step", step, "a step of your own", "Call the franchise's method or the move that runs it."
+            )
         if step.takes is None:
             check_source(source)
         return self._run_step(step, *arguments, source=source)
@@ -222,3 +226,9 @@ class Steps(Held):
                 "store", type(self._seating).__name__, "one of counts, two levels, root='weights'",
                 "With any other, tables are part of the state: leave the call out.",
             )  # fmt: skip
+
+
+def run_unchecked(state: Any, step: Step, *arguments: Any, source: ChoiceSource | None = None) -> Any:
+    """Run a step of the package for a move that made its arguments."""
+    with state.lock():
+        return state._run_step(step, *arguments, source=source)

@@ -363,6 +363,9 @@ cdef int log_block_in_python(void *bank, const int32_t *customers, int64_t n_cus
         else:
             found = (<object>bank).log_block(numbers_at(customers, n_customers), numbers_at(slots, n))
         logs = np.ascontiguousarray(found, dtype=np.float64)
+        if logs.shape[0] != n + 1:
+            raise StateError("bank", f"{logs.shape[0]} log densities", f"{n + 1}, the last under a new dish",
+                             "Return one for each slot, and one more.")
         for i in range(n + 1):
             out[i] = logs[i]
         return 0

@@ -7,9 +7,10 @@ from typing import Any
 import attrs
 
 from hdpkit.checks import validator, whole_number
-from hdpkit.errors import ScheduleError
+from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.steps import run_unchecked
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.requirements import CHAIN, NO_ROOT_DISCOUNT, SUPPORTED, Requirement
@@ -23,10 +24,15 @@ def run_sequences(
 ) -> Any:
     """Run a step over sequences, which sets the weights of new states."""
     above, readable = state.root.weights, state.forced_kernel == "reference"
+    if above is None or state.root.kind == "restaurant":
+        raise StateError(
+            "root", state.root.kind, "weights that are part of the state",
+            "Build hk.Franchise(..., store='counts', root='weights').",
+        )  # fmt: skip
     dishes = state.population.dishes()
     plan = SequencePlan(state.measure, state.data, above, dishes, slices, threads, readable)
     with above.births_given():
-        return state.run_step(step, plan, *arguments, source=source)
+        return run_unchecked(state, step, plan, *arguments, source=source)
 
 
 @attrs.frozen

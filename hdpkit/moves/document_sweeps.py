@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.errors import StateError
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
+from hdpkit.franchise.steps import run_unchecked
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.moves.assigned import Assigned, Assignment
+from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.fused._fused_cells import FEW
 from hdpkit.steps.fused._slice_workspace import SliceWorkspace
@@ -93,7 +96,7 @@ class SlicePlan:
         return np.zeros(np.shape(nodes), dtype=bool) if self.held is None else self.held[nodes] != 0
 
 
-class DocumentSweeps:
+class DocumentSweeps(Attached):
     """Sweeps over the documents of a franchise, whose root has weights, and memory kept between sweeps.
 
     A sweep over the shards of a corpus runs in three steps in every worker (`WholeCorpus`): `begin` or
@@ -101,7 +104,7 @@ class DocumentSweeps:
     """
 
     def __init__(self, state: Franchise) -> None:
-        self.state: Any = state
+        super().__init__(state)
         self.workspace = SliceWorkspace()
         self.begun: tuple[SlicePlan, ChoiceSource] | None = None
         self.assigned: Assigned | None = None
@@ -126,16 +129,17 @@ class DocumentSweeps:
         one for each. Given topics and weights, documents are independent. Labels without customers at the end
         are returned to the remainder.
         """
-        integrated = proportions == "integrated"
-        if integrated:  # customers are drawn one by one
-            self.state.expand_cells()
-        self.run(self.plan(source, integrated, threads), source)
+        integrated, state = proportions == "integrated", self.state
+        with state.lock():
+            if integrated:  # customers are drawn one by one
+                state.expand_cells()
+            self.run(self.plan(source, integrated, threads), source)
 
     def run(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         state = self.state
         with state.root.weights.births_given():
-            state.run_step(state.population.sweep, self.workspace, plan, source=source)
+            run_unchecked(state, state.population.sweep, self.workspace, plan, source=source)
         self._weigh(plan)
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
@@ -145,6 +149,7 @@ class DocumentSweeps:
         that customers may leave and take are those of at least a weight that is drawn independently of the
         state, or for sweeps without slices `LEAST` times the threshold.
         """
+        check_source(source)
         state = self.state
         above = state.root.weights
         if above is None or state.root.kind == "restaurant":
@@ -225,7 +230,7 @@ class DocumentSweeps:
 
     def draw_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
-        self.state.run_step(draw_shard_topics, self.workspace, plan, source=source)
+        run_unchecked(self.state, draw_shard_topics, self.workspace, plan, source=source)
 
     def sweep(self, n_blocks: int) -> Changes:
         """Sweep over the documents of the franchise given the topics; then call `end`.
@@ -237,7 +242,7 @@ class DocumentSweeps:
 
     def sweep_by(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
-        observations, tables = self.state.run_step(sweep_shards, self.workspace, plan, source=source)
+        observations, tables = run_unchecked(self.state, sweep_shards, self.workspace, plan, source=source)
         take = self.workspace.take_changes
         counts = tuple(take(len(tables), block, n_blocks) for block in range(n_blocks))
         return Changes(observations, tables, opened_here(self.state), counts, bursts_here(self.state))
@@ -278,7 +283,7 @@ class DocumentSweeps:
             np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
         )
         with state.root.weights.births_given():
-            state.run_step(settle_shards, plan, observations, tables, total.counts)
+            run_unchecked(state, settle_shards, plan, observations, tables, total.counts)
         if state.whole_corpus is not None:
             state.whole_corpus.opened = total.opened
             take_bursts(state.bank, total.bursts)

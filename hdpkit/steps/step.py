@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import attrs
 
 from hdpkit.checks import choice, flag, function, instance, items
-from hdpkit.errors import KernelError
+from hdpkit.errors import KernelError, ParameterError
 from hdpkit.measures._measure import AdaptedBank, CompiledBank
+from hdpkit.measures.bank import ObservedBank
 from hdpkit.stores import Detail, detail_of
 
 SPEEDS = ("fused", "generic", "reference")  # the fastest first
@@ -41,7 +42,8 @@ class InPython:
     """Banks written in Python, other than those whose values sit at tables: compiled code adapts to them."""
 
     def __contains__(self, kind: object) -> bool:
-        return isinstance(kind, type) and not issubclass(kind, CompiledBank) and not hasattr(kind, "sit")
+        others = (CompiledBank, ObservedBank)  # the latter chooses customers, for a bank of either kind
+        return isinstance(kind, type) and not issubclass(kind, others) and not hasattr(kind, "sit")
 
 
 class AllBut:
@@ -306,6 +308,10 @@ def step(
     for what, names, allowed in (("takes", takes or (), TAKES), ("given", given, GIVEN)):
         for name in items(what, names, f"names among {allowed}", remedy="Leave it out for the default."):
             choice(what, name, allowed, remedy="Leave it out for the default.")
+    if "source" in (takes or ())[:-1]:
+        raise ParameterError(
+            "takes", takes, "names with the source last", "It is the last argument of a step."
+        )
     return lambda body: Step(body.__name__, body, takes=takes, given=given, **flags, **serves)
 
 

@@ -1,7 +1,9 @@
 """Franchises and declarations: names, shapes, numbers and errors."""
 
+import gc
 import math
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
 from hdpkit.franchise.starts import start
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, at_least, detail_of, stores
 from hdpkit.stores.frozen import lump
@@ -819,3 +822,37 @@ def test_weights_that_cannot_be_drawn_from(store, kernel):
         assert same_state(franchise.freeze(), before)
         franchise.audit()
         stirred(franchise).audit()
+
+
+def test_a_start_takes_no_memory_for_dishes_that_nobody_has():
+    made = hk.Franchise(two_levels(), corpus())
+    hk.Scheduler([moves.TableGibbs()]).run(made, 1, rng=0, init=hk.init.Random(2**31 - 1))
+    made.audit()
+
+
+def test_a_franchise_is_released_without_a_collection_after_sweeps_over_documents():
+    gc.disable()
+    try:
+        made = hk.Franchise(two_levels(), corpus(), store="counts", root="weights")
+        hk.Scheduler([moves.SliceGibbs(), moves.RootWeights()]).run(made, 2, rng=0)
+        there = weakref.ref(made)
+        del made
+        assert there() is None
+    finally:
+        gc.enable()
+
+
+class Short(PythonBank):
+    def log_predictive(self, customer, slots):
+        return super().log_predictive(customer, slots)[:-1]
+
+
+class OfShort(DirichletMultinomialReference):
+    def bank(self, data):
+        return Short(self, np.asarray(data.values))
+
+
+def test_a_bank_in_python_that_returns_too_few_densities_is_refused():
+    made = hk.Franchise(hk.Restaurant(hk.Restaurant(OfShort(0.5)), each="document"), corpus())
+    with pytest.raises(errors.StateError, match="log densities"):
+        hk.Scheduler([moves.TableGibbs()]).run(made, 1, rng=0)

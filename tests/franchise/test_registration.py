@@ -9,7 +9,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.random import RandomStream
-from hdpkit.steps import sweeps
+from hdpkit.steps import sweeps, units
 from hdpkit.steps.step import KERNELS, STEPS, Step, step
 from hdpkit.stores import HistogramReference, HistogramStore, stores
 from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
@@ -163,6 +163,10 @@ def test_bad_steps_are_refused():
         step(given=("store",))(half_way)
     with pytest.raises(errors.ParameterError, match="step"):
         franchise().run_step("reseat", 0, 1, source=RandomStream((1, 0)))
+    with pytest.raises(errors.ParameterError, match="a step of your own"):  # its method makes the arguments
+        franchise().run_step(units.scan_units, source=RandomStream((1, 0)))
+    with pytest.raises(errors.ParameterError, match="source last"):
+        step(takes=("source", "customers"))(half_way)
     with pytest.raises(errors.ParameterError, match="last"):  # as by the method of this name
         franchise().run_step(sweeps.reseat, 0, 10**7, source=RandomStream((1, 0)))
 

@@ -81,6 +81,7 @@ def test_a_step_that_fails_outside_a_run_closes_the_franchise(failed):
     for use in (
         lambda: made.n_dishes,
         lambda: made.dishes,
+        lambda: made.store,
         lambda: made.freeze(),
         lambda: made.copy(),
         lambda: made.audit(),
