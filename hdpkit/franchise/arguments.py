@@ -50,8 +50,7 @@ def check_reserved(state: Any, name: str, slot: Any) -> None:
 
 
 def _source(state: Any, source: Any) -> tuple[Any, ...]:
-    if not isinstance(source, ChoiceSource):
-        check_source(source)
+    check_source(source)
     return (source,)
 
 

@@ -256,6 +256,6 @@ class Franchise(Extending):
 
 
 def offered(function: F) -> F:
-    """Offer a function of a state, of a room that the franchise doesn't know, as a method of it."""
+    """Make a function of a state a method of every franchise; for rooms that this one may not import."""
     setattr(Franchise, function.__name__, guarded(function))
     return function

@@ -26,7 +26,6 @@ from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 _TRIES = 1000
-_CHUNK = 1 << 18
 _versions = itertools.count()
 
 

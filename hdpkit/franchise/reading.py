@@ -37,7 +37,7 @@ _KEYS = 2**62  # a stream is identified by two numbers below this
 
 
 class Drawn(Blocks):
-    """Draws of quantities that are integrated out of the self. They are valid until the state changes.
+    """Draws of quantities that are integrated out of the state. They are valid until the state changes.
 
     A draw is stored as the identifier of its stream; its numbers are computed when they are read.
     """
@@ -83,7 +83,7 @@ class Drawn(Blocks):
         self._keys[what] = self.n_changes, (source.index(_KEYS), source.index(_KEYS))
 
     def _stream(self, what: str, move: str) -> RandomStream:
-        """The stream of a draw; raises a StateError unless it was made in the current self."""
+        """The stream of a draw; raises a StateError unless it was made in the current state."""
         changes, key = self._keys.get(what, (-1, (0, 0)))
         if changes != self.n_changes:
             raise StateError(
@@ -101,7 +101,7 @@ class Drawn(Blocks):
         Raises
         ------
         StateError
-            If they were not drawn since the last change of the self.
+            If they were not drawn since the last change of the state.
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
@@ -119,7 +119,7 @@ class Drawn(Blocks):
         Raises
         ------
         StateError
-            If they were not drawn since the last change of the self.
+            If they were not drawn since the last change of the state.
         """
         stream = self._stream("proportions", "moves.DrawProportions()")
         slots = self.slots.occupied_slots()
@@ -417,7 +417,7 @@ class Reading(Drawn):
     def root_weights(self) -> tuple[Floats, float]:
         """Posterior mean weights of the K dishes in the root, and the remainder (all new dishes).
 
-        With ``root="weights"`` or fixed weights these are the weights in the self.
+        With ``root="weights"`` or fixed weights these are the weights in the state.
 
         If dishes are observed, the weights of all V atoms, and of all other values.
         """

@@ -21,8 +21,6 @@ from hdpkit.checks import ByClass
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
-_LARGEST = 2**31 - 2  # slots are int32
-
 
 class Measure(Protocol):
     """The part of `BaseMeasure` that a bank uses; the module of `BaseMeasure` imports this one."""

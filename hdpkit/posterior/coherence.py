@@ -105,7 +105,6 @@ def _add(
 
 _WINDOWS = {"u_mass": None, "c_uci": 10, "c_npmi": 10, "c_v": 110}
 _EPSILON = 1e-12
-_TOPICS = "weights of terms, shape (K, V), a franchise, a sample, or the terms of each topic"
 _TEXTS = "a Corpus, or texts: a list of words (or of term ids) each"
 
 

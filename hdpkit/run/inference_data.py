@@ -19,7 +19,6 @@ POINTWISE = "log_likelihood/"
 SEPARATOR = "_"
 
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
-_GROUPS = ("posterior", "sample_stats")
 
 
 class Recorded(Protocol):
