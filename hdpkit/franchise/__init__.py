@@ -2,7 +2,7 @@
 
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.freezing import Look, Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans, TopicLaw
 from hdpkit.franchise.starts import Random
@@ -19,7 +19,6 @@ __all__ = [
     "Known",
     "KnownValues",
     "Level",
-    "Look",
     "Part",
     "PreviousDish",
     "Random",

@@ -1,4 +1,4 @@
-"""The frozen state of a franchise, and what it is for: transactions, copies, pickles, looks, snapshots."""
+"""The frozen state of a franchise, and what it is for: transactions, copies, pickles, snapshots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Self, cast
 
 import attrs
@@ -25,7 +24,7 @@ from hdpkit.checks import (
     whole_numbers,
 )
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.errors import BusyError, StateError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
@@ -212,8 +211,8 @@ class Freezing(Reading):
         return twin
 
     @unguarded
-    def look(self, timeout: float | None = None) -> Look:
-        """The state at the end of a sweep, from any thread: for watching a run.
+    def look(self, timeout: float | None = None) -> Self:
+        """An independent copy of the state at the end of a sweep, from any thread: for watching a run.
 
         During a run in another thread this waits for the end of the current sweep. Between the draws of
         `Scheduler.sample`, outside a run, or when the run ends or fails it returns at once. The run is not
@@ -226,8 +225,8 @@ class Freezing(Reading):
 
         Returns
         -------
-        Look
-            An immutable copy.
+        Franchise
+            As `copy` returns it.
 
         Raises
         ------
@@ -238,7 +237,9 @@ class Freezing(Reading):
         """
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
-        return _shown(_state(self, timeout))
+        make, frozen = _state(self, timeout)
+        twin: Self = make(frozen)  # in this thread
+        return twin
 
     def _standing(self) -> tuple[Callable[..., Any], FrozenState]:
         """The current state and a function that makes a franchise from it, for `look`."""
@@ -413,46 +414,6 @@ _COUNTS = ("node", "dish", "customers", "tables")
 _SECONDS_BETWEEN_TRIES = 0.02
 
 
-@attrs.frozen(eq=False, kw_only=True)
-class Look:
-    """The state of a franchise after a complete sweep, as an immutable copy.
-
-    Obtained from `Franchise.look`. Arrays are read-only; dishes are numbered as in `Franchise.dishes`.
-
-    Attributes
-    ----------
-    sweep, n_dishes, n_tables : int
-    log_likelihood, log_joint : float
-        In nats.
-    dishes : int64 array, shape (n_customers,)
-    dish_counts : int64 array, shape (K, V), or None
-        None if the data are not terms or dishes are observed.
-    root_weights : float64 array, shape (K + 1,)
-        Posterior mean weights of the dishes in the root and, last, of all new dishes.
-    concentration, discount : dict
-        By the name of the declaration.
-    base_parameters : dict
-        Parameters of the base measure that have a prior.
-    """
-
-    sweep: int
-    n_dishes: int
-    n_tables: int
-    log_likelihood: float
-    log_joint: float
-    dishes: npt.NDArray[np.int64] = attrs.field(repr=False)
-    dish_counts: npt.NDArray[np.int64] | None = attrs.field(repr=False)
-    root_weights: npt.NDArray[np.float64] = attrs.field(repr=False)
-    concentration: Mapping[str, Any]
-    discount: Mapping[str, Any]
-    base_parameters: Mapping[str, float]
-    _twin: Callable[[], Any] = attrs.field(repr=False)
-
-    def franchise(self) -> Any:
-        """A new, independent `Franchise` in this state."""
-        return self._twin()
-
-
 class Requests:
     """Requests of other threads to a run, which are answered at the end of the current sweep."""
 
@@ -517,35 +478,3 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
     finally:
         if request is not None:
             requests.withdraw(request)
-
-
-def _shown(state: tuple[Callable[..., Any], dict[str, Any]]) -> Look:
-    """The look at a state, computed in this thread from a separate franchise."""
-    make, frozen = state
-    twin = make(frozen)
-    try:
-        counts: Any = twin.dish_counts
-    except DataError:
-        counts = None
-    weights, rest = twin.root_weights()
-    names = [declaration.name for declaration in twin.declarations]
-    return Look(
-        sweep=twin.sweep,
-        n_dishes=twin.n_dishes,
-        n_tables=twin.n_tables,
-        log_likelihood=twin.log_likelihood(),
-        log_joint=twin.log_joint(),
-        dishes=_read_only(twin.dishes),
-        dish_counts=None if counts is None else _read_only(counts),
-        root_weights=_read_only(np.append(weights, rest)),
-        concentration=MappingProxyType({name: _read_only(twin.concentration(name)) for name in names}),
-        discount=MappingProxyType({name: _read_only(twin.discount(name)) for name in names}),
-        base_parameters=MappingProxyType(twin.base_parameters),
-        twin=lambda: make(frozen),
-    )
-
-
-def _read_only(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value.setflags(write=False)
-    return value

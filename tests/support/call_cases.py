@@ -279,7 +279,6 @@ OBJECTS = {
     "Section": lambda: Section(key="mine", title="Mine", template="overview.html", read=lambda m: Content()),
     "Limits": hk.Limits,
     "Local": shards.Local,
-    "Look": lambda: tiny().look(),
     "ReportData": material,
     "Move": moves.TableGibbs,
     "NGramModel": language_model,

@@ -52,7 +52,7 @@ def evaluate(
 
     Parameters
     ----------
-    states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
+    states : Franchise, Draw, Run, ChainTrace, or an iterable of franchises or draws
         Posterior states. `Scheduler.sample` is such an iterable: each draw is used as soon as it is yielded.
     data : Corpus, Groups or Sequences
         New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves. Of a

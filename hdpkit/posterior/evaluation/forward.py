@@ -182,7 +182,7 @@ def forecast(
 
     Parameters
     ----------
-    states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
+    states : Franchise, Draw, Run, ChainTrace, or an iterable of franchises or draws
         Posterior states, as for `evaluate`.
     horizon : int
         Number of values after the last one of each sequence.

@@ -12,7 +12,6 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.freezing import Look
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.trace import Draw
@@ -175,7 +174,7 @@ def states_of(states: Any) -> Iterator[Franchise]:
 
     Raises a ParameterError for anything else, and if there is no state.
     """
-    if isinstance(states, Franchise | Draw | Look):
+    if isinstance(states, Franchise | Draw):
         yield _state(states)
         return
     if isinstance(states, Run):
@@ -204,9 +203,6 @@ def _state(state: Any) -> Franchise:
                 "Pass the generator itself, or keep [draw.franchise.copy() for draw in ...].",
             )  # fmt: skip
         return state.franchise
-    if isinstance(state, Look):
-        franchise: Franchise = state.franchise()
-        return franchise
     if isinstance(state, Franchise):
         return state
-    raise ParameterError("states", state, "a Franchise, a Draw or a Look", _REMEDY)
+    raise ParameterError("states", state, "a Franchise or a Draw", _REMEDY)
