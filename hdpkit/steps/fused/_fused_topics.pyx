@@ -1,8 +1,8 @@
 # distutils: language = c++
 """The fused sweep of two-level topic models, plain and sparse: `topic_sweep_text.h` over the stores.
 
-The header handles what is common to the stores and applies to nearly every customer. If a table opens, closes
-or is one of several, it returns an event, which is handled here by the store.
+The header handles what is common to the stores and applies to nearly every customer. Where a table opens, closes
+or is one of several, it calls `Sweep.answer`, and the store does it.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.steps.fused._topic_workspace cimport (
-    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_LIST, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
-    HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
+    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_FAILED, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_LIST, HDPKIT_OPEN, HDPKIT_RATIOS,
+    HDPKIT_UNSEATED, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.steps import _sweeps as generic
 from hdpkit.errors import KernelError
@@ -50,57 +50,176 @@ cdef enum:
     MOST_DISHES = 8192      # of a sparse measure, at the start of a piece of a sweep; also customers of a piece
 
 
-cdef class Stores:
-    """The store by its type (the others are None), and the root's weights (None for a restaurant)."""
+cdef class Sweep:
+    """A sweep over the customers of a store: what it asks of the store and of the bank while it runs."""
 
-    cdef HistogramStore histogram
+    cdef Workspace workspace
+    cdef Walk walk
+    cdef measure_t *measure
+    cdef choice_source *source
+    cdef HistogramStore histogram    # the store by its type; the others are None
     cdef ExplicitStore explicit
     cdef CountsStore counts
-    cdef WeightTable table
+    cdef WeightTable table           # the root's weights; None for a restaurant
+    cdef int (*start)(hdpkit_topics *, int) noexcept nogil
+    cdef vector[double] weights
 
-    def __cinit__(self, Walk walk not None):
+    def __cinit__(self, Walk walk not None, Workspace workspace not None):
         weighted = isinstance(walk.root, WeightedRoot)
         serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
         if type(walk.store) not in serves:
             raise KernelError("store and root", (type(walk.store).__name__, type(walk.root).__name__),
                               f"one of {[store.__name__ for store in STORES_UNDER_WEIGHTS]} under weights, of "
                               f"{[store.__name__ for store in STORES]} under a restaurant", "Use the generic kernel.")
+        self.walk = walk
+        self.workspace = workspace
         self.histogram = walk.store if type(walk.store) is HistogramStore else None
         self.explicit = walk.store if type(walk.store) is ExplicitStore else None
         self.counts = walk.store if type(walk.store) is CountsStore else None
         self.table = (<WeightedRoot>walk.root).table if weighted else None
 
+    cdef int refresh(self) except -1 nogil:
+        """Update all addresses: operations of the store or the statistics may move their arrays."""
+        cdef hdpkit_topics *s = &self.workspace.s
+        if self.workspace.words != NULL:
+            refresh_words(&self.workspace.bursts, self.workspace.words)
+        s.counts = self.workspace.counts.counts
+        s.totals = self.workspace.counts.totals.data()
+        s.stride = self.workspace.counts.stride
+        if self.workspace.plain != NULL:
+            s.inverse = self.workspace.plain.inverse.data()
+        else:
+            s.distinct = self.workspace.sparse.distinct.data()
+        s.nodes = self.walk.store.nodes.data()
+        s.words = self.walk.store.arena.words.data()
+        s.labels = NULL
+        s.seats = NULL
+        if self.histogram is not None:
+            s.labels = self.histogram.dish_of_customer.data()
+        elif self.counts is not None:
+            s.labels = self.counts.dish_of_customer.data()
+        else:
+            s.seats = self.explicit.seats.data()
+            s.pool = self.explicit.pool.data()
+        if self.table is not None:
+            if <int64_t>self.table.weight.size() < s.stride:
+                with gil:
+                    self.table.make_room(s.stride)
+            s.weight = self.table.weight.data()
+            s.rest = self.table.rest
+        return 0
 
-cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
-    """Update all addresses: operations of the store or the statistics may move their arrays."""
-    cdef hdpkit_topics *s = &workspace.s
-    if workspace.words != NULL:
-        refresh_words(&workspace.bursts, workspace.words)
-    s.counts = workspace.counts.counts
-    s.totals = workspace.counts.totals.data()
-    s.stride = workspace.counts.stride
-    if workspace.plain != NULL:
-        s.inverse = workspace.plain.inverse.data()
-    else:
-        s.distinct = workspace.sparse.distinct.data()
-    s.nodes = walk.store.nodes.data()
-    s.words = walk.store.arena.words.data()
-    s.labels = NULL
-    s.seats = NULL
-    if stores.histogram is not None:
-        s.labels = stores.histogram.dish_of_customer.data()
-    elif stores.counts is not None:
-        s.labels = stores.counts.dish_of_customer.data()
-    else:
-        s.seats = stores.explicit.seats.data()
-        s.pool = stores.explicit.pool.data()
-    if stores.table is not None:
-        if <int64_t>stores.table.weight.size() < s.stride:
+    cdef int write(self) except -1 nogil:
+        """Write the dishes of the current restaurant to the store."""
+        cdef hdpkit_topics *s = &self.workspace.s
+        if s.unwritten:
+            self.counts.write_dishes(s.loaded, s.here, s.stride, self.walk.slots.position.data())
+            s.unwritten = 0
+        return 0
+
+    cdef int make_room(self) except -1 nogil:
+        """Allocate the memory that a request, or writing the dishes of a restaurant, may need in the store."""
+        self.walk.ready_anywhere()
+        if self.counts is not None:
+            self.counts.ready(
+                2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.counts.largest + self.workspace.counts.stride), 0)
+        return 0
+
+    cdef int answer(self, int request) except -1 nogil:
+        """Do what only the store or the bank can do for the current customer."""
+        cdef hdpkit_topics *s = &self.workspace.s
+        cdef int32_t customer = <int32_t>s.customer, node = self.walk.home[customer], as_customer
+        cdef Counted numbers
+        self.write()
+        if request == HDPKIT_RATIOS:
+            numbers.customers = self.workspace.bursts.wanted_customers
+            numbers.tables = self.workspace.bursts.wanted_tables
+            if ready_ratio(self.workspace.words, numbers) < 0:
+                fail("the tables of the word", customer)
+            return self.refresh()
+        if request == HDPKIT_LIST:
+            if list_cells(self.workspace.words, node) < 0:
+                fail("the words of its document", customer)
+        elif request == HDPKIT_LEAVE:
+            if self.walk.unseat_customer(customer, node, s.dish, self.source):
+                self.walk.slots.death(s.dish)
+        elif request == HDPKIT_JOIN:
+            self.walk.store.join_table(node, s.dish, customer, self.walk.discount[node], self.source)
+        elif request == HDPKIT_OPEN:
+            self.walk.store.open_table(node, s.dish, customer, &as_customer)
+            self.walk.store.join_table(0, s.dish, as_customer, self.walk.discount[0], self.source)
+        elif request == HDPKIT_BIRTH:
+            if self.walk.slots.birth(&s.dish, &customer, 1):
+                fail("the conditional", customer)
+            self.walk.store.open_table(node, s.dish, customer, &as_customer)
+            self.walk.store.open_table(0, s.dish, as_customer, &as_customer)
+        elif request == HDPKIT_ABROAD:
+            if self.workspace.words != NULL:
+                unlist_cells(self.workspace.words)
+                self.workspace.words.loaded = -1
+            reseat_one(self.walk, self.measure, customer, &self.weights, self.source)
+        elif request == HDPKIT_UNSEATED:
             with gil:
-                stores.table.make_room(s.stride)
-        s.weight = stores.table.weight.data()
-        s.rest = stores.table.rest
-    return 0
+                misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
+        elif request == HDPKIT_FAILED:
+            if s.starved:
+                no_memory()
+            fail("the conditional", customer)
+        if request != HDPKIT_LEAVE:
+            self.make_room()
+        self.refresh()
+        if request == HDPKIT_ABROAD:        # everything may have changed
+            self.workspace.lay_out(s.stride)
+            self.start(s, 1)
+        elif s.stride != self.workspace.stride:      # a new dish, whose table is counted later
+            self.workspace.lay_out(s.stride)
+            self.start(s, 0)
+            s.root_customers -= 1
+            s.tables[s.dish] -= 1
+        return 0
+
+    cdef int run(self, bint scripted, bint floats) except -1 nogil:
+        cdef hdpkit_topics *s = &self.workspace.s
+        cdef const hdpkit_topic_functions *compiled = of_scripts if scripted else functions
+        cdef const hdpkit_topic_sweep *under = &compiled.restaurant
+        cdef vector[int32_t] nodes       # whose tables are drawn at the end
+        if self.table is not None:
+            under = &compiled.weights if self.counts is None else &compiled.counts
+            if self.workspace.words != NULL:
+                under = &compiled.bursts_weights if self.counts is None else &compiled.bursts_counts
+        elif self.workspace.words != NULL:
+            under = &compiled.bursts
+        elif self.workspace.sparse != NULL:
+            under = &compiled.sparse
+        self.start = under.start_floats if floats or not scripted else under.start_doubles
+        self.workspace.lay_out(self.workspace.counts.stride)
+        restaurants_of(self.walk, s.customer, s.last, &nodes)
+        self.make_room()
+        one_table_each(self.walk, &nodes)
+        self.refresh()
+        self.start(s, self.workspace.version != self.workspace.counts.version)
+        self.workspace.version = -1
+        s.unwritten = 0
+        s.sweep = <void *>self
+        s.seating = <int (*)(void *, int) noexcept nogil>answer
+        if not scripted:
+            under.production(s)
+        elif floats:
+            under.probe(s)
+        else:
+            under.scripted(s)
+        self.write()
+        draw_tables_of(self.walk, &nodes, self.source)
+        if self.workspace.words != NULL:
+            self.workspace.words.loaded = -1
+            self.workspace.words.version += 1
+        self.workspace.counts.version += 1
+        self.workspace.version = self.workspace.counts.version
+        return 0
+
+
+cdef int answer(void *sweep, int request) except -1 nogil:
+    return (<Sweep>sweep).answer(request)
 
 
 cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
@@ -112,124 +231,6 @@ cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
         if node > 0:
             for place in range(walk.store.nodes[node].n_entries):
                 walk.store.change_tables(node, place, 1, 0, walk.slots.position[walk.store.entries(node)[place].dish])
-    return 0
-
-
-cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
-    """Write the dishes of the current restaurant to the store."""
-    if s.unwritten:
-        counts.write_dishes(s.loaded, s.here, s.stride, walk.slots.position.data())
-        s.unwritten = 0
-    return 0
-
-
-cdef int make_room(Walk walk, TermCounts *counts, Stores stores) except -1 nogil:
-    """Allocate the memory that an event, or writing the dishes of a restaurant, may need in the store."""
-    walk.ready_anywhere()
-    if stores.counts is not None:
-        stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + counts.stride), 0)
-    return 0
-
-
-cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, choice_source *source,
-             bint scripted, bint floats) except -1 nogil:
-    cdef hdpkit_topics *s = &workspace.s
-    cdef TermCounts *counts = workspace.counts
-    cdef const hdpkit_topic_functions *compiled = of_scripts if scripted else functions
-    cdef const hdpkit_topic_sweep *under = &compiled.restaurant
-    cdef int (*start)(hdpkit_topics *, int) noexcept nogil
-    cdef int (*sweep)(hdpkit_topics *) noexcept nogil
-    cdef int event
-    cdef int32_t customer, node, as_customer
-    cdef Counted numbers
-    cdef vector[double] weights
-    cdef vector[int32_t] nodes       # whose tables are drawn at the end
-    if stores.table is not None:
-        under = &compiled.weights if stores.counts is None else &compiled.counts
-        if workspace.words != NULL:
-            under = &compiled.bursts_weights if stores.counts is None else &compiled.bursts_counts
-        s.rest = stores.table.rest
-    elif workspace.words != NULL:
-        under = &compiled.bursts
-    elif workspace.sparse != NULL:
-        under = &compiled.sparse
-    start = under.start_floats if floats or not scripted else under.start_doubles
-    sweep = under.production if not scripted else under.probe if floats else under.scripted
-    workspace.lay_out(counts.stride)
-    restaurants_of(walk, s.customer, s.last, &nodes)
-    make_room(walk, counts, stores)
-    one_table_each(walk, &nodes)
-    refresh(workspace, walk, stores)
-    start(s, workspace.version != counts.version)
-    workspace.version = -1
-    s.resume = HDPKIT_DONE
-    s.unwritten = 0
-    while True:
-        event = sweep(s)
-        customer = <int32_t>s.customer
-        write(s, walk, stores.counts)
-        if event == HDPKIT_DONE:
-            break
-        if event == HDPKIT_WRITE:
-            make_room(walk, counts, stores)
-            refresh(workspace, walk, stores)
-            continue
-        if event == HDPKIT_RATIOS:
-            numbers.customers = workspace.bursts.wanted_customers
-            numbers.tables = workspace.bursts.wanted_tables
-            if ready_ratio(workspace.words, numbers) < 0:
-                fail("the tables of the word", customer)
-            refresh(workspace, walk, stores)
-            continue
-        node = walk.home[customer]
-        if event == HDPKIT_LIST:
-            if list_cells(workspace.words, node) < 0:
-                fail("the words of its document", customer)
-            make_room(walk, counts, stores)
-            refresh(workspace, walk, stores)
-            continue
-        if event == HDPKIT_LEAVE:
-            if walk.unseat_customer(customer, node, s.dish, source):
-                walk.slots.death(s.dish)
-        elif event == HDPKIT_JOIN:
-            walk.store.join_table(node, s.dish, customer, walk.discount[node], source)
-        elif event == HDPKIT_OPEN:
-            walk.store.open_table(node, s.dish, customer, &as_customer)
-            walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
-        elif event == HDPKIT_BIRTH:
-            if walk.slots.birth(&s.dish, &customer, 1):
-                fail("the conditional", customer)
-            walk.store.open_table(node, s.dish, customer, &as_customer)
-            walk.store.open_table(0, s.dish, as_customer, &as_customer)
-        elif event == HDPKIT_ABROAD:
-            if workspace.words != NULL:
-                unlist_cells(workspace.words)
-                workspace.words.loaded = -1
-            reseat_one(walk, measure, customer, &weights, source)
-        elif event == HDPKIT_UNSEATED:
-            with gil:
-                misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
-        else:
-            if s.starved:
-                no_memory()
-            fail("the conditional", customer)
-        if event != HDPKIT_LEAVE:
-            make_room(walk, counts, stores)
-        refresh(workspace, walk, stores)
-        if event == HDPKIT_ABROAD:
-            workspace.lay_out(s.stride)
-            start(s, 1)
-        elif s.stride != workspace.stride:      # a new dish, whose table is counted later
-            workspace.lay_out(s.stride)
-            start(s, 0)
-            s.root_customers -= 1
-            s.tables[s.dish] -= 1
-    draw_tables_of(walk, &nodes, source)
-    if workspace.words != NULL:
-        workspace.words.loaded = -1
-        workspace.words.version += 1
-    counts.version += 1
-    workspace.version = counts.version
     return 0
 
 
@@ -250,12 +251,12 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     """
     cdef Workspace workspace = workspace_of(bank)
     walk.check_dishes()
-    cdef Stores stores = Stores(walk)
+    cdef Sweep sweep = Sweep(walk, workspace)
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     if first >= last:
         return
-    if stores.table is not None:
+    if sweep.table is not None:
         if workspace.plain == NULL:
             raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial under weights",
                               "Use the generic kernel.")
@@ -265,8 +266,10 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     if workspace.words != NULL and not words_are_at_home(workspace.words, walk, first, last):
         generic.reseat(walk, bank, first, last, source)
         return
-    if stores.explicit is not None:
-        stores.explicit.changes += 1
+    if sweep.explicit is not None:
+        sweep.explicit.changes += 1
+    sweep.measure = &bank.c
+    sweep.source = &source.c
     workspace.take_parameters()
     s.home = &walk.home[0]
     s.concentration = &walk.concentration[0]
@@ -285,7 +288,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
         else:
             try:
                 with nogil:
-                    run(workspace, walk, &bank.c, stores, &source.c, scripted, floats)
+                    sweep.run(scripted, floats)
             finally:
                 if workspace.words != NULL:
                     unlist_cells(workspace.words)

@@ -16,8 +16,7 @@ cdef extern from "topic_sweep.h":
         pass
     ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
     ctypedef int (*hdpkit_factors)(void *bank, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil
-    enum hdpkit_sweep_event:
-        HDPKIT_DONE
+    enum hdpkit_request:
         HDPKIT_ABROAD
         HDPKIT_UNSEATED
         HDPKIT_LEAVE
@@ -82,10 +81,11 @@ cdef extern from "topic_sweep.h":
         hdpkit_philox *stream
         hdpkit_choose choose
         void *script
+        int (*seating)(void *sweep, int request) noexcept nogil
+        void *sweep
         int64_t customer
         int64_t last
         int32_t dish
-        int32_t resume
         int64_t asking
         void *document
         void *document_less
@@ -114,9 +114,9 @@ cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_topic_sweep:
         int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
         int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
-        int (*production)(hdpkit_topics *s) noexcept nogil
-        int (*scripted)(hdpkit_topics *s) noexcept nogil
-        int (*probe)(hdpkit_topics *s) noexcept nogil
+        int (*production)(hdpkit_topics *s) except -1 nogil
+        int (*scripted)(hdpkit_topics *s) except -1 nogil
+        int (*probe)(hdpkit_topics *s) except -1 nogil
         int64_t (*outcome)(const hdpkit_topics *s, int64_t place) noexcept nogil
     ctypedef struct hdpkit_topic_functions:
         hdpkit_topic_sweep restaurant

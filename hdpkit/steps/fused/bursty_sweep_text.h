@@ -66,7 +66,8 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     typedef typename lanes<Real>::type vec;
     using Base::entries, Base::seated, Base::set_share, Base::pick_root, Base::dish_at, Base::next_word;
     using Base::draw_table, Base::choose_table, Base::term_pass, Base::smooth_pass, Base::measure_reach;
-    using Base::root_share, Base::in_units, Base::inverse_of, Base::look_ahead;
+    using Base::root_share, Base::in_units, Base::inverse_of, Base::request;
+    typedef typename Base::Traveller Traveller;
 
     /* A dish may have more tables than words at tables of their own, so its share at the root may be above 1. */
     static constexpr double UNIT = 1.0 / 4194304.0;            /* of ceilings: 2**-22 */
@@ -443,157 +444,92 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         return (int)s->choose(s->script, weights, 2);
     }
 
-    static int run(hdpkit_topics *s) {
-        hdpkit_words *w = s->bursts;
-        bool handled = true;          /* whether the customer was seated by the store */
-        const int32_t answered = s->resume;
-        int64_t i = s->customer, k = 0;
-        int32_t node = 0, v = 0, own = 0, table;
-        int32_t *row = 0;
-        hdpkit_entry *entry;
-        s->resume = HDPKIT_DONE;
-        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE && answered != HDPKIT_RATIOS && answered != HDPKIT_LIST) {
-            node = s->home[i];
-            v = s->terms[i];
-            row = s->counts + (int64_t)v * s->stride;
-            own = s->dish;
-            if (answered == HDPKIT_LEAVE) goto left;
-            if (answered != HDPKIT_ABROAD) {
-                k = s->dish;
-                goto seated;
-            }
-            s->loaded = -1;
-            s->customer = ++i;
-        }
-        for (; i < s->last; s->customer = ++i) {
-            node = s->home[i];
-            if (node == 0) return s->resume = HDPKIT_ABROAD;
-            if (node != w->listed && (w->listed >= 0 || w->begin[node + 1] - w->begin[node] > w->largest))
-                return s->resume = HDPKIT_LIST;
-            if (node != s->loaded) {
-                if (!Above::TABLES && s->unwritten) return s->resume = HDPKIT_WRITE;
-                load(s, node);
-            }
-            v = s->terms[i];
-            row = s->counts + (int64_t)v * s->stride;
-            if (i + AHEAD < s->last) look_ahead(s, i);
-            if (seated(s)) {
-                if (s->seats[i] < 0) return s->resume = HDPKIT_UNSEATED;
-                own = s->pool[s->seats[i]].dish;
-            } else {
-                own = s->labels[i];
-                if (own < 0) return s->resume = HDPKIT_UNSEATED;
-            }
-            {
-                const int closes = rise(s, i, node, own);
-                if (closes == -2) return s->resume = HDPKIT_RATIOS;
-                if (closes < 0) return s->resume = HDPKIT_FAILED;
-                if (closes) uncount(s, v, row, own);
-                if (Above::TABLES) {
-                    entry = entries(s, node) + s->place[own];
-                    const bool alone = seated(s) ? s->pool[s->seats[i]].size == 1
-                                                 : entry->tables > 1 || entry->customers == 1;
-                    if (alone) {
-                        s->dish = own;
-                        return s->resume = HDPKIT_LEAVE;
-                    }
-                    entry->customers -= 1;
-                    s->nodes[node].customers -= 1;
-                    if (seated(s)) s->pool[s->seats[i]].size -= 1;
-                    if (closes) refresh_root(s, own);
-                } else {
-                    if (w->seated[own] == 0 || s->nodes[node].customers == 1) {
-                        s->dish = own;
-                        return s->resume = HDPKIT_LEAVE;
-                    }
-                    s->unwritten = 1;
-                    s->here[own] -= 1;
-                    if (s->here[own] == 0) {
-                        s->tables[own] -= 1;
-                        s->root_customers -= 1;
-                        inside(s)[own] = 0;
-                    }
-                    refresh_root(s, own);
-                }
-                refresh_here<true>(s, node, own);
-            }
-            goto choice;
-        left:
-            if (s->nodes[0].customers != s->root_customers) {
-                s->tables[own] -= 1;
+    /* ---------------------------------------------------------------- what `run` asks */
+
+    HDPKIT_INLINE static bool prepare(hdpkit_topics *s, int32_t node) {
+        const hdpkit_words *w = s->bursts;
+        const bool lists = w->listed >= 0 || w->begin[node + 1] - w->begin[node] > w->largest;
+        return node == w->listed || !lists || request(s, HDPKIT_LIST);
+    }
+
+    /* The customer is removed. */
+    HDPKIT_INLINE static int begin(hdpkit_topics *s, Traveller *t) {
+        int closes;
+        while ((closes = rise(s, t->i, t->node, t->own)) == -2)
+            if (!request(s, HDPKIT_RATIOS)) return -2;
+        if (closes < 0) return -1;
+        if (closes) uncount(s, t->v, t->row, t->own);
+        if (Above::TABLES) {
+            hdpkit_entry *entry = entries(s, t->node) + s->place[t->own];
+            if (seated(s) ? s->pool[s->seats[t->i]].size == 1 : entry->tables > 1 || entry->customers == 1) return 1;
+            entry->customers -= 1;
+            s->nodes[t->node].customers -= 1;
+            if (seated(s)) s->pool[s->seats[t->i]].size -= 1;
+            if (closes) refresh_root(s, t->own);
+        } else {
+            if (s->bursts->seated[t->own] == 0 || s->nodes[t->node].customers == 1) return 1;
+            s->unwritten = 1;
+            s->here[t->own] -= 1;
+            if (s->here[t->own] == 0) {
+                s->tables[t->own] -= 1;
                 s->root_customers -= 1;
+                inside(s)[t->own] = 0;
             }
-            refresh_root(s, own);
-            load_again(s, node, own);
-        choice: {
-                const double repeat = repeats(s, i, node);
-                const double dense = share_pass(s, row, (Real)s->eta[v]);
-                const Outcome found = Scripted ? choose(s, row, v) : draw(s, row, v, repeat, dense);
-                if (found.dish < 0) return s->resume = HDPKIT_FAILED;
-                w->opening = found.opens;
-                k = found.dish;
-                bool opens = !found.inside;
-                if (Above::TABLES && found.inside) {
-                    const int joined = joins(s, node, (int32_t)k);
-                    if (joined < 0) return s->resume = HDPKIT_FAILED;
-                    opens = !joined;
-                }
-                /* Without tables, only a new dish, or the first dish of a document, needs the store. */
-                if (!Above::TABLES && k < s->stride && s->nodes[node].customers > 0) opens = false;
-                if (opens) {
-                    s->dish = (int32_t)k;
-                    return s->resume = k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
-                }
-            }
-            if (!Above::TABLES) {
-                s->unwritten = 1;
-                if (s->here[k]++ == 0) {
-                    Base::enter(s, (int32_t)k);
-                    inside(s)[k] = 1;
-                    refresh_root(s, (int32_t)k);
-                }
-                s->labels[i] = (int32_t)k;
-            } else {
-                entry = entries(s, node) + s->place[k];
-                table = entry->extra;
-                if (entry->tables > 1) {
-                    if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) {
-                        s->dish = (int32_t)k;
-                        return s->resume = HDPKIT_JOIN;
-                    }
-                    const double d = s->discount[node];
-                    table = Scripted ? choose_table(s, entry, d) : draw_table(s, entry, d);
-                    if (table < 0) return s->resume = HDPKIT_FAILED;
-                }
-                entry->customers += 1;
-                s->nodes[node].customers += 1;
-                if (seated(s)) {
-                    s->seats[i] = table;
-                    s->pool[table].size += 1;
-                } else {
-                    s->labels[i] = (int32_t)k;
-                }
-            }
-            handled = false;
-        seated:
-            w->slot_of[i] = (int32_t)k;
-            w->opens[i] = (int8_t)w->opening;
-            w->seated[k] += 1;
-            if (w->listed == node) seat_in_lists(w, i, node, (int32_t)k);
-            if (w->opening) count(s, v, row, k);
-            /* Without tables, dishes enter a document without the store, which is written later. */
-            if ((Above::TABLES || handled) && s->nodes[0].customers != s->root_customers) {
-                s->tables[k] += 1;
-                s->root_customers += 1;
-                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
-                refresh_root(s, (int32_t)k);
-                load_again(s, node, (int32_t)k);
-            } else {
-                if (w->opening) refresh_root(s, (int32_t)k);
-                refresh_here<true>(s, node, (int32_t)k);
-            }
+            refresh_root(s, t->own);
         }
-        return HDPKIT_DONE;
+        refresh_here<true>(s, t->node, t->own);
+        return 0;
+    }
+
+    HDPKIT_INLINE static void removed(hdpkit_topics *s, Traveller *t) {
+        if (s->nodes[0].customers != s->root_customers) {
+            s->tables[t->own] -= 1;
+            s->root_customers -= 1;
+        }
+        refresh_root(s, t->own);
+        load_again(s, t->node, t->own);
+    }
+
+    HDPKIT_INLINE static int64_t decide(hdpkit_topics *s, Traveller *t) {
+        const double repeat = repeats(s, t->i, t->node);
+        const double dense = share_pass(s, t->row, (Real)s->eta[t->v]);
+        const Outcome found = Scripted ? choose(s, t->row, t->v) : draw(s, t->row, t->v, repeat, dense);
+        bool opens = !found.inside;
+        if (found.dish < 0) return -1;
+        s->bursts->opening = found.opens;
+        if (Above::TABLES && found.inside) {
+            const int joined = joins(s, t->node, (int32_t)found.dish);
+            if (joined < 0) return -1;
+            opens = !joined;
+        }
+        /* Without tables, only a new dish, or the first dish of a document, needs the store. */
+        if (!Above::TABLES && found.dish < s->stride && s->nodes[t->node].customers > 0) opens = false;
+        return opens ? -2 - found.dish : found.dish;
+    }
+
+    HDPKIT_INLINE static void arrive(hdpkit_topics *s, int32_t k) {
+        Base::enter(s, k);
+        inside(s)[k] = 1;
+        refresh_root(s, k);
+    }
+
+    HDPKIT_INLINE static void settle(hdpkit_topics *s, const Traveller *t, int64_t k, bool by_store) {
+        hdpkit_words *w = s->bursts;
+        w->slot_of[t->i] = (int32_t)k;
+        w->opens[t->i] = (int8_t)w->opening;
+        w->seated[k] += 1;
+        if (w->listed == t->node) seat_in_lists(w, t->i, t->node, (int32_t)k);
+        if (w->opening) count(s, t->v, t->row, k);
+        if ((Above::TABLES || by_store) && s->nodes[0].customers != s->root_customers) {
+            s->tables[k] += 1;
+            s->root_customers += 1;
+            if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
+            refresh_root(s, (int32_t)k);
+            load_again(s, t->node, (int32_t)k);
+        } else {
+            if (w->opening) refresh_root(s, (int32_t)k);
+            refresh_here<true>(s, t->node, (int32_t)k);
+        }
     }
 };
 
@@ -602,9 +538,9 @@ constexpr hdpkit_topic_sweep bursty_sweep_of() {
     return {
         BurstySweep<float, SCRIPTS, Root>::start,
         BurstySweep<Exact, SCRIPTS, Root>::start,
-        BurstySweep<float, false, Root>::run,
-        BurstySweep<Exact, SCRIPTS, Root>::run,
-        BurstySweep<float, SCRIPTS, Root>::run,
+        BurstySweep<float, false, Root>::template run<BurstySweep<float, false, Root>>,
+        BurstySweep<Exact, SCRIPTS, Root>::template run<BurstySweep<Exact, SCRIPTS, Root>>,
+        BurstySweep<float, SCRIPTS, Root>::template run<BurstySweep<float, SCRIPTS, Root>>,
         BurstySweep<Exact, SCRIPTS, Root>::outcome,
     };
 }

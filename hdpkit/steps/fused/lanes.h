@@ -25,6 +25,7 @@ typedef float Exact;
    effect and removes its calls. */
 #define HDPKIT_INLINE __attribute__((always_inline)) inline
 #define HDPKIT_OUTLINE __attribute__((noinline))
+#define HDPKIT_RARE __attribute__((noinline, cold))            /* paths to it are moved out of loops */
 #define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
 
 #if defined(__AVX512F__)
@@ -162,6 +163,7 @@ template <class Vector> inline Vector as_reals(const ints &n) {
 
 #define HDPKIT_INLINE inline
 #define HDPKIT_OUTLINE
+#define HDPKIT_RARE
 #define HDPKIT_PREFETCH(address) ((void)0)
 
 #endif

@@ -1,8 +1,7 @@
 /* Data of a fused sweep of a topic model, and the functions of every instruction set.
 
-   A sweep runs until an operation is needed that only the store can do (a table opens, closes, or is one of several),
-   returns it as an event, and continues after it is done. So only the stores contain code for their representation of
-   the seating. */
+   Where a table opens, closes, or is one of several, a sweep calls `seating`, so only the stores contain code for their
+   representation of the seating. */
 #ifndef HDPKIT_TOPIC_SWEEP_H
 #define HDPKIT_TOPIC_SWEEP_H
 
@@ -18,17 +17,17 @@
 extern "C" {
 #endif
 
-enum hdpkit_sweep_event {
-    HDPKIT_DONE,                 /* all customers are seated again */
-    HDPKIT_ABROAD,               /* `customer` is not in a child of the root */
-    HDPKIT_UNSEATED,             /* `customer` is not seated */
+/* What only the store or the bank can do. */
+enum hdpkit_request {
+    HDPKIT_ABROAD,               /* `customer` is not in a child of the root: reseat it */
+    HDPKIT_UNSEATED,             /* `customer` is not seated: an error */
     HDPKIT_LEAVE,                /* remove `customer` from `dish`, whose table may close */
-    HDPKIT_WRITE,                /* only write `here` to restaurant `loaded` */
+    HDPKIT_WRITE,                /* write `here` to restaurant `loaded`, as before any other request */
     HDPKIT_JOIN,                 /* seat `customer` at one of several tables of `dish` */
     HDPKIT_OPEN,                 /* seat `customer` at a new table of `dish` */
-    HDPKIT_BIRTH,                /* the same with a new dish */
-    HDPKIT_FAILED,               /* the draw for `customer`, who is removed, failed */
-    HDPKIT_RATIOS,               /* bursts: ratios of Stirling numbers are needed, see `hdpkit_words` */
+    HDPKIT_BIRTH,                /* the same with a new dish, whose slot is `dish` afterwards */
+    HDPKIT_FAILED,               /* the draw for `customer`, who is removed, failed: an error */
+    HDPKIT_RATIOS,               /* bursts: compute ratios of Stirling numbers, see `hdpkit_words` */
     HDPKIT_LIST,                 /* bursts: list the cells of the document of `customer`, if it has many customers */
 };
 
@@ -88,10 +87,12 @@ typedef struct hdpkit_topics {
     hdpkit_philox *stream;
     hdpkit_choose choose;
     void *script;
+    /* do what only the store or the bank can do; addresses may change; -1 after an error */
+    int (*seating)(void *sweep, int request);
+    void *sweep;
     /* the current position of the sweep */
     int64_t customer, last;
     int32_t node, dish;
-    int32_t resume;              /* the event that was handled */
     int64_t asking;              /* scripted: number of weights of the requested choice, 0 at other times */
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
@@ -113,7 +114,7 @@ typedef struct hdpkit_topics {
     int64_t *root_smooth;        /* the dish's contribution to `root_sum` */
     uint64_t *reach;             /* by term: sum of ceiling x count, 2**64 - 1 if it isn't known */
     int32_t loaded;              /* restaurant whose entries are in the workspace, -1 for none */
-    int32_t unwritten;           /* `here` must be written before any event */
+    int32_t unwritten;           /* `here` must be written before any request */
     int32_t n_blocks, n_all;     /* blocks of the restaurant, blocks in use */
     int64_t root_sum;            /* sum of `root` in integer units: exact, independent of its history */
     int64_t root_customers;      /* as in the workspace */
@@ -128,7 +129,7 @@ typedef struct hdpkit_topics {
 typedef struct hdpkit_topic_sweep {
     int (*start_floats)(hdpkit_topics *, int anew);    /* fill the workspace from the seating; anew: also the bounds */
     int (*start_doubles)(hdpkit_topics *, int anew);
-    int (*production)(hdpkit_topics *);                /* floats, the generator inlined */
+    int (*production)(hdpkit_topics *);                /* floats, the generator inlined; -1 after an error */
     int (*scripted)(hdpkit_topics *);                  /* doubles, a script chooses */
     int (*probe)(hdpkit_topics *);                     /* floats, a script chooses: the numbers of production */
     int64_t (*outcome)(const hdpkit_topics *, int64_t place);   /* of the requested choice, coded as in `draw` */

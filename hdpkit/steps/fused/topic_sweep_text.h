@@ -31,7 +31,7 @@
 
 namespace {
 
-constexpr int64_t SHARED = INT64_MIN;
+constexpr int64_t SHARED = INT64_MIN, STAYS = INT64_MIN;
 constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
 constexpr int AHEAD = 8;                                       /* customers whose rows are prefetched */
 
@@ -235,123 +235,155 @@ struct Sweep : Passes<Real, Root, Measure> {
         HDPKIT_PREFETCH(s->reach + v);
     }
 
-    static int run(hdpkit_topics *s) {
-        const Real *share = (const Real *)s->document, *less = (const Real *)s->document_less;
-        Traveller t;
-        int64_t k;
-        hdpkit_entry *entry;
-        int32_t table;
-        const int32_t answered = s->resume;
-        s->resume = HDPKIT_DONE;
-        t.i = s->customer;
-        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE) {
-            t.node = s->home[t.i];
-            t.v = s->terms[t.i];
-            t.row = s->counts + (int64_t)t.v * s->stride;
-            t.own = s->dish;
-            if (answered == HDPKIT_LEAVE) goto left;
-            if (answered != HDPKIT_ABROAD) {
-                k = s->dish;
-                goto seated;
-            }
-            s->loaded = -1;       /* generic code may have changed everything */
-            s->customer = ++t.i;
+    /* Let the store or the bank do something; false after an error. */
+    HDPKIT_RARE static bool request(hdpkit_topics *s, int what) { return s->seating(s->sweep, what) >= 0; }
+
+    HDPKIT_RARE static int fail(hdpkit_topics *s, int what) {
+        request(s, what);
+        return -1;
+    }
+
+    /* ---------------------------------------------------------------- what `run` asks of the struct that derives from it */
+
+    /* Prepare for a restaurant that isn't loaded; false after an error. */
+    HDPKIT_INLINE static bool prepare(hdpkit_topics *, int32_t) { return true; }
+
+    /* Begin with a customer: 1 if only the store can remove it, -1 for a failed draw, -2 after an error. */
+    HDPKIT_INLINE static int begin(hdpkit_topics *s, Traveller *t) {
+        t->share = ((const Real *)s->document_less)[t->own];
+        if (closes(s, t)) {
+            uncount(s, t->v, t->row, t->own);
+            return 1;
         }
-        for (; t.i < s->last; s->customer = ++t.i) {
+        t->gone = false;
+        t->share = Terms::share_without(s, t->own, t->share, t->row[t->own], eta_of(s, t->v));
+        t->root_sum = Terms::root_sum_without(s, t->own, t->row[t->own]);
+        t->reach = s->reach[t->v] - s->ceiling[t->own];
+        return 0;
+    }
+
+    /* Go on after the store has removed it. */
+    HDPKIT_INLINE static void removed(hdpkit_topics *s, Traveller *t) {
+        if (s->nodes[0].customers != s->root_customers) {
+            s->tables[t->own] -= 1;
+            s->root_customers -= 1;
+            refresh_dish(s, t->own);
+            load(s, t->node);
+        } else {
+            one_fewer(s, t->own, t->row[t->own] == 0);
+            if (Above::TABLES) refresh_changed(s, t->node, t->own);
+            else load(s, t->node);
+        }
+        t->gone = true;
+        t->share = ((const Real *)s->document)[t->own] * Terms::value_of(s, t->own, t->row[t->own], eta_of(s, t->v));
+        t->root_sum = s->root_sum;
+        t->reach = s->reach[t->v];
+    }
+
+    /* The dish that a customer joins, coded as by `draw`; STAYS if nothing changes. */
+    HDPKIT_INLINE static int64_t decide(hdpkit_topics *s, Traveller *t) {
+        share_pass(s, t->row, (Real)eta_of(s, t->v), t->own);
+        const int64_t k = Terms::starved(s) ? -1 : Scripted ? choose(s, t) : draw(s, t);
+        if (k == t->own && !t->gone && !redraws(s, t)) return STAYS;
+        if (!t->gone) leave(s, t);
+        /* Without tables, opening one means joining the dish, except for the first dish of a restaurant. */
+        if (!Above::TABLES && k < -1 && -2 - k < s->stride && s->nodes[t->node].customers > 0) return -2 - k;
+        return k;
+    }
+
+    /* Without tables: a dish that the restaurant doesn't have enters it. */
+    HDPKIT_INLINE static void arrive(hdpkit_topics *s, int32_t k) { enter(s, k); }
+
+    /* Count a customer who has been seated, by the store or not. */
+    HDPKIT_INLINE static void settle(hdpkit_topics *s, const Traveller *t, int64_t k, bool by_store) {
+        count(s, t, k);
+        /* Without tables, dishes enter a restaurant without the store, which is written later. */
+        if ((Above::TABLES || by_store) && s->nodes[0].customers != s->root_customers) {
+            s->tables[k] += 1;
+            s->root_customers += 1;
+            if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
+            refresh_dish(s, (int32_t)k);
+            load(s, t->node);
+        } else {
+            grow(s, t, k);
+        }
+    }
+
+    /* ---------------------------------------------------------------- the sweep */
+
+    /* Seat a customer at one of a dish's tables in its restaurant; 1 if only the store can, -1 for a failure. */
+    HDPKIT_INLINE static int join(hdpkit_topics *s, int64_t i, int32_t node, int64_t k) {
+        hdpkit_entry *entry = entries(s, node) + s->place[k];
+        int32_t table = entry->extra;
+        if (entry->tables > 1) {
+            if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) return 1;
+            const double d = s->discount[node];
+            table = Scripted ? choose_table(s, entry, d) : draw_table(s, entry, d);
+            if (table < 0) return -1;
+        }
+        entry->customers += 1;
+        s->nodes[node].customers += 1;
+        if (seated(s)) {
+            s->seats[i] = table;
+            s->pool[table].size += 1;
+        } else {
+            s->labels[i] = (int32_t)k;
+        }
+        return 0;
+    }
+
+    /* Reseat customers `customer` .. `last` - 1; -1 after an error. `Of` is this struct, or one that derives from it. */
+    template <class Of> static int run(hdpkit_topics *s) {
+        Traveller t;
+        for (t.i = s->customer; t.i < s->last; s->customer = ++t.i) {
+            int what = HDPKIT_FAILED, asked;
             t.node = s->home[t.i];
-            if (t.node == 0) return s->resume = HDPKIT_ABROAD;
+            if (t.node == 0) {
+                if (!request(s, HDPKIT_ABROAD)) return -1;
+                continue;
+            }
+            if (!Of::prepare(s, t.node)) return -1;
             if (t.node != s->loaded) {
-                if (!Above::TABLES && s->unwritten) return s->resume = HDPKIT_WRITE;
-                load(s, t.node);
+                if (!Above::TABLES && s->unwritten && !request(s, HDPKIT_WRITE)) return -1;
+                Of::load(s, t.node);
             }
             t.v = s->terms[t.i];
             t.row = s->counts + (int64_t)t.v * s->stride;
             if (t.i + AHEAD < s->last) look_ahead(s, t.i);
-            if (seated(s)) {
-                if (s->seats[t.i] < 0) return s->resume = HDPKIT_UNSEATED;
-                t.own = s->pool[s->seats[t.i]].dish;
-            } else {
-                t.own = s->labels[t.i];
-                if (t.own < 0) return s->resume = HDPKIT_UNSEATED;
-            }
-            t.share = less[t.own];
-            if (closes(s, &t)) {
+            t.own = !seated(s) ? s->labels[t.i] : s->seats[t.i] < 0 ? -1 : s->pool[s->seats[t.i]].dish;
+            if (t.own < 0) return fail(s, HDPKIT_UNSEATED);
+            asked = Of::begin(s, &t);
+            if (asked < 0) return asked == -1 ? fail(s, HDPKIT_FAILED) : -1;
+            if (asked > 0) {
                 s->dish = t.own;
-                uncount(s, t.v, t.row, t.own);
-                return s->resume = HDPKIT_LEAVE;
+                if (!request(s, HDPKIT_LEAVE)) return -1;
+                t.row = s->counts + (int64_t)t.v * s->stride;
+                Of::removed(s, &t);
             }
-            t.gone = false;
-            t.share = Terms::share_without(s, t.own, t.share, t.row[t.own], eta_of(s, t.v));
-            t.root_sum = Terms::root_sum_without(s, t.own, t.row[t.own]);
-            t.reach = s->reach[t.v] - s->ceiling[t.own];
-            goto choice;
-        left:
-            if (s->nodes[0].customers != s->root_customers) {
-                s->tables[t.own] -= 1;
-                s->root_customers -= 1;
-                refresh_dish(s, t.own);
-                load(s, t.node);
-            } else {
-                one_fewer(s, t.own, t.row[t.own] == 0);
-                if (Above::TABLES) refresh_changed(s, t.node, t.own);
-                else load(s, t.node);
-            }
-            t.gone = true;
-            t.share = share[t.own] * Terms::value_of(s, t.own, t.row[t.own], eta_of(s, t.v));
-            t.root_sum = s->root_sum;
-            t.reach = s->reach[t.v];
-        choice:
-            share_pass(s, t.row, (Real)eta_of(s, t.v), t.own);
-            k = Terms::starved(s) ? -1 : Scripted ? choose(s, &t) : draw(s, &t);
-            if (k == t.own && !t.gone && !redraws(s, &t)) continue;
-            if (!t.gone) leave(s, &t);
-            if (k == -1) return s->resume = HDPKIT_FAILED;
-            /* Without tables, opening one means joining the dish, except for the first dish of a restaurant. */
-            if (!Above::TABLES && k < 0 && -2 - k < s->stride && s->nodes[t.node].customers > 0) k = -2 - k;
+            int64_t k = Of::decide(s, &t);
+            if (k == STAYS) continue;
+            asked = 0;
             if (k < 0) {
-                s->dish = (int32_t)(-2 - k);
-                return s->resume = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
-            }
-            if (!Above::TABLES) {
+                if (k < -1) what = -2 - k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
+                k = -2 - k;
+                asked = 1;
+            } else if (!Above::TABLES) {
                 s->unwritten = 1;
-                if (s->here[k]++ == 0) enter(s, (int32_t)k);
+                if (s->here[k]++ == 0) Of::arrive(s, (int32_t)k);
                 s->labels[t.i] = (int32_t)k;
-                count(s, &t, k);
-                grow(s, &t, k);
-                continue;
-            }
-            entry = entries(s, t.node) + s->place[k];
-            table = entry->extra;
-            if (entry->tables > 1) {
-                if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) {
-                    s->dish = (int32_t)k;
-                    return s->resume = HDPKIT_JOIN;
-                }
-                const double d = s->discount[t.node];
-                table = Scripted ? choose_table(s, entry, d) : draw_table(s, entry, d);
-                if (table < 0) return s->resume = HDPKIT_FAILED;
-            }
-            entry->customers += 1;
-            s->nodes[t.node].customers += 1;
-            if (seated(s)) {
-                s->seats[t.i] = table;
-                s->pool[table].size += 1;
             } else {
-                s->labels[t.i] = (int32_t)k;
+                asked = join(s, t.i, t.node, k);
+                if (asked > 0) what = HDPKIT_JOIN;
             }
-        seated:
-            count(s, &t, k);
-            if (s->nodes[0].customers != s->root_customers) {
-                s->tables[k] += 1;
-                s->root_customers += 1;
-                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
-                refresh_dish(s, (int32_t)k);
-                load(s, t.node);
-            } else {
-                grow(s, &t, k);
+            if (asked != 0) {
+                s->dish = (int32_t)k;
+                if (!request(s, what)) return -1;
+                k = s->dish;
+                t.row = s->counts + (int64_t)t.v * s->stride;
             }
+            Of::settle(s, &t, k, asked != 0);
         }
-        return HDPKIT_DONE;
+        return 0;
     }
 };
 
@@ -360,9 +392,9 @@ constexpr hdpkit_topic_sweep sweep_of() {
     return {
         Sweep<float, SCRIPTS, Root, Measure>::start,
         Sweep<Exact, SCRIPTS, Root, Measure>::start,
-        Sweep<float, false, Root, Measure>::run,
-        Sweep<Exact, SCRIPTS, Root, Measure>::run,
-        Sweep<float, SCRIPTS, Root, Measure>::run,
+        Sweep<float, false, Root, Measure>::template run<Sweep<float, false, Root, Measure>>,
+        Sweep<Exact, SCRIPTS, Root, Measure>::template run<Sweep<Exact, SCRIPTS, Root, Measure>>,
+        Sweep<float, SCRIPTS, Root, Measure>::template run<Sweep<float, SCRIPTS, Root, Measure>>,
         Sweep<Exact, SCRIPTS, Root, Measure>::outcome,
     };
 }
