@@ -33,8 +33,7 @@ from hdpkit.random import RandomStream
 cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_philox:
         pass
-    enum hdpkit_block_event:
-        HDPKIT_BLOCKS_DONE
+    enum hdpkit_block_request:
         HDPKIT_BLOCK_LAST
         HDPKIT_BLOCK_MOVED
         HDPKIT_BLOCK_SEATED
@@ -97,6 +96,8 @@ cdef extern from "topic_sweep.h":
         hdpkit_philox *stream
         int64_t (*choose)(void *state, const double *weights, int64_t n) noexcept nogil
         void *state
+        int (*seating)(void *step, int request) noexcept nogil
+        void *step
         int64_t unit
         int64_t last
         int32_t origin
@@ -143,16 +144,14 @@ cdef extern from "topic_sweep.h":
         hdpkit_block_words *bursts
     ctypedef struct hdpkit_topic_functions:
         int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
-        int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_fill)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_recount)(hdpkit_blocks *s, int32_t slot) noexcept nogil
         int (*blocks_bounds)(hdpkit_blocks *s, float *kept) noexcept nogil
-        int (*resample_dish)(hdpkit_blocks *s) noexcept nogil
+        int (*resample_dish)(hdpkit_blocks *s) except -1 nogil
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
         int32_t lines_pay
         int (*bursty_blocks_start)(hdpkit_blocks *s) noexcept nogil
-        int (*bursty_blocks_next)(hdpkit_blocks *s) noexcept nogil
-        int (*bursty_resample_dish)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_resample_dish)(hdpkit_blocks *s) except -1 nogil
     const char *HDPKIT_TOPIC_CAPSULE
 
 cdef const hdpkit_topic_functions *functions = (
@@ -203,8 +202,8 @@ cdef class Blocks:
     cdef vector[hdpkit_meeting] met
     cdef const hdpkit_topic_functions *compiled
     cdef int (*start)(hdpkit_blocks *s) noexcept nogil
-    cdef int (*next)(hdpkit_blocks *s) noexcept nogil
-    cdef int (*resample)(hdpkit_blocks *s) noexcept nogil
+    cdef int (*resample)(hdpkit_blocks *s) except -1 nogil
+    cdef choice_source *source
     cdef int64_t stride
     cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
@@ -222,7 +221,6 @@ cdef class Blocks:
             s.stream = <hdpkit_philox *>source.c.state
             self.compiled = functions
         self.start = self.compiled.blocks_start
-        self.next = self.compiled.blocks_next
         self.resample = self.compiled.resample_dish
         if isinstance(values, BurstyBank):
             self.words = &(<BurstyBank>values).b
@@ -233,7 +231,6 @@ cdef class Blocks:
             self.bursts.step = self.words.discount / self.words.concentration
             s.bursts = &self.bursts
             self.start = self.compiled.bursty_blocks_start
-            self.next = self.compiled.bursty_blocks_next
             self.resample = self.compiled.bursty_resample_dish
         self.table = (<WeightedRoot>walk.root).table if isinstance(walk.root, WeightedRoot) else None
         self.units = units
@@ -250,8 +247,11 @@ cdef class Blocks:
         # An upper bound of |log2| of a factor; eta is from 1e-100 to 1e100.
         s.every = min(MOST, ROOM // max(28 if bank.b.plain else 334,
                                         ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
+        self.source = &source.c
         s.choose = source.c.choose
         s.state = source.c.state
+        s.step = <void *>self
+        s.seating = <int (*)(void *, int) noexcept nogil>answer
 
     cdef int make_room(self, int64_t most) except -1 nogil:
         """Allocate factors for two units of this many customers."""
@@ -312,9 +312,9 @@ cdef class Blocks:
         return 0
 
     cdef inline int ready(self, bint moved) except -1 nogil:
-        """Allocate the memory that the next event may need in the store.
+        """Allocate the memory that the next request may need in the store.
 
-        After an event that only ``moved`` a table to another dish, only entries may need memory.
+        After one that only ``moved`` a table to another dish, only entries may need memory.
         """
         if moved and self.store.most_tables == self.most_tables:
             arena_room(&self.store.arena, 2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest))
@@ -414,90 +414,84 @@ cdef class Blocks:
             s.tops = s.excess + s.n_terms * s.stride + HDPKIT_PLACES
         return self.start(s)
 
-    cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
-        """Remove a unit from its dish, which may then die."""
+    cdef int take_out(self) except -1 nogil:
+        """Remove the unit from its dish, which may then die."""
         cdef measure_t *measure = &self.bank.c
         cdef int32_t dish = self.s.origin
-        cdef int64_t i
+        cdef int64_t i, u = self.s.unit
         if self.words == NULL:
             measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
                            self.s.offset[u + 1] - self.s.offset[u])
         else:
             for i in range(self.s.n_now - 1, -1, -1):
                 rise(self.words, self.s.now[i].customer, dish, self.bursts.kept[i])
-        if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
+        if self.walk.unseat_customer(self.s.code[u], 0, dish, self.source):
             self.walk.slots.death(dish)
         self.s.outside = 1
         self.follow(dish)
         return 0
 
-    cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
-        """Seat a removed unit."""
+    cdef int bring_in(self) except -1 nogil:
+        """Seat the unit, which was removed."""
         cdef measure_t *measure = &self.bank.c
-        cdef int64_t i
+        cdef int32_t dish = self.s.dish
+        cdef int64_t i, u = self.s.unit
         serve_below(self.store, self.units, u, dish)
-        self.walk.seat_customer(self.s.code[u], 0, dish, source)
+        self.walk.seat_customer(self.s.code[u], 0, dish, self.source)
         if self.words == NULL:
             measure.add(measure.self, dish, self.s.customer + self.s.offset[u],
                         self.s.offset[u + 1] - self.s.offset[u])
         else:
             for i in range(self.s.n_now):
                 sit(self.words, self.s.now[i].customer, dish, self.bursts.opens[i], NULL)
+        self.follow(dish)
+        self.s.outside = 0
         return 0
 
-    cdef int resample_dish(self, choice_source *source) except -1 nogil:
+    cdef int answer(self, int request) except -1 nogil:
+        """Do what only the store or the bank can do for the current unit."""
         cdef hdpkit_blocks *s = &self.s
-        cdef int event
-        cdef bint moved = False
-        cdef int64_t u, most = 0
+        cdef const int32_t *customer = s.customer + s.offset[s.unit]
         cdef int32_t as_customer
         cdef Counted numbers
+        if request == HDPKIT_BLOCK_MOVED:
+            self.bank.b.version += 1
+            if self.words != NULL:
+                self.words.version += 1
+            self.store.remove_customer(0, s.origin, s.code[s.unit], self.source, &as_customer)
+            serve_below(self.store, self.units, s.unit, s.dish)
+            self.store.join_table(0, s.dish, s.code[s.unit], s.discount, self.source)
+            return self.ready(True)
+        if request == HDPKIT_BLOCK_RATIOS:
+            numbers.customers = self.at_tables.wanted_customers
+            numbers.tables = self.at_tables.wanted_tables
+            if ready_ratio(self.words, numbers) < 0:
+                fail("the tables of the words", customer[0])
+            return self.ready(False)
+        if request == HDPKIT_BLOCK_FAILED:
+            fail("the conditional of the table", customer[0])
+        if not s.outside:      # the table has not been removed yet
+            self.take_out()
+        if request == HDPKIT_BLOCK_BIRTH and self.walk.slots.birth(&s.dish, customer, s.offset[s.unit + 1] - s.offset[s.unit]):
+            fail("the conditional of the table", customer[0])
+        if request != HDPKIT_BLOCK_LAST:
+            self.bring_in()
+        self.lay_out()
+        return 0 if s.outside else self.ready(False)
+
+    cdef int resample_dish(self) except -1 nogil:
+        cdef hdpkit_blocks *s = &self.s
+        cdef int64_t u, most = 0
         for u in range(s.unit, s.last):
             most = max(most, s.offset[u + 1] - s.offset[u])
         self.make_room(most)
         self.lay_out()
-        s.n_now = 0
-        while True:
-            if not s.outside:
-                self.ready(moved)
-            event = self.resample(s)
-            moved = event == HDPKIT_BLOCK_MOVED
-            u = s.unit
-            if event == HDPKIT_BLOCKS_DONE:
-                return 0
-            if event == HDPKIT_BLOCK_RATIOS:
-                numbers.customers = self.at_tables.wanted_customers
-                numbers.tables = self.at_tables.wanted_tables
-                if ready_ratio(self.words, numbers) < 0:
-                    fail("the tables of the words", s.customer[s.offset[u]])
-                self.refresh()
-                continue
-            if event == HDPKIT_BLOCK_FAILED:
-                fail("the conditional of the table", s.customer[s.offset[u]])
-            if moved:
-                u -= 1
-                self.bank.b.version += 1
-                if self.words != NULL:
-                    self.words.version += 1
-                self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
-                serve_below(self.store, self.units, u, s.dish)
-                self.store.join_table(0, s.dish, s.code[u], s.discount, source)
-                continue
-            if not s.outside:      # the table has not been removed yet
-                self.take_out(u, source)
-            if event == HDPKIT_BLOCK_SEATED:
-                self.bring_in(u, s.dish, source)
-                self.follow(s.dish)
-                self.next(s)
-            elif event == HDPKIT_BLOCK_BIRTH:
-                if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
-                    fail("the conditional of the table", s.customer[s.offset[u]])
-                self.bring_in(u, s.dish, source)
-                self.follow(s.dish)
-                s.unit += 1
-                s.outside = 0
-                s.n_now = 0        # rows may be longer now
-            self.lay_out()
+        self.ready(False)
+        return self.resample(s)
+
+
+cdef int answer(void *step, int request) except -1 nogil:
+    return (<Blocks>step).answer(request)
 
 
 cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
@@ -628,7 +622,7 @@ def resample_dish(Walk walk not None, CompiledBank bank not None, Units units no
     if bounded and blocks.s.stream != NULL:
         blocks.keep_bounds(functions.lines_pay if by_line is None else by_line)
     with nogil:
-        blocks.resample_dish(&source.c)
+        blocks.resample_dish()
     if blocks.bounds is not None:
         blocks.bounds.version = blocks.bank.b.version
         blocks.bounds.passes += blocks.s.passes
@@ -702,7 +696,7 @@ def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units
     bank.b.version += 1
     with nogil:
         blocks.refresh()
-        if blocks.compiled.scan_units(s) == HDPKIT_BLOCK_FAILED:
+        if blocks.compiled.scan_units(s) < 0:
             fail("the restricted conditional", units.customer[units.offset[order[s.unit]]])
         for i in range(order.shape[0]):
             log_q += det_log(odds[i]) + down[i] * LOG_2

@@ -30,6 +30,7 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     typedef Blocks<Scripted> Base;
     using Base::look_at_all, Base::weigh_few, Base::multiply_all, Base::scale_weights, Base::is_short, Base::draw, Base::ask;
     using Base::share_of_new, Base::share_without, Base::retotal, Base::add_line, Base::is_bounded, Base::draw_bounded;
+    using Base::request;
 
     HDPKIT_INLINE static bool ends_group(const hdpkit_blocks *s, int64_t i) {
         return s->every < 8 || i % FEW_FACTORS == FEW_FACTORS - 1;
@@ -313,8 +314,8 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         return true;
     }
 
-    /* Begin with a unit that is in its dish. */
-    static int begin(hdpkit_blocks *s, int32_t own) {
+    /* Begin with a unit that is in its dish; false after an error. */
+    static bool begin(hdpkit_blocks *s, int32_t own) {
         hdpkit_block_words *b = s->bursts;
         hdpkit_words *w = b->words;
         const int32_t node = b->home[s->now[0].customer];
@@ -325,12 +326,12 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
             if (b->own_tables[d] > 1 && (b->own[d] > w->rows || b->own_tables[d] + 1 > w->columns)) {
                 w->wanted_customers = b->own[d];
                 w->wanted_tables = b->own_tables[d];
-                return HDPKIT_BLOCK_RATIOS;
+                if (!request(s, HDPKIT_BLOCK_RATIOS)) return false;
             }
-        if (!draw_kept(s)) return HDPKIT_BLOCK_FAILED;
+        if (!draw_kept(s)) return request(s, HDPKIT_BLOCK_FAILED);
         if (!Scripted) draw_uniform(s, own);
-        else if (!choose_uniform(s, own)) return HDPKIT_BLOCK_FAILED;
-        return HDPKIT_BLOCKS_DONE;
+        else if (!choose_uniform(s, own)) return request(s, HDPKIT_BLOCK_FAILED);
+        return true;
     }
 
     /* ---------------------------------------------------------------- all dishes */
@@ -613,9 +614,6 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
 
 int bursty_blocks_start(hdpkit_blocks *s) {
     return s->stream != 0 ? BurstyBlocks<false>::start(s) : BurstyBlocks<SCRIPTS>::start(s);
-}
-int bursty_blocks_next(hdpkit_blocks *s) {
-    return s->stream != 0 ? BurstyBlocks<false>::next<BurstyBlocks<false>>(s) : BurstyBlocks<SCRIPTS>::next<BurstyBlocks<SCRIPTS>>(s);
 }
 int bursty_resample_dish(hdpkit_blocks *s) {
     return s->stream != 0 ? BurstyBlocks<false>::resample_dish<BurstyBlocks<false>>(s)

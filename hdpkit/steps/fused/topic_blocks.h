@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-enum hdpkit_block_event {
-    HDPKIT_BLOCKS_DONE,
+/* What only the store or the bank can do. */
+enum hdpkit_block_request {
     HDPKIT_BLOCK_LAST,           /* the unit is the last of its dish: remove it, and the dish dies */
     HDPKIT_BLOCK_MOVED,          /* counts are already moved from `origin` to `dish`: move the unit */
     HDPKIT_BLOCK_SEATED,         /* the unit is removed: add it to `dish` */
     HDPKIT_BLOCK_BIRTH,          /* the unit, removed or not, gets a new dish */
-    HDPKIT_BLOCK_FAILED,         /* the draw failed */
-    HDPKIT_BLOCK_RATIOS,         /* bursts: ratios of Stirling numbers are needed, see `hdpkit_words` */
+    HDPKIT_BLOCK_FAILED,         /* the draw failed: an error */
+    HDPKIT_BLOCK_RATIOS,         /* bursts: compute ratios of Stirling numbers, see `hdpkit_words` */
 };
 
 /* One customer of a block: the row of its term, and the number of earlier customers of the block with this term. */
@@ -109,6 +109,9 @@ typedef struct hdpkit_blocks {
     hdpkit_philox *stream;       /* NULL: choose by `choose` */
     int64_t (*choose)(void *state, const double *weights, int64_t n);
     void *state;
+    /* do what only the store or the bank can do; addresses may change; -1 after an error */
+    int (*seating)(void *step, int request);
+    void *step;
     /* the current position of the step */
     int64_t unit, last;
     int32_t origin, dish;

@@ -491,10 +491,13 @@ template <bool Scripted> struct Blocks {
         return 0;
     }
 
-    /* Begin with a unit that is in its dish: an event, or HDPKIT_BLOCKS_DONE. */
-    static int begin(hdpkit_blocks *s, int32_t own) {
+    /* Let the store or the bank do something; false after an error. */
+    HDPKIT_RARE static bool request(hdpkit_blocks *s, int what) { return s->seating(s->step, what) >= 0; }
+
+    /* Begin with a unit that is in its dish; false after an error. */
+    static bool begin(hdpkit_blocks *s, int32_t own) {
         s->n_product = s->n_now;
-        return HDPKIT_BLOCKS_DONE;
+        return true;
     }
 
     /* Decide how a unit enters a dish. */
@@ -517,46 +520,52 @@ template <bool Scripted> struct Blocks {
         refresh(s, k);
     }
 
-    /* Go on to the next unit. */
-    template <class Of> static int next(hdpkit_blocks *s) {
-        s->unit += 1;
-        s->outside = 0;
-        swap(s);
+    /* Collect the values of the unit after the current one. */
+    template <class Of> static void collect_next(hdpkit_blocks *s) {
         s->n_next = s->unit + 1 < s->last ? Of::collect(s, s->unit + 1, s->next) : 0;
-        return 0;
     }
 
-    /* Dish Gibbs over units `unit` .. `last` - 1; `Of` is this struct, or one that derives from it. */
+    /* Begin with the values of the current unit. */
+    template <class Of> static void collect_both(hdpkit_blocks *s) {
+        if (s->unit < s->last) s->n_now = Of::collect(s, s->unit, s->now);
+        collect_next<Of>(s);
+    }
+
+    /* Dish Gibbs over units `unit` .. `last` - 1; `Of` is this struct, or one that derives from it. -1 after an error. */
     template <class Of> static int resample_dish(hdpkit_blocks *s) {
-        for (;;) {
-            const int64_t u = s->unit;
-            if (u >= s->last) return HDPKIT_BLOCKS_DONE;
-            if (s->n_now == 0) {
-                s->n_now = Of::collect(s, u, s->now);
-                s->n_next = u + 1 < s->last ? Of::collect(s, u + 1, s->next) : 0;
-            }
-            const int32_t own = s->pool[~s->code[u]].dish;
-            s->origin = own;
-            if (!s->outside) {
-                const int event = Of::begin(s, own);
-                if (event != HDPKIT_BLOCKS_DONE) return event;
-                if (s->tables[own] == 1) return HDPKIT_BLOCK_LAST;
-            }
+        collect_both<Of>(s);
+        while (s->unit < s->last) {
+            const int32_t own = s->origin = s->pool[~s->code[s->unit]].dish;
+            if (!Of::begin(s, own)) return -1;
+            if (s->tables[own] == 1 && !request(s, HDPKIT_BLOCK_LAST)) return -1;
             fetch_next(s);
             const int64_t k = s->stream != 0 ? Of::draw_dish(s, own) : Of::choose(s, own);
-            if (k < 0) return HDPKIT_BLOCK_FAILED;
-            s->dish = (int32_t)k;
             const bool stays = k == own && !s->outside;
-            if (!stays && !Of::enter(s, k)) return HDPKIT_BLOCK_FAILED;
-            if (k == s->stride) return HDPKIT_BLOCK_BIRTH;
-            if (s->outside) return HDPKIT_BLOCK_SEATED;
-            if (!stays) {
-                Of::move(s, own, (int32_t)k);
-                swap_tables(s, own, (int32_t)k);
+            if (k < 0 || (!stays && !Of::enter(s, k))) {
+                request(s, HDPKIT_BLOCK_FAILED);
+                return -1;
             }
-            next<Of>(s);
-            if (!stays) return HDPKIT_BLOCK_MOVED;
+            s->dish = (int32_t)k;
+            if (!stays) {
+                int what = s->outside ? HDPKIT_BLOCK_SEATED : HDPKIT_BLOCK_MOVED;
+                if (k == s->stride) {
+                    what = HDPKIT_BLOCK_BIRTH;
+                } else if (!s->outside) {
+                    Of::move(s, own, (int32_t)k);
+                    swap_tables(s, own, (int32_t)k);
+                }
+                if (!request(s, what)) return -1;
+                if (what == HDPKIT_BLOCK_BIRTH) {      /* rows may be longer now */
+                    s->unit += 1;
+                    collect_both<Of>(s);
+                    continue;
+                }
+            }
+            s->unit += 1;
+            swap(s);
+            collect_next<Of>(s);
         }
+        return 0;
     }
 
     /* ---------------------------------------------------------------- split-merge */
@@ -568,6 +577,7 @@ template <bool Scripted> struct Blocks {
         }
     }
 
+    /* -1 if a draw failed. */
     static int scan(hdpkit_blocks *s) {
         if (s->unit < s->last) s->n_now = collect(s, s->order[s->unit], s->now);
         for (; s->unit < s->last; s->unit++) {
@@ -588,7 +598,7 @@ template <bool Scripted> struct Blocks {
             }
             total = weight[0] + weight[1];
             chosen = s->target != 0 ? s->target[u] : s->choose(s->state, weight, 2);
-            if (chosen < 0) return HDPKIT_BLOCK_FAILED;
+            if (chosen < 0) return -1;
             s->odds[s->unit] = ratio[chosen] / total;
             s->down[s->unit] = (double)(exponent[chosen] - highest);
             s->sizes[chosen] += 1;
@@ -596,15 +606,12 @@ template <bool Scripted> struct Blocks {
             if (chosen != side) transfer(s, side < 0 ? -1 : s->slot[side], s->slot[chosen]);
             swap(s);
         }
-        return HDPKIT_BLOCKS_DONE;
+        return 0;
     }
 };
 
 /* Production and scripts are separate compilations. */
 int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<SCRIPTS>::start(s); }
-int blocks_next(hdpkit_blocks *s) {
-    return s->stream != 0 ? Blocks<false>::next<Blocks<false>>(s) : Blocks<SCRIPTS>::next<Blocks<SCRIPTS>>(s);
-}
 int resample_dish(hdpkit_blocks *s) {
     return s->stream != 0 ? Blocks<false>::resample_dish<Blocks<false>>(s) : Blocks<SCRIPTS>::resample_dish<Blocks<SCRIPTS>>(s);
 }

@@ -16,8 +16,8 @@ static const hdpkit_topic_functions functions = {
     HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),
     sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
     bursty_sweep_of<RestaurantRoot>(), bursty_sweep_of<WeightedRoot>(), bursty_sweep_of<WeightedCounts>(),
-    blocks_start, blocks_next, blocks_fill, blocks_recount, blocks_bounds, resample_dish, scan_units,
-    bursty_blocks_start, bursty_blocks_next, bursty_resample_dish, LINES_PAY,
+    blocks_start, blocks_fill, blocks_recount, blocks_bounds, resample_dish, scan_units,
+    bursty_blocks_start, bursty_resample_dish, LINES_PAY,
 };
 
 static const hdpkit_slice_functions slices = {

@@ -143,14 +143,12 @@ typedef struct hdpkit_topic_functions {
     hdpkit_topic_sweep sparse;                         /* or is a restaurant, with a sparse measure */
     hdpkit_topic_sweep bursts, bursts_weights, bursts_counts;   /* the first three, with bursts */
     int (*blocks_start)(hdpkit_blocks *);              /* fill the workspace from the seating */
-    int (*blocks_next)(hdpkit_blocks *);
     int (*blocks_fill)(hdpkit_blocks *);               /* the bounds of all terms and slots */
     int (*blocks_recount)(hdpkit_blocks *, int32_t slot);   /* those of a slot, for the terms of the current unit */
     int (*blocks_bounds)(hdpkit_blocks *, float *kept);
     int (*resample_dish)(hdpkit_blocks *);
     int (*scan_units)(hdpkit_blocks *);
     int (*bursty_blocks_start)(hdpkit_blocks *);       /* the same with bursts */
-    int (*bursty_blocks_next)(hdpkit_blocks *);
     int (*bursty_resample_dish)(hdpkit_blocks *);
     int32_t lines_pay;                                 /* `by_line` of blocks that takes the least time */
 } hdpkit_topic_functions;
