@@ -205,7 +205,7 @@ cdef class Blocks:
     cdef int (*resample)(hdpkit_blocks *s) except -1 nogil
     cdef choice_source *source
     cdef int64_t stride
-    cdef int32_t most_tables         # value in the store when memory for any event was last reserved
+    cdef int32_t most_tables         # value in the store when memory for any request was last reserved
 
     def __cinit__(self, Walk walk not None, CompiledBank values not None, Units units not None,
                  ChoiceSource source not None):
