@@ -265,7 +265,7 @@ class Words:
 
 
 def block_in_python(franchise, unit, choose):
-    """What `bursty_blocks_text.h` asks a script for one table, from statistics of the readable code."""
+    """What `bursty_blocks.h` asks a script for one table, from statistics of the readable code."""
     units, measure, bank = franchise.units(1), franchise.measure, franchise.bank
     terms, home = franchise.data.values.tolist(), franchise.topology.home
     order = words_in_order(units.customers(unit).tolist(), terms)

@@ -6,7 +6,7 @@ the chain the same on all instruction sets. Each text is compiled for production
 generator inlined) and, in the baseline only, for scripted sources (double precision, or single precision to
 reproduce the numbers of production).
 
-- `_fused_topics`: table Gibbs over two-level topic models (``topic_sweep_text.h``). It visits only the blocks
+- `_fused_topics`: table Gibbs over two-level topic models (``topic_sweep.h``). It visits only the blocks
   of sixteen slots in which the document has dishes. Whatever needs the store (a table opens or closes, or is
   one of several) is returned to the driver as an event. Over counts a sweep begins with one table for each
   dish of a document and ends with draws of their numbers; in between the workspace has the counts of the

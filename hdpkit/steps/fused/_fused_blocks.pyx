@@ -1,7 +1,7 @@
 # distutils: language = c++
 """Fused steps for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
-`topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
+`topic_blocks.h` computes and draws, over an explicit store; changes of the seating are made here, by the
 store. The readable twins are in `hdpkit.steps.units`, the generic ones in
 `hdpkit.steps._sweeps`.
 """
@@ -30,7 +30,7 @@ from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.steps.fused._topic_workspace cimport hdpkit_words, refresh_words
 from hdpkit.random import RandomStream
 
-cdef extern from "topic_sweep.h":
+cdef extern from "topics.h":
     ctypedef struct hdpkit_philox:
         pass
     enum hdpkit_block_request:
@@ -172,7 +172,7 @@ cdef double LOG_2 = 0.69314718055994530942
 
 
 cdef class Bounds:
-    """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the step changes them."""
+    """Bounds by term and slot (block_bounds.h), which follow the counts as long as only the step changes them."""
 
     cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines if `by_line`
     cdef int64_t stride

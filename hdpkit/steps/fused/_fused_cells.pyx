@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Full Gibbs on counts: a sweep over the cells of documents (`cell_text.h`), given topics, weights and proportions.
+"""Full Gibbs on counts: a sweep over the cells of documents (`cell_sweep.h`), given topics, weights and proportions.
 
 The data that documents share are those of `fused_slices`; for each document the customers of dishes by cell
 are drawn. With levels above the documents a document's proportions are drawn given the weights of the

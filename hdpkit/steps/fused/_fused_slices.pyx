@@ -1,11 +1,11 @@
 # distutils: language = c++
-"""Documents in parallel, given topics and root weights: `slice_text.h` over the store of counts.
+"""Documents in parallel, given topics and root weights: `document_sweep.h` over the store of counts.
 
 Given both, documents are independent (Teh et al. 2006, section 5.3, with topics drawn too; slices: Walker
 2007). Each document has a separate stream, so the chain doesn't depend on the number of threads. Changes
 outside the document are integers, whose sum doesn't depend on the order.
 
-Where topics differ by document (`burst_text.h`), the bank of topics counts tables, and the bank of the
+Where topics differ by document (`bursty_documents.h`), the bank of topics counts tables, and the bank of the
 measure has the dish of each customer, and which customers represent tables.
 """
 

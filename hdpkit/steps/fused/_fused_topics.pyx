@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The fused sweep of two-level topic models, plain and sparse: `topic_sweep_text.h` over the stores.
+"""The fused sweep of two-level topic models, plain and sparse: `topic_sweep.h` over the stores.
 
 The header handles what is common to the stores and applies to nearly every customer. Where a table opens, closes
 or is one of several, it calls `Sweep.answer`, and the store does it.
@@ -31,7 +31,7 @@ from hdpkit.steps import _sweeps as generic
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
-cdef extern from "topic_sweep.h":
+cdef extern from "topics.h":
     const char *HDPKIT_TOPIC_CAPSULE
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
@@ -325,16 +325,16 @@ def bounds(TermCountsBank bank not None):
     -------
     root : float64 array
         (m_k - d0) / (n_k + sum eta) as computed by the sweep, or the corresponding quantity.
-    ceiling : uint64 array
+    root_bound : uint64 array
         An upper bound of it in units of 2**-31.
-    reach : uint64 array
-        For each term the sum of ceiling x count, 2**64 - 1 if it hasn't been computed.
+    term_bound : uint64 array
+        For each term the sum of root_bound x count, 2**64 - 1 if it hasn't been computed.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t stride = workspace.stride, n_terms = workspace.counts.n_terms
     root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
-    ceiling = np.array(<const uint32_t[:stride]>workspace.s.ceiling, dtype=np.uint64)
-    return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
+    root_bound = np.array(<const uint32_t[:stride]>workspace.s.root_bound, dtype=np.uint64)
+    return root, root_bound, np.array(<const uint64_t[:n_terms]>workspace.s.term_bound)
 
 
 def exact_passes(CompiledBank bank not None):

@@ -1,11 +1,11 @@
-"""Structs and functions of a sweep over documents in parallel (see `slices.h`)."""
+"""Structs and functions of a sweep over documents in parallel (see `documents.h`)."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.stores._seating cimport Node
 
-cdef extern from "slices.h":
+cdef extern from "documents.h":
     const char *HDPKIT_SLICE_CAPSULE
     enum:
         HDPKIT_INVERSE_DEGREE

@@ -11,7 +11,7 @@ from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._explicit cimport Table
 from hdpkit.stores._seating cimport Node
 
-cdef extern from "topic_sweep.h":
+cdef extern from "topics.h":
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
@@ -97,7 +97,7 @@ cdef extern from "topic_sweep.h":
         int32_t *several
         int32_t *tables
         int32_t *here
-        uint32_t *ceiling
+        uint32_t *root_bound
         void *running
         void *running_root
         int32_t *blocks
@@ -105,7 +105,7 @@ cdef extern from "topic_sweep.h":
         double *outside_once
         void *ratio
         int64_t *root_smooth
-        uint64_t *reach
+        uint64_t *term_bound
         int32_t loaded
         int32_t unwritten
         int64_t root_customers
@@ -131,9 +131,9 @@ cdef extern from "topic_sweep.h":
 cdef class Workspace:
     cdef hdpkit_topics s
     cdef vector[int8_t] arrays       # by slot
-    cdef vector[uint64_t] reach
+    cdef vector[uint64_t] term_bound
     cdef int64_t stride
-    cdef int64_t version             # version of the counts for which `reach` is valid, -1 for none
+    cdef int64_t version             # version of the counts for which `term_bound` is valid, -1 for none
     cdef TermCounts *counts          # counts of the bank: the common part, and
     cdef DirichletCounts *plain      # that of a Dirichlet-multinomial,
     cdef SparseCounts *sparse        # or of a sparse one; the other is NULL

@@ -41,18 +41,18 @@ cdef class Workspace:
         else:
             raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial, sparse or not",
                               "Use the generic kernel.")
-        self.reach.resize(self.counts.n_terms)
-        self.s.reach = self.reach.data()
+        self.term_bound.resize(self.counts.n_terms)
+        self.s.term_bound = self.term_bound.data()
         self.version = -1
 
     cdef int lay_out(self, int64_t stride) except -1 nogil:
-        """Allocate arrays of this many slots, each beginning on a cache line; only ceilings keep their values.
+        """Allocate arrays of this many slots, each beginning on a cache line; only root bounds keep their values.
 
         If out of memory, nothing changes.
         """
         cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
         cdef vector[int8_t] before
-        cdef uint32_t *ceiling = self.s.ceiling
+        cdef uint32_t *root_bound = self.s.root_bound
         cdef int64_t kept = self.stride
         cdef int8_t *at
         if stride == self.stride:
@@ -72,7 +72,7 @@ cdef class Workspace:
         at += 9 * wide + LINE_BYTES * sizeof(double)
         self.s.place = <int32_t *>at
         self.s.tables = <int32_t *>(at + narrow)
-        self.s.ceiling = <uint32_t *>(at + 2 * narrow)
+        self.s.root_bound = <uint32_t *>(at + 2 * narrow)
         self.s.blocks = <int32_t *>(at + 3 * narrow)
         self.s.several = <int32_t *>(at + 4 * narrow)
         self.s.here = <int32_t *>(at + 5 * narrow)
@@ -85,7 +85,7 @@ cdef class Workspace:
             self.s.outside_once = <double *>(at + 2 * wide)
             self.s.root_smooth = <int64_t *>(at + 3 * wide)
         if kept > 0:
-            memcpy(self.s.ceiling, ceiling, kept * sizeof(uint32_t))
+            memcpy(self.s.root_bound, root_bound, kept * sizeof(uint32_t))
         self.stride = stride
         return 0
 
@@ -112,7 +112,7 @@ cdef class Workspace:
 
     def memory_bytes(self):
         """Bytes of the arrays."""
-        return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
+        return self.arrays.capacity() + self.term_bound.capacity() * sizeof(uint64_t)
 
 
 cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil:

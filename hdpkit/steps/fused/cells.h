@@ -5,7 +5,7 @@
 #ifndef HDPKIT_CELLS_H
 #define HDPKIT_CELLS_H
 
-#include "slices.h"
+#include "documents.h"
 
 #define HDPKIT_CELLS_CAPSULE "hdpkit.steps.fused.cells"
 
@@ -44,7 +44,7 @@ typedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, h
 
 typedef struct hdpkit_cells_functions {
     hdpkit_cells_run production, scripted;
-    /* For tests; see `binomial_text.h` */
+    /* For tests; see `binomials.h` */
     void (*binomials)(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out);
     void (*spreads)(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
                     int64_t size, void *room, int32_t *out);

@@ -4,13 +4,13 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "cell_text.h"
-#include "burst_text.h"
-#include "topic_blocks_text.h"
-#include "topic_sparse_text.h"
-#include "topic_sweep_text.h"
-#include "bursty_sweep_text.h"
-#include "bursty_blocks_text.h"
+#include "cell_sweep.h"
+#include "bursty_documents.h"
+#include "topic_blocks.h"
+#include "sparse_topics.h"
+#include "topic_sweep.h"
+#include "bursty_sweep.h"
+#include "bursty_blocks.h"
 
 static const hdpkit_topic_functions functions = {
     HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),

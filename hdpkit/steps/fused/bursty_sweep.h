@@ -2,7 +2,7 @@
 
    c_jkv customers of document j with dish k have term v, at t_jkv tables of words; T_jk, c_jk are their sums over terms.
    Only tables of words are counted as observations of dishes: n_kv and n_k below. The sum over dishes k is computed in
-   these parts (symbols otherwise as in topic_sweep_text.h):
+   these parts (symbols otherwise as in topic_sweep.h):
 
        repeat   sum over the document's dishes of W_jk (c_jkv - a t_jkv) / (b + c_jk)
        share    sum over the document's dishes of W_jk (b + a T_jk) / (b + c_jk)  (n_kv + eta_v) / (n_k + sum eta)
@@ -18,10 +18,10 @@
    The customer is removed first: whether its table of the word closes is drawn given their number (`one_alone` in
    _stirling.pxd). In short documents the numbers of a cell are counted from the customers with its term, who are
    consecutive; longer documents have lists of them while they are swept (`list_cells` in _bursty_counts.pyx). */
-#ifndef HDPKIT_BURSTY_SWEEP_TEXT_H
-#define HDPKIT_BURSTY_SWEEP_TEXT_H
+#ifndef HDPKIT_BURSTY_SWEEP_H
+#define HDPKIT_BURSTY_SWEEP_H
 
-#include "topic_sweep_text.h"
+#include "topic_sweep.h"
 
 namespace {
 
@@ -62,16 +62,15 @@ HDPKIT_INLINE static void seat_in_lists(const hdpkit_words *w, int64_t i, int32_
 template <class Real, bool Scripted, class Root>
 struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     typedef Sweep<Real, Scripted, Root, Dirichlet> Base;
-    typedef Root Above;
     typedef typename lanes<Real>::type vec;
     using Base::entries, Base::seated, Base::set_share, Base::pick_root, Base::dish_at, Base::next_word;
-    using Base::draw_table, Base::choose_table, Base::term_pass, Base::smooth_pass, Base::measure_reach;
+    using Base::draw_table, Base::choose_table, Base::term_pass, Base::smooth_pass, Base::measure_bound;
     using Base::root_share, Base::in_units, Base::inverse_of, Base::request;
-    typedef typename Base::Traveller Traveller;
+    typedef typename Base::Customer Customer;
 
     /* A dish may have more tables than words at tables of their own, so its share at the root may be above 1. */
-    static constexpr double UNIT = 1.0 / 4194304.0;            /* of ceilings: 2**-22 */
-    static constexpr double LARGEST = 512.0;                   /* largest ceiling */
+    static constexpr double UNIT = 1.0 / 4194304.0;            /* of root bounds: 2**-22 */
+    static constexpr double LARGEST = 512.0;                   /* largest bound */
 
     /* Arrays by slot, in places that the sweep without bursts uses otherwise. */
     HDPKIT_INLINE static int32_t *inside(const hdpkit_topics *s) { return s->several; }
@@ -87,13 +86,13 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             s->bursts->unbounded = 1;
             return;
         }
-        const uint32_t ceiling = (uint32_t)(wanted / UNIT) + 1;
-        const uint64_t more = ceiling - s->ceiling[k];
-        if (ceiling < s->ceiling[k]) return;
+        const uint32_t root_bound = (uint32_t)(wanted / UNIT) + 1;
+        const uint64_t more = root_bound - s->root_bound[k];
+        if (root_bound < s->root_bound[k]) return;
         if (s->totals[k] > 0)
             for (int64_t v = 0; v < s->n_terms; v++)
-                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
-        s->ceiling[k] = ceiling;
+                if (s->term_bound[v] != UNKNOWN) s->term_bound[v] += more * (uint64_t)s->counts[v * s->stride + k];
+        s->root_bound[k] = root_bound;
     }
 
     /* Update the quantities at the root that depend on a dish's words at tables, or on its tables. */
@@ -102,7 +101,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         const double inverse = inverse_of(s, s->totals[k]);
         const double whole = root_share(s, k, inverse), now = inside(s)[k] ? 0.0 : whole, before = root[k];
         s->inverse[k] = inverse;
-        if (whole > (double)s->ceiling[k] * UNIT) raise(s, k, whole);
+        if (whole > (double)s->root_bound[k] * UNIT) raise(s, k, whole);
         s->root_sum += in_units(now) - in_units(before);
         root[k] = (Real)now;
     }
@@ -111,14 +110,14 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     template <bool Alone> HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
         const hdpkit_words *w = s->bursts;
         double customers, joined;
-        if (Above::TABLES) {
+        if (Root::TABLES) {
             const hdpkit_entry *entry = entries(s, node) + s->place[k];
             customers = (double)entry->customers;
             joined = customers - s->discount[node] * (double)entry->tables;
         } else {
             joined = customers = (double)s->here[k];
         }
-        const double weight = customers > 0.0 ? joined + s->open * Above::of(s, k) : 0.0;
+        const double weight = customers > 0.0 ? joined + s->open * Root::of(s, k) : 0.0;
         const double each = weight / (w->concentration + customers);
         const double opening = w->concentration + w->discount * (double)word_tables(s)[k];
         const Real share = (Real)(each * opening * s->inverse[k]);
@@ -143,7 +142,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 word_tables(s)[k] = 0;
             }
             memset(share + first, 0, LANES * sizeof(Real));
-            if (!Above::TABLES) memset(s->here + first, 0, LANES * sizeof(int32_t));
+            if (!Root::TABLES) memset(s->here + first, 0, LANES * sizeof(int32_t));
         }
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
@@ -162,7 +161,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         Base::refresh_open(s, node);
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
-            if (Above::TABLES) s->place[k] = i;
+            if (Root::TABLES) s->place[k] = i;
             else s->here[k] = entry[i].customers;
             set_inside(s, k, 1);
             refresh_here<false>(s, node, k);
@@ -182,7 +181,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         Base::refresh_open(s, node);
         for (int32_t i = 0; i < n; i++) {
             const int32_t dish = entry[i].dish;
-            if (Above::TABLES) s->place[dish] = i;
+            if (Root::TABLES) s->place[dish] = i;
             else s->here[dish] = entry[i].customers;
             if (dish == k) present = 1;
             refresh_here<false>(s, node, dish);
@@ -192,7 +191,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         if (inside(s)[k] != present) set_inside(s, k, present);
         if (present) return;
         ((Real *)s->document)[k] = Real(0);
-        if (!Above::TABLES) s->here[k] = 0;
+        if (!Root::TABLES) s->here[k] = 0;
     }
 
     static int start(hdpkit_topics *s, int anew) {
@@ -211,12 +210,12 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         s->root_sum = 0;
         s->root_customers = s->nodes[0].customers;
         for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
-        s->typical = seated > 0 ? Above::typical(s, seated) : 1.0;
+        s->typical = seated > 0 ? Root::typical(s, seated) : 1.0;
         s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
         if (anew) {
             s->bursts->unbounded = 0;
-            memset(s->ceiling, 0, s->stride * sizeof(uint32_t));
-            memset(s->reach, 0xFF, s->n_terms * sizeof(uint64_t));
+            memset(s->root_bound, 0, s->stride * sizeof(uint32_t));
+            memset(s->term_bound, 0xFF, s->n_terms * sizeof(uint64_t));
         }
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
@@ -233,14 +232,14 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         row[k] -= 1;
         s->totals[k] -= 1;
         word_tables(s)[k] -= 1;
-        if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
+        if (s->term_bound[v] != UNKNOWN) s->term_bound[v] -= s->root_bound[k];
     }
 
     HDPKIT_INLINE static void count(hdpkit_topics *s, int32_t v, int32_t *row, int64_t k) {
         row[k] += 1;
         s->totals[k] += 1;
         word_tables(s)[k] += 1;
-        if (s->reach[v] != UNKNOWN) s->reach[v] += s->ceiling[k];
+        if (s->term_bound[v] != UNKNOWN) s->term_bound[v] += s->root_bound[k];
     }
 
     /* Remove a customer from its table of the word. 1 if that closes, 0 if not, -1 for a failure, -2 if ratios of
@@ -371,7 +370,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             term_pass(s, row);
             term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
         }
-        if (s->reach[v] == UNKNOWN) s->reach[v] = measure_reach(s, row);
+        if (s->term_bound[v] == UNKNOWN) s->term_bound[v] = measure_bound(s, row);
         if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
         const double threshold = u * (rest + term);
         if (threshold < share) return -2;
@@ -385,12 +384,12 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
 
     HDPKIT_INLINE static Outcome draw(hdpkit_topics *s, const int32_t *row, int32_t v, double repeat, double dense) {
         const double eta = s->eta[v], share = repeat + dense;
-        const double smooth = s->open * eta * ((double)s->root_sum * Above::UNIT), fresh = s->fresh * eta;
+        const double smooth = s->open * eta * ((double)s->root_sum * Root::UNIT), fresh = s->fresh * eta;
         const double rest = share + (smooth + fresh);
         const uint64_t word = next_word(s->stream);
         const double u = (double)(word >> 24) * DRAW_UNIT;
-        const bool known = s->reach[v] != UNKNOWN && !s->bursts->unbounded;
-        if (!(known && u * (rest + s->open * ((double)s->reach[v] * (UNIT * SLACK))) < share)) {
+        const bool known = s->term_bound[v] != UNKNOWN && !s->bursts->unbounded;
+        if (!(known && u * (rest + s->open * ((double)s->term_bound[v] * (UNIT * SLACK))) < share)) {
             const int64_t k = open_one(s, row, v, u, share, smooth, rest);
             if (k != -2) return {k, false, true};
         }
@@ -438,7 +437,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     HDPKIT_INLINE static int joins(hdpkit_topics *s, int32_t node, int32_t k) {
         const hdpkit_entry *entry = entries(s, node) + s->place[k];
         const double join = (double)entry->customers - s->discount[node] * (double)entry->tables;
-        const double open = s->open * Above::of(s, k);
+        const double open = s->open * Root::of(s, k);
         if (!Scripted) return hdpkit_philox_double(s->stream) * (join + open) < join;
         const double weights[2] = {open, join};
         return (int)s->choose(s->script, weights, 2);
@@ -453,13 +452,13 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     }
 
     /* The customer is removed. */
-    HDPKIT_INLINE static int begin(hdpkit_topics *s, Traveller *t) {
+    HDPKIT_INLINE static int begin(hdpkit_topics *s, Customer *t) {
         int closes;
         while ((closes = rise(s, t->i, t->node, t->own)) == -2)
             if (!request(s, HDPKIT_RATIOS)) return -2;
         if (closes < 0) return -1;
         if (closes) uncount(s, t->v, t->row, t->own);
-        if (Above::TABLES) {
+        if (Root::TABLES) {
             hdpkit_entry *entry = entries(s, t->node) + s->place[t->own];
             if (seated(s) ? s->pool[s->seats[t->i]].size == 1 : entry->tables > 1 || entry->customers == 1) return 1;
             entry->customers -= 1;
@@ -481,7 +480,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         return 0;
     }
 
-    HDPKIT_INLINE static void removed(hdpkit_topics *s, Traveller *t) {
+    HDPKIT_INLINE static void removed(hdpkit_topics *s, Customer *t) {
         if (s->nodes[0].customers != s->root_customers) {
             s->tables[t->own] -= 1;
             s->root_customers -= 1;
@@ -490,20 +489,20 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         load_again(s, t->node, t->own);
     }
 
-    HDPKIT_INLINE static int64_t decide(hdpkit_topics *s, Traveller *t) {
+    HDPKIT_INLINE static int64_t decide(hdpkit_topics *s, Customer *t) {
         const double repeat = repeats(s, t->i, t->node);
         const double dense = share_pass(s, t->row, (Real)s->eta[t->v]);
         const Outcome found = Scripted ? choose(s, t->row, t->v) : draw(s, t->row, t->v, repeat, dense);
         bool opens = !found.inside;
         if (found.dish < 0) return -1;
         s->bursts->opening = found.opens;
-        if (Above::TABLES && found.inside) {
+        if (Root::TABLES && found.inside) {
             const int joined = joins(s, t->node, (int32_t)found.dish);
             if (joined < 0) return -1;
             opens = !joined;
         }
         /* Without tables, only a new dish, or the first dish of a document, needs the store. */
-        if (!Above::TABLES && found.dish < s->stride && s->nodes[t->node].customers > 0) opens = false;
+        if (!Root::TABLES && found.dish < s->stride && s->nodes[t->node].customers > 0) opens = false;
         return opens ? -2 - found.dish : found.dish;
     }
 
@@ -513,14 +512,14 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         refresh_root(s, k);
     }
 
-    HDPKIT_INLINE static void settle(hdpkit_topics *s, const Traveller *t, int64_t k, bool by_store) {
+    HDPKIT_INLINE static void settle(hdpkit_topics *s, const Customer *t, int64_t k, bool by_store) {
         hdpkit_words *w = s->bursts;
         w->slot_of[t->i] = (int32_t)k;
         w->opens[t->i] = (int8_t)w->opening;
         w->seated[k] += 1;
         if (w->listed == t->node) seat_in_lists(w, t->i, t->node, (int32_t)k);
         if (w->opening) count(s, t->v, t->row, k);
-        if ((Above::TABLES || by_store) && s->nodes[0].customers != s->root_customers) {
+        if ((Root::TABLES || by_store) && s->nodes[0].customers != s->root_customers) {
             s->tables[k] += 1;
             s->root_customers += 1;
             if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;

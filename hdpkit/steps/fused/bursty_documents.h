@@ -9,9 +9,9 @@
    topics don't differ: proposals from the sums over all labels are rejected if the document has the label. Without a
    discount numbers of tables are in no weight. They are drawn after the customers of a cell, as those of c customers of
    a Chinese restaurant process with concentration b phi_kv. With a discount they are drawn with each customer. */
-/* Include `slice_text.h` first. */
-#ifndef HDPKIT_BURST_TEXT_H
-#define HDPKIT_BURST_TEXT_H
+/* Include `document_sweep.h` first. */
+#ifndef HDPKIT_BURSTY_DOCUMENTS_H
+#define HDPKIT_BURSTY_DOCUMENTS_H
 
 namespace {
 

@@ -1,4 +1,4 @@
-/* The customers of one document given topics and root weights: the code of slices.h.
+/* The customers of one document given topics and root weights: the code of documents.h.
 
    A customer's weights have two parts: those of the document's dishes, n_jk factor_k phi_kx, and those of all labels,
    alpha psi_k factor_k phi_kx, whose sum over k is known for each term since topics are fixed. With levels above the
@@ -9,7 +9,7 @@
    the slice are summed one by one. Labels below `least` are no choice, and customers who have one keep it. */
 
 #include "document_weights.h"
-#include "gamma_text.h"
+#include "gammas.h"
 
 #define MOST_REFUSALS 64
 

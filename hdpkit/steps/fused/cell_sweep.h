@@ -9,12 +9,12 @@
    Where topics differ by document, phi_jk ~ Dirichlet(b phi_k), they are drawn first, given the document's customers:
    Dirichlet(b phi_k + c_jk). Then its customers are independent, too. The caller draws tables, and counts them in place
    of customers. */
-#ifndef HDPKIT_CELL_TEXT_H
-#define HDPKIT_CELL_TEXT_H
+#ifndef HDPKIT_CELL_SWEEP_H
+#define HDPKIT_CELL_SWEEP_H
 
-#include "binomial_text.h"
+#include "binomials.h"
 #include "cells.h"
-#include "slice_text.h"
+#include "document_sweep.h"
 
 namespace {
 

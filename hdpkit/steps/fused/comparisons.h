@@ -5,14 +5,14 @@
    Cumulative sums are integers: label k has q_k of 2**BITS words. The remainders from rounding down, less than one word
    per label, are drawn separately, from a word of 53 bits. So the distribution is exactly that of the weights, and the
    order of summation doesn't matter. */
-#ifndef HDPKIT_COMPARISONS_TEXT_H
-#define HDPKIT_COMPARISONS_TEXT_H
+#ifndef HDPKIT_COMPARISONS_H
+#define HDPKIT_COMPARISONS_H
 
 #include <string.h>
 
 #include "lanes.h"
 #include "pieces.h"
-#include "slices.h"
+#include "documents.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
 /* Binomial draws for cells: exact, from the words of a stream, using only arithmetic and square roots, so that they are
    the same on every processor. */
-#ifndef HDPKIT_BINOMIAL_TEXT_H
-#define HDPKIT_BINOMIAL_TEXT_H
+#ifndef HDPKIT_BINOMIALS_H
+#define HDPKIT_BINOMIALS_H
 
 #include <stdint.h>
 #include <math.h>
 #include <string.h>
 
-#include "comparisons_text.h"
+#include "comparisons.h"
 #include "lanes.h"
 
 namespace {

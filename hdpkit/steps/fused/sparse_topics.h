@@ -1,4 +1,4 @@
-/* The sparse Dirichlet-multinomial, as a measure of the fused sweep of topic models (topic_measures_text.h).
+/* The sparse Dirichlet-multinomial, as a measure of the fused sweep of topic models (topic_sweep.h).
 
    Under a dish with a_k distinct terms and n_k customers, a term that the dish has gets weight (n_kv + lambda) c_k, any
    other term e_k; under a new dish all terms have the same weight. c_k and e_k come from a table of the bank. With q_k
@@ -14,18 +14,17 @@
 
    If memory for a value that isn't in the table can't be allocated, `starved` is set, and the draw for the next
    customer fails: nothing is drawn from wrong numbers, and counts remain consistent. */
-#ifndef HDPKIT_TOPIC_SPARSE_TEXT_H
-#define HDPKIT_TOPIC_SPARSE_TEXT_H
+#ifndef HDPKIT_SPARSE_TOPICS_H
+#define HDPKIT_SPARSE_TOPICS_H
 
 #include <string.h>
 
-#include "topic_measures_text.h"
+#include "topic_sweep.h"
 
 namespace {
 
 template <class Real, class Root> struct Sparse : RootShares<Real, Root> {
     typedef RootShares<Real, Root> Base;
-    typedef typename Base::Above Above;
     typedef typename lanes<Real>::type vec;
     using Base::raise, Base::root_share;
 
@@ -79,8 +78,8 @@ template <class Real, class Root> struct Sparse : RootShares<Real, Root> {
     static double of_new(const hdpkit_topics *s, double share) { return share * s->new_term; }
 
     /* n + lambda - q is at most n (1 + lambda) for n >= 1. */
-    HDPKIT_INLINE static double bound(const hdpkit_topics *s, uint64_t reach) {
-        return (double)reach * (CEILING_UNIT * SLACK * (1.0 + s->smoothing));
+    HDPKIT_INLINE static double bound(const hdpkit_topics *s, uint64_t term_bound) {
+        return (double)term_bound * (BOUND_UNIT * SLACK * (1.0 + s->smoothing));
     }
 
     /* ---------------------------------------------------------------- statistics */
@@ -110,8 +109,8 @@ template <class Real, class Root> struct Sparse : RootShares<Real, Root> {
     }
 
     HDPKIT_INLINE static int64_t in_units(const hdpkit_topics *s, int32_t k, double outside) {
-        if (Above::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0;
-        return (int64_t)(Above::of(s, k) * outside * s->per_unit);
+        if (Root::TABLES ? s->tables[k] == 0 : s->totals[k] == 0) return 0;
+        return (int64_t)(Root::of(s, k) * outside * s->per_unit);
     }
 
     HDPKIT_INLINE static void renew(hdpkit_topics *s, int32_t k, int64_t distinct) {
@@ -127,7 +126,7 @@ template <class Real, class Root> struct Sparse : RootShares<Real, Root> {
         s->root_sum += smooth - s->root_smooth[k];
         s->root_smooth[k] = smooth;
         s->root_less[k] = in_units(s, k, now.outside_less) - smooth;
-        if (highest > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, highest);
+        if (highest > (double)s->root_bound[k] * BOUND_UNIT) raise(s, k, highest);
     }
 
     static void refresh_dish(hdpkit_topics *s, int32_t k) { renew(s, k, s->distinct[k]); }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lanes.h"
-#include "slices.h"
+#include "documents.h"
 
 namespace {
 

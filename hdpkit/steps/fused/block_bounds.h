@@ -23,7 +23,7 @@
 #include <math.h>
 
 #include "pieces.h"
-#include "topic_blocks.h"
+#include "blocks.h"
 
 namespace {
 

@@ -18,8 +18,8 @@
    without bursts; both are computed for all slots in parallel. The few dishes of the document, and a new one, are
    computed separately (`Path`). Included once by each instruction set. */
 
-#include "bursty_sweep_text.h"
-#include "topic_blocks_text.h"
+#include "bursty_sweep.h"
+#include "topic_blocks.h"
 
 namespace {
 

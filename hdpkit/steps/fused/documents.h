@@ -3,8 +3,8 @@
    Given topics phi_k and weights psi_k, the customers of a document depend only on each other (theta_j integrated out):
    P(z = k) ~ phi_{k, x} (n_jk + alpha psi_k). Slices truncate the weights of the infinite model: u < xi_k, where xi_k =
    min(psi_k, threshold), so dishes above the threshold are always in the slice. */
-#ifndef HDPKIT_SLICES_H
-#define HDPKIT_SLICES_H
+#ifndef HDPKIT_DOCUMENTS_H
+#define HDPKIT_DOCUMENTS_H
 
 #include <stdint.h>
 
