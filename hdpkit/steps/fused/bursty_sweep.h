@@ -63,9 +63,8 @@ template <class Real, bool Scripted, class Root>
 struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     typedef Sweep<Real, Scripted, Root, Dirichlet> Base;
     typedef typename lanes<Real>::type vec;
-    using Base::entries, Base::seated, Base::set_share, Base::pick_root, Base::dish_at, Base::next_word;
-    using Base::draw_table, Base::choose_table, Base::term_pass, Base::smooth_pass, Base::measure_bound;
-    using Base::root_share, Base::in_units, Base::inverse_of, Base::request;
+    using Base::entries, Base::seated, Base::set_share, Base::dish_at, Base::next_word, Base::request;
+    using Base::root_share, Base::in_units, Base::inverse_of;
     typedef typename Base::Customer Customer;
 
     /* A dish may have more tables than words at tables of their own, so its share at the root may be above 1. */
@@ -194,37 +193,12 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         if (!Root::TABLES) s->here[k] = 0;
     }
 
-    static int start(hdpkit_topics *s, int anew) {
-        const hdpkit_entry *entry = entries(s, 0);
-        const int32_t n = s->nodes[0].n_entries;
-        int64_t seated = 0;
-        memset(s->document, 0, s->stride * sizeof(Real));
-        memset(s->root, 0, s->stride * sizeof(Real));
-        memset(s->tables, 0, s->stride * sizeof(int32_t));
-        memset(s->here, 0, s->stride * sizeof(int32_t));
+    static void clear(hdpkit_topics *s, int anew) {
         memset(inside(s), 0, s->stride * sizeof(int32_t));
         memset(word_tables(s), 0, s->stride * sizeof(int32_t));
-        s->n_blocks = 0;
-        s->n_all = 0;
-        s->loaded = -1;
-        s->root_sum = 0;
-        s->root_customers = s->nodes[0].customers;
-        for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
-        s->typical = seated > 0 ? Root::typical(s, seated) : 1.0;
-        s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
-        if (anew) {
-            s->bursts->unbounded = 0;
-            memset(s->root_bound, 0, s->stride * sizeof(uint32_t));
-            memset(s->term_bound, 0xFF, s->n_terms * sizeof(uint64_t));
-        }
-        for (int32_t i = 0; i < n; i++) {
-            const int32_t k = entry[i].dish;
-            s->tables[k] = entry[i].customers;
-            if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
-            if (s->totals[k] > 0) refresh_root(s, k);
-        }
-        return 0;
+        if (anew) s->bursts->unbounded = 0;
     }
+    static void refresh(hdpkit_topics *s, int32_t k) { refresh_root(s, k); }
 
     /* ---------------------------------------------------------------- words at tables */
 
@@ -361,28 +335,8 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         bool inside, opens;
     };
 
-    /* If the bound was not sufficient; a dish of -2 means one of the document. */
-    HDPKIT_OUTLINE static int64_t open_one(hdpkit_topics *s, const int32_t *row, int32_t v, double u, double share,
-                                           double smooth, double rest) {
-        double term = 0.0;
-        s->exact_passes += 1;
-        if (s->n_all > 0) {
-            term_pass(s, row);
-            term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
-        }
-        if (s->term_bound[v] == UNKNOWN) s->term_bound[v] = measure_bound(s, row);
-        if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
-        const double threshold = u * (rest + term);
-        if (threshold < share) return -2;
-        if (threshold < share + term) return pick_root(s);
-        if (threshold < share + term + smooth) {
-            smooth_pass(s);
-            return pick_root(s);
-        }
-        return s->stride;
-    }
-
-    HDPKIT_INLINE static Outcome draw(hdpkit_topics *s, const int32_t *row, int32_t v, double repeat, double dense) {
+    HDPKIT_INLINE static Outcome draw(hdpkit_topics *s, Customer *t, double repeat, double dense) {
+        const int32_t v = t->v;
         const double eta = s->eta[v], share = repeat + dense;
         const double smooth = s->open * eta * ((double)s->root_sum * Root::UNIT), fresh = s->fresh * eta;
         const double rest = share + (smooth + fresh);
@@ -390,8 +344,9 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         const double u = (double)(word >> 24) * DRAW_UNIT;
         const bool known = s->term_bound[v] != UNKNOWN && !s->bursts->unbounded;
         if (!(known && u * (rest + s->open * ((double)s->term_bound[v] * (UNIT * SLACK))) < share)) {
-            const int64_t k = open_one(s, row, v, u, share, smooth, rest);
-            if (k != -2) return {k, false, true};
+            const int64_t k = Base::open_one(s, t, u, share, smooth, rest);
+            if (k == -1) return {-1, false, false};
+            if (k != SHARED) return {-2 - k, false, true};
         }
         const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0) * share;
         const int64_t n = s->bursts->n_touched;
@@ -458,6 +413,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             if (!request(s, HDPKIT_RATIOS)) return -2;
         if (closes < 0) return -1;
         if (closes) uncount(s, t->v, t->row, t->own);
+        t->gone = true;
         if (Root::TABLES) {
             hdpkit_entry *entry = entries(s, t->node) + s->place[t->own];
             if (seated(s) ? s->pool[s->seats[t->i]].size == 1 : entry->tables > 1 || entry->customers == 1) return 1;
@@ -492,7 +448,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     HDPKIT_INLINE static int64_t decide(hdpkit_topics *s, Customer *t) {
         const double repeat = repeats(s, t->i, t->node);
         const double dense = share_pass(s, t->row, (Real)s->eta[t->v]);
-        const Outcome found = Scripted ? choose(s, t->row, t->v) : draw(s, t->row, t->v, repeat, dense);
+        const Outcome found = Scripted ? choose(s, t->row, t->v) : draw(s, t, repeat, dense);
         bool opens = !found.inside;
         if (found.dish < 0) return -1;
         s->bursts->opening = found.opens;
@@ -535,8 +491,8 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
 template <class Root>
 constexpr hdpkit_topic_sweep bursty_sweep_of() {
     return {
-        BurstySweep<float, SCRIPTS, Root>::start,
-        BurstySweep<Exact, SCRIPTS, Root>::start,
+        BurstySweep<float, SCRIPTS, Root>::template start<BurstySweep<float, SCRIPTS, Root>>,
+        BurstySweep<Exact, SCRIPTS, Root>::template start<BurstySweep<Exact, SCRIPTS, Root>>,
         BurstySweep<float, false, Root>::template run<BurstySweep<float, false, Root>>,
         BurstySweep<Exact, SCRIPTS, Root>::template run<BurstySweep<Exact, SCRIPTS, Root>>,
         BurstySweep<float, SCRIPTS, Root>::template run<BurstySweep<float, SCRIPTS, Root>>,

@@ -351,17 +351,21 @@ struct Shares : Measure<Real, Root> {
         refresh_open(s, node);
     }
 
-    /* Fill all arrays by slot from the root's entries; with `anew`, also reset the bounds. */
-    static int start(hdpkit_topics *s, int anew) {
-        Real *root = (Real *)s->root;
+    /* Clear the arrays by slot that only a measure has; with `anew`, also what its bounds need. */
+    static void clear(hdpkit_topics *s, int) { Terms::clear(s); }
+    static void refresh(hdpkit_topics *s, int32_t k) { refresh_dish(s, k); }
+
+    /* Fill all arrays by slot from the root's entries; with `anew`, also reset the bounds. `Of` is this struct, or one
+       that derives from it. */
+    template <class Of> static int start(hdpkit_topics *s, int anew) {
         const hdpkit_entry *entry = entries(s, 0);
         const int32_t n = s->nodes[0].n_entries;
         int64_t seated = 0;
         memset(s->document, 0, s->stride * sizeof(Real));
-        memset(root, 0, s->stride * sizeof(Real));
+        memset(s->root, 0, s->stride * sizeof(Real));
         memset(s->tables, 0, s->stride * sizeof(int32_t));
         memset(s->here, 0, s->stride * sizeof(int32_t));
-        Terms::clear(s);
+        Of::clear(s, anew);
         s->n_blocks = 0;
         s->n_all = 0;
         s->loaded = -1;
@@ -378,7 +382,7 @@ struct Shares : Measure<Real, Root> {
             const int32_t k = entry[i].dish;
             s->tables[k] = entry[i].customers;
             if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
-            if (s->totals[k] > 0) refresh_dish(s, k);       /* a new dish has no customers yet */
+            if (s->totals[k] > 0) Of::refresh(s, k);       /* a new dish has no customers yet */
         }
         return 0;
     }
@@ -801,8 +805,8 @@ struct Sweep : Passes<Real, Root, Measure> {
 template <class Root, template <class, class> class Measure>
 constexpr hdpkit_topic_sweep sweep_of() {
     return {
-        Sweep<float, SCRIPTS, Root, Measure>::start,
-        Sweep<Exact, SCRIPTS, Root, Measure>::start,
+        Sweep<float, SCRIPTS, Root, Measure>::template start<Sweep<float, SCRIPTS, Root, Measure>>,
+        Sweep<Exact, SCRIPTS, Root, Measure>::template start<Sweep<Exact, SCRIPTS, Root, Measure>>,
         Sweep<float, false, Root, Measure>::template run<Sweep<float, false, Root, Measure>>,
         Sweep<Exact, SCRIPTS, Root, Measure>::template run<Sweep<Exact, SCRIPTS, Root, Measure>>,
         Sweep<float, SCRIPTS, Root, Measure>::template run<Sweep<float, SCRIPTS, Root, Measure>>,
