@@ -63,7 +63,7 @@ class Restaurants:
     """
 
     parent: Any
-    keys_of: Any
+    keys_of: Callable[[int], list[Any]]
     start: Any = None
     n_fixed = 0
     enters_whole = False
@@ -103,8 +103,7 @@ class Restaurants:
 
     def names_in_sample(self, declaration: int, n_dishes: int) -> list[Any]:
         """Names of the restaurants of a declaration that a sample has."""
-        names: list[Any] = self.keys_of(declaration)
-        return names
+        return self.keys_of(declaration)
 
     def in_sample(self, declaration: int, level: Any, slots: Int32s) -> Any:
         """The restaurants of a declaration (a `Level`) that a sample has: all of them."""
