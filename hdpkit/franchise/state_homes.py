@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.arrays import Int32s, Int64s
+from hdpkit.arrays import Int32s
 from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
@@ -169,10 +169,6 @@ class StickyRows(Part):
         self.tables: dict[int, int] = {}
         self._first_row = first_row
 
-    def of_dishes(self, dishes: Int32s) -> Int64s:
-        """Override tables of each of these dishes."""
-        return np.array([self.tables[dish] for dish in np.asarray(dishes).tolist()], dtype=np.int64)
-
     def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         self.tables[slot] = 0
 
@@ -189,8 +185,8 @@ class StickyRows(Part):
 
     def freeze(self) -> dict[str, Any]:
         """kappa, and the override tables of the dishes in the order of slots."""
-        slots = sorted(self.tables)
-        return {"kappa": self.kappa, "overrides": self.of_dishes(np.array(slots)).astype(np.int32)}
+        tables = [self.tables[slot] for slot in sorted(self.tables)]
+        return {"kappa": self.kappa, "overrides": np.array(tables, dtype=np.int32)}
 
     def thaw(self, frozen: Mapping[str, Any]) -> None:
         slots = sorted(self.tables)

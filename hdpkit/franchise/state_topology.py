@@ -60,7 +60,9 @@ class StateTopology(Restaurants):
         first = tuple(range(inner + 1))
         keys: tuple[Sequence[Any], ...] = (*[(None,)] * inner, range(own))
         nobody = np.empty(0, dtype=np.int32)
-        self._tree = Topology(parent, level, level, nobody, first, keys)
+        tree = Topology(parent, level, level, nobody, first, keys)
+        self.n_levels = inner + 1
+        self.nodes, self.node, self.keys_of = tree.nodes, tree.node, tree.keys_of
         self.parent: Int32s = parent
         self.level: Int32s = level
         self.declaration: Int32s = level  # each declaration is one level
@@ -73,11 +75,6 @@ class StateTopology(Restaurants):
         self.start = read_start(rule.start_concentration)
         self._declared = chain[-1]
         self._rule = rule
-
-    @property
-    def n_levels(self) -> int:
-        """Levels of restaurants."""
-        return self._tree.n_levels
 
     @property
     def home(self) -> Int32s:
@@ -146,18 +143,6 @@ class StateTopology(Restaurants):
         homes = [self._home(i, state) if eaten.dish_of(i) >= 0 else 0 for i in everybody]
         home = np.array(homes, dtype=np.int32)
         return Topology(self.parent, self.level, self.declaration, home, self.first, self.keys)
-
-    def nodes(self, declaration: int) -> slice:
-        """Restaurants of a declaration."""
-        return self._tree.nodes(declaration)
-
-    def node(self, declaration: int, key: Any, name: str) -> int:
-        """Number of the restaurant with this key: its place among those of the declaration."""
-        return self._tree.node(declaration, key, name)
-
-    def keys_of(self, declaration: int) -> list[Any]:
-        """Places of the restaurants of a declaration, from 0; [None] for one that has a single restaurant."""
-        return self._tree.keys_of(declaration)
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""
@@ -243,7 +228,7 @@ class StickyTopology(StateTopology):
         self.sticky.tables[dish] = n
 
     def overrides(self, dishes: Int32s) -> Int64s:
-        return self.sticky.of_dishes(dishes)
+        return np.array([self.sticky.tables[dish] for dish in dishes.tolist()], dtype=np.int64)
 
     def log_seating(self, store: Any, concentration: Floats) -> float:
         """Sum over rows of what overrides and alpha + kappa change.
@@ -273,14 +258,15 @@ class StickyTopology(StateTopology):
         shared = state.hyperparameters.sharers[number].own
         nodes, customers, tables = (of_all[shared] for of_all in state.totals_of(number))
         overrides = sum(self.sticky.tables.values())
-        from_above, row = int(tables.sum()) - overrides, nodes >= self.first_row
+        from_above, row, one = int(tables.sum()) - overrides, nodes >= self.first_row, np.ones(1)
         rows, others = (
             np.unique(customers[which & (customers > 0)], return_counts=True) for which in (row, ~row)
         )
 
         def law(alpha: float, kappa: float) -> float:
             opened = from_above * log(alpha) + (overrides * log(kappa) if overrides else 0.0)
-            return opened - _log_rising(alpha + kappa, *rows) - _log_rising(alpha, *others)
+            seated = rising_sum(np.array([alpha + kappa]), one, *rows)
+            return float(opened - seated - rising_sum(np.array([alpha]), one, *others))
 
         return law
 
@@ -308,11 +294,6 @@ class StickyTopology(StateTopology):
 
     def values(self) -> Mapping[str, float]:
         return {"sticky/kappa": self.kappa}
-
-
-def _log_rising(start: float, n: Int64s, counts: Int64s) -> float:
-    """Sum of log [start]_1^n over the counted n."""
-    return float(rising_sum(np.array([start]), np.ones(1), n, counts))
 
 
 class StickyChain(StickyTopology, ChainTopology):

@@ -46,29 +46,15 @@ def declared(declaration: int, n: int) -> int:
 
 
 class Restaurants:
-    """Restaurants by number, each with its parent: what trees of all kinds have in common.
-
-    Attributes
-    ----------
-    start : pair of a number and a prior, optional
-        A concentration of the restaurants of the last declaration that belong to no dish.
-    n_fixed : int
-        Number of these.
-    enters_whole : bool
-        Whether customers with given dishes enter all at once, if tables are drawn given the dishes.
-    by_levels : bool
-        Whether proportions are drawn from the levels of a sample, with discounts or without.
-    scored_by : str
-        How held-out data are scored by default (`hdpkit.evaluate`).
-    """
+    """Restaurants by number, each with its parent: what trees of all kinds have in common."""
 
     parent: Any
     keys_of: Callable[[int], list[Any]]
-    start: Any = None
-    n_fixed = 0
-    enters_whole = False
-    by_levels = False
-    scored_by = "completion"
+    start: Any = None  # a concentration of restaurants that belong to no dish
+    n_fixed = 0  # number of these
+    enters_whole = False  # whether customers of given dishes enter at once, where tables are then drawn
+    by_levels = False  # whether proportions are always drawn from the levels of a sample
+    scored_by = "completion"  # the usual score of held-out data
 
     @property
     def n_nodes(self) -> int:

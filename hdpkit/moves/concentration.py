@@ -88,11 +88,9 @@ class Concentration(ByMethod):
         law = None if prior is None else state.topology.law_of(state, shared)
         if prior is not None and law is not None:
             value = float(state.concentration(shared.name))
-
-            def log_target(x: float) -> float:
-                return law(x) + log_density_at(prior, x)
-
-            after = slice_within(Scale(0.0, math.inf), log_target, value, self.width, rng)
+            after = slice_within(
+                Scale(0.0, math.inf), lambda x: law(x) + log_density_at(prior, x), value, self.width, rng
+            )
             state.set_concentration(shared.name, after)
             return MoveInfo(1, int(value != after))
         if prior is None or not shared.whole or not by_numbers(self, shared):
