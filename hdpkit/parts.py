@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Int32s
 from hdpkit.errors import MissingMethodError, StateError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["IntegrablePart", "Part", "PlainRows"]
+__all__ = ["IntegrablePart", "Part"]
 
 
 class Attached:
@@ -189,45 +189,3 @@ class TablePart(Attached, IntegrablePart):
     def memory_bytes(self) -> int:
         """Bytes of the table."""
         return int(self.table.memory_bytes())
-
-
-class PlainRows:
-    """In place of the part of sticky restaurants, where none favours a dish of its own: it does nothing."""
-
-    kappa: float = 0.0
-    prior: Any = None
-
-    def own(self, node: int) -> tuple[int, float]:
-        """The dish that a restaurant favours (-1: none), and kappa, which is added to its concentration."""
-        return -1, 0.0
-
-    def take(self, dish: int, n: int) -> None:
-        """Record the number of override tables of a dish in its own restaurant."""
-
-    def overrides(self, dishes: Int32s) -> Int64s:
-        """Override tables of each of these dishes, which are no customers of the root."""
-        return np.zeros(len(dishes), dtype=np.int64)
-
-    def masses(self, nodes: Int64s) -> Floats:
-        """kappa of each of these restaurants."""
-        return np.zeros(len(nodes))
-
-    def overrides_of(self, nodes: Int64s) -> Int64s:
-        """Override tables of each of these restaurants."""
-        return np.zeros(len(nodes), dtype=np.int64)
-
-    def log_seating(self, store: Any, concentration: Floats) -> float:
-        """What kappa adds to log p(dishes, tables) of the restaurants below the root."""
-        return 0.0
-
-    def audit_tables(self, store: Any) -> None:
-        """Raise an AuditError if there are more override tables than tables."""
-
-    def begin(self) -> None:
-        """Set kappa to its starting value."""
-
-    def put(self, kappa: float) -> None:
-        """Change kappa."""
-
-    def draw_prior(self, source: ChoiceSource) -> None:
-        """Draw kappa from its prior, if it has one."""

@@ -86,7 +86,7 @@ def audit(state: State, parts: Parts) -> None:
     _DISHES[state.dish_kind.name](state, of_customer, root, live)
     for component in parts.values():
         component.audit(live)
-    state.topology.sticky.audit_tables(store)
+    state.topology.audit(store)
 
 
 def _latent(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:

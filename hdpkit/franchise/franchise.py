@@ -70,6 +70,8 @@ class Franchise(Extending):
     # Functions of a state, which later rooms offer as methods: see `offered`.
     simulate: Callable[..., Any]
     fold_in: Callable[..., Any]
+    transitions: Callable[..., Any]
+    start: Callable[..., Any]
     state_probabilities: Callable[..., Any]
     draw_sequences: Callable[..., Any]
 
@@ -187,7 +189,7 @@ class Franchise(Extending):
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
         self.set_base_parameters(**self._starting)
         self.hyperparameters.reset()
-        self.topology.sticky.begin()
+        self.topology.begin()
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) if restaurants have separate values."""

@@ -125,7 +125,7 @@ class Drawn(Blocks):
         slots = self.slots.occupied_slots()
         weights: Any = self.root.weights
         psi = weights.table.many(slots)
-        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.is_chain:
+        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.by_levels:
             rows = psi[None]
             for level in levels_of(self):
                 rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
@@ -244,7 +244,7 @@ class Reading(Drawn):
         Returns
         -------
         nodes, customers, tables : int64 arrays of one shape
-            Without the override tables of sticky restaurants among the customers of the root.
+            Without override tables among the customers of the root.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -252,11 +252,8 @@ class Reading(Drawn):
             return np.arange(1, len(customers) + 1), customers, tables
         customers, tables = self.totals()
         nodes = np.arange(len(tables))[self.topology.nodes(number)]
-        sticky = self.topology.sticky
-        if number == 0 and sticky.kappa > 0.0:
-            overrides = int(sticky.overrides(self.slots.occupied_slots()).sum())
-            return nodes, customers[nodes] - overrides, tables[nodes]
-        return nodes, customers[nodes], tables[nodes]
+        overrides = self.topology.overrides(self.slots.occupied_slots()).sum() if number == 0 else 0
+        return nodes, customers[nodes] - overrides, tables[nodes]
 
     def counted_totals_of(self, number: int) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
         """Return how often each number of customers, and of tables, occurs among a declaration's restaurants.
@@ -432,31 +429,6 @@ class Reading(Drawn):
         walk = self.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
-    def transitions(self) -> Floats:
-        """Posterior mean transition probabilities of a hidden Markov model, given the current states.
-
-        Returns
-        -------
-        float64 array, shape (K, K + 1)
-            Row j is that of state (dish) j; the last column is a state that no observation has yet. Given
-            weights of the root, (n_jk + alpha psi_k + kappa [j = k]) / (n_j + alpha + kappa).
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
-        """
-        t: Any = chain_tree(self, "transitions")
-        nodes = t.first[-1] + t.n_fixed + t.rows.of_slots(self.slots.occupied_slots())
-        walk = self.walk()
-        rows = [walk.prior_row(node) for node in nodes.tolist()]
-        return np.array(rows).reshape(len(rows), -1)
-
-    def start(self) -> Floats:
-        """Posterior mean probabilities of the first state of a sequence: shape (K + 1,), as `transitions`."""
-        row: Floats = self.walk().prior_row(chain_tree(self, "start").first[-1])
-        return row
-
     def keys(self, name: str) -> list[Any]:
         """The label value of each restaurant of a declaration."""
         return list(self.topology.keys_of(number_of(self.declarations, name)))
@@ -513,7 +485,7 @@ class Reading(Drawn):
         """
         store, current = self._seating, self.hyperparameters
         own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
-        return own + self.topology.sticky.log_seating(store, current.theta)
+        return own + self.topology.log_seating(store, current.theta)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""
@@ -560,16 +532,6 @@ class Reading(Drawn):
             "statistics": int(self.bank.memory_bytes()),
             **{name: int(part.memory_bytes()) for name, part in self.parts.items()},
         }
-
-
-def chain_tree(state: Any, what: str) -> Any:
-    """The tree of a hidden Markov model."""
-    if not state.topology.is_chain:
-        raise StateError(
-            what, state.declarations[-1].each, "hk.PreviousDish, over hk.Sequences",
-            "Only a hidden Markov model has transitions; see group_weights(name).",
-        )  # fmt: skip
-    return state.topology
 
 
 def ran_as_copies(state: Any) -> None:

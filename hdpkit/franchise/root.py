@@ -155,10 +155,10 @@ class Weights(TablePart):
         self.table.put(slots, np.clip(weights, 0.0, 1.0))
 
     def _customers(self, slots: Int32s) -> Floats:
-        """Customers of the root by dish, without override tables of sticky restaurants."""
+        """Customers of the root by dish, without override tables."""
         seating = self.state.seating
         m = np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
-        return m - self.state.topology.sticky.overrides(slots)
+        return m - self.state.topology.overrides(slots)
 
     def draw(self, source: ChoiceSource) -> None:
         slots = self.state.slots.occupied_slots()
@@ -394,15 +394,15 @@ class Root(Attached, Locked):
     def _log_of_dishes(self, store: Any) -> float:
         """Term of log p(seating) for the root: without it, all its customers sit in a restaurant.
 
-        Override tables of sticky restaurants are not among the customers who have dishes of the root.
+        Override tables are not among the customers who have dishes of the root.
         """
-        fixed, sticky = isinstance(self.declared, FixedWeights), self.state.topology.sticky
-        if not fixed and sticky.kappa == 0.0:
-            return 0.0
         dishes = store.node_dishes(0)
+        overrides = self.state.topology.overrides(dishes)
+        if not isinstance(self.declared, FixedWeights) and not overrides.any():
+            return 0.0
         sizes = np.array([store.customers(0, dish) for dish in dishes.tolist()], dtype=np.int64)
         of_restaurant = log_seating_of_restaurant(sizes, self.concentration, self.discount)
-        sizes = sizes - sticky.overrides(dishes)
+        sizes = sizes - overrides
         if isinstance(self.declared, FixedWeights):
             return log_dishes(self.declared.n_dishes, len(sizes), int(sizes.sum())) - of_restaurant
         return log_seating_of_restaurant(sizes, self.concentration, self.discount) - of_restaurant

@@ -72,8 +72,8 @@ class Level:
     n_fixed : int or None
         In a hidden Markov model the number of restaurants that belong to no dish: the first is the start row.
         Restaurant n_fixed + k is the row of dish k. None: restaurants are labels of the data.
-    sticky : float
-        kappa: the row of a dish favours this dish by it.
+    own : float
+        What is added to the count of a dish in its own row.
     """
 
     name: str
@@ -83,15 +83,15 @@ class Level:
     concentration: Floats
     discount: Floats
     n_fixed: int | None = None
-    sticky: float = 0.0
+    own: float = 0.0
 
     def favours(self, chosen: slice) -> tuple[Floats, tuple[Int64s, Int64s]]:
-        """kappa of some restaurants, and which entries of their rows it favours: rows and columns."""
+        """`own` of some restaurants, and the entries of their rows to which it is added: rows and columns."""
         nodes = np.arange(len(self.parent))[chosen]
-        if self.n_fixed is None or self.sticky == 0.0:
+        if self.n_fixed is None or self.own == 0.0:
             return np.zeros(len(nodes)), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         row = np.flatnonzero(nodes >= self.n_fixed)
-        return np.where(nodes >= self.n_fixed, self.sticky, 0.0), (row, nodes[row] - self.n_fixed)
+        return np.where(nodes >= self.n_fixed, self.own, 0.0), (row, nodes[row] - self.n_fixed)
 
 
 def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -242,7 +242,7 @@ def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.rand
     rows, own = above[level.parent[chosen]], level.counts[chosen]
     if level.tables is None:
         shapes = theta[:, None] * rows + _dense(own, rows.shape)
-        shapes[level.favours(chosen)[1]] += level.sticky
+        shapes[level.favours(chosen)[1]] += level.own
         return dirichlet(shapes, generator)
     tables = level.tables[chosen]
     n_tables = np.asarray(tables.sum(axis=1))
@@ -683,23 +683,20 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
     n = np.asarray(counts.sum(axis=1), dtype=np.float64)
     rows = above[level.parent[chosen]]
     rest = theta if tables is None else theta + d * np.asarray(tables.sum(axis=1))
-    kappa, favoured = level.favours(chosen)
-    empty = (n == 0) & (kappa == 0.0)
+    extra, favoured = level.favours(chosen)
+    empty = (n == 0) & (extra == 0.0)
     rows *= np.where(empty, 1.0, rest)[:, None]
-    rows[favoured] += level.sticky
+    rows[favoured] += level.own
     own = counts.tocoo()
     rows[own.row, own.col] += own.data
     if tables is not None:
         own = tables.tocoo()
         rows[own.row, own.col] -= d[own.row] * own.data
-    rows /= np.where(empty, 1.0, n + theta + kappa)[:, None]
+    rows /= np.where(empty, 1.0, n + theta + extra)[:, None]
     return rows
 
 
 _CUSTOMERS = 1 << 20  # customers whose dishes are kept, at most
-
-
-KAPPA = "sticky/kappa"
 
 
 def hyperparameter_values(state: State) -> dict[str, Any]:
@@ -708,9 +705,7 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
     for name, value in state.measure.parameters.items():
         shared = isinstance(value, float) or np.ndim(value) == 0
         values[parameter_key(name)] = float(value) if shared else value
-    if state.topology.sticky.kappa > 0.0:
-        values[KAPPA] = state.topology.sticky.kappa
-    return values
+    return {**values, **state.topology.values()}
 
 
 def parameter_key(name: str) -> str:
@@ -770,7 +765,9 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     counts, tables, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
     streams = state.streams
-    keeps = topology.n_customers <= _CUSTOMERS and (counts is None or not levels or topology.is_chain)
+    keeps = topology.n_customers <= _CUSTOMERS and (
+        counts is None or not levels or levels[-1].n_fixed is not None
+    )
     return Sample(
         chain=0 if streams is None else streams.chain,
         sweep=state.sweep,
@@ -782,7 +779,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         root_weights=np.append(weights, rest),
         root_precision=_precision(state, state.root._kind()),
         label=state.declarations[deepest].label or state.declarations[deepest].name,
-        names=["start", *range(len(slots))] if topology.is_chain else topology.keys_of(deepest),
+        names=topology.names_in_sample(deepest, len(slots)),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
         dishes=state.dishes.astype(np.int32) if keeps else None,
         hyperparameters=hyperparameter_values(state),
@@ -813,7 +810,9 @@ def levels_of(state: State, columns: Columns | None = None) -> tuple[Level, ...]
     slots = state.slots.occupied_slots()
     node, dish, customers, tables = _columns(state, slots) if columns is None else columns
     return tuple(
-        _level(state, number, node, dish, customers, tables, len(slots))
+        state.topology.in_sample(
+            number, _level(state, number, node, dish, customers, tables, len(slots)), slots
+        )
         for number in range(1, len(state.declarations))
     )
 
@@ -828,8 +827,6 @@ def _level(
     n_dishes: int,
 ) -> Level:
     nodes: Any = state.topology.nodes(number)
-    if state.topology.is_chain and number == len(state.declarations) - 1:
-        return _rows_of_dishes(state, nodes.start, node, dish, customers, tables, n_dishes)
     here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants are ascending
     shape = (nodes.stop - nodes.start, n_dishes)
 
@@ -848,41 +845,6 @@ def _level(
         tables=by_dish(tables[here].copy()) if np.any(d > 0) else None,
         concentration=theta,
         discount=d,
-    )
-
-
-def _rows_of_dishes(
-    state: Any,
-    first: int,
-    node: npt.NDArray[np.int64],
-    dish: npt.NDArray[np.int64],
-    customers: npt.NDArray[np.int64],
-    tables: npt.NDArray[np.int64],
-    n_dishes: int,
-) -> Level:
-    """The start row of a hidden Markov model and the rows of its dishes, in their order."""
-    t = state.topology
-    nodes = np.append(first, first + t.n_fixed + t.rows.of_slots(state.slots.occupied_slots()))
-    place = np.full(t.n_nodes, -1, dtype=np.int64)
-    place[nodes] = np.arange(len(nodes))
-    here = node >= first  # rows without a dish have no customers
-    shape = (len(nodes), n_dishes)
-
-    def by_dish(values: npt.NDArray[np.int64]) -> Any:
-        found = scipy.sparse.csr_array((values[here], (place[node[here]], dish[here])), shape=shape)
-        found.sort_indices()
-        return found
-
-    theta, d = state.hyperparameters.theta[nodes], state.hyperparameters.d[nodes]
-    return Level(
-        name=state.declarations[-1].name,
-        parent=np.full(len(nodes), t.parent[first], dtype=np.int64),
-        counts=by_dish(customers),
-        tables=by_dish(tables) if np.any(d > 0) else None,
-        concentration=_shared(theta),
-        discount=_shared(d),
-        n_fixed=1,
-        sticky=float(t.sticky.kappa),
     )
 
 

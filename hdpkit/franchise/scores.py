@@ -154,7 +154,7 @@ def log_counts(franchise: Any) -> float:
             total += float(sum_of_logs(customers[own], tables[own]))
         else:
             total += float(log_stirling(customers[own], tables[own], float(discount)).sum())
-    total += float(franchise.topology.sticky.log_seating(franchise.seating, theta))
+    total += float(franchise.topology.log_seating(franchise.seating, theta))
     return total + float(franchise.root._log_of_dishes(franchise.seating))
 
 

@@ -31,7 +31,6 @@ COPIED = 0.8  # share of customers that begin with the cluster of another custom
 _TERMS_EACH = 10  # terms of a cluster, on average, if there are more clusters than 3 sqrt(terms)
 _COUNTS = 1 << 26  # most counts of terms in topics at the start, unless there are few topics
 _FEWEST_LIMITED = 64  # topics that may have more counts
-STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 FEWEST = 2_000  # customers; below this the sequential start is as good
 _PLAIN_SWEEPS = 20  # of a start by topics that are the same in every document; in each tenth also DishGibbs
 _ROUNDS = 100  # of multiplicative updates of factors
@@ -54,7 +53,7 @@ class OfCustomers:
         """Seat all customers, from the prior given their dishes."""
         given = _opened(franchise, self.dishes, source)
         n = len(given)
-        if franchise.topology.is_chain and franchise.draws_tables:  # all at once
+        if franchise.topology.enters_whole and franchise.draws_tables:
             franchise.enter_given(given, 0, n, source)
         else:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
@@ -617,14 +616,12 @@ def _usual(franchise: Any) -> Start:
     most = franchise.root.most_dishes
     if prefers_term_clusters(franchise):
         return _Plain() if franchise.measure.seats_values and single else TermClusters()
-    if franchise.topology.is_chain:
-        n = max(min(STATES, franchise.topology.n_customers // 10), 1)
-        return Random(min(n, most or n))
+    n = franchise.topology.usual_dishes()
     if known and not single:
         # The sequential start assigns customers to the known components; by cell, random dishes do, and
         # one more dish, if possible.
-        return Random(min(known + 1, most or known + 1))
-    return _Sequential()
+        n = known + 1
+    return _Sequential() if n is None else Random(min(n, most or n))
 
 
 _NAMED: dict[str, Callable[[Any], Start]] = {

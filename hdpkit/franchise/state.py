@@ -9,7 +9,7 @@ from typing import Any
 from hdpkit._franchise_lock import FranchiseLock, Inside
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import BusyError, DataError, ParameterError, StateError
 from hdpkit.franchise.banks import bank_for
 from hdpkit.franchise.customers import customers_of
 from hdpkit.franchise.declarations import (
@@ -25,8 +25,7 @@ from hdpkit.franchise.guard import Locked
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
-from hdpkit.franchise.state_homes import StickyRows
-from hdpkit.franchise.topology import Tree, build_topology
+from hdpkit.franchise.trees import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import StatisticsBank
@@ -90,13 +89,7 @@ class State(Locked):
         self.store_type: Any = _store_class(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
         at_end = tables_at_end(self.store_type, kind_of_root(root), self.topology.n_levels)
-        if isinstance(self.topology.sticky, StickyRows) and not at_end:
-            raise DeclarationError(
-                f"sticky of {self.declarations[-1].name!r}", self.topology.sticky.start,
-                "0, unless tables are drawn given the dishes: a store of counts, two levels, and a root with "
-                "weights",
-                "Build hk.Franchise(..., store='counts', root='weights'), or hk.FixedWeights(K) as root.",
-            )  # fmt: skip
+        self.topology.check_tables(at_end)
         self.population = customers_of(self, kind_of_root(root), kernel)
         self.dish_kind = dish_kind_of(self)
         self.dish_kind.check_root(root)

@@ -10,15 +10,13 @@ from typing import Any
 
 import attrs
 import numpy as np
-import scipy
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Int32s
 from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
-from hdpkit.numerics import log
-from hdpkit.parts import Part, PlainRows
-from hdpkit.priors import Prior, draw_from, log_density_at, mean_of, support_of
+from hdpkit.parts import Part
+from hdpkit.priors import Prior, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.tree import NEW, Eaten
 
@@ -150,110 +148,48 @@ def read_start(value: Any) -> tuple[float, Prior | None] | None:
     return start, prior
 
 
-class StickyRows(PlainRows, Part):
-    """The restaurant of a dish draws from (alpha G0 + kappa delta_dish) / (alpha + kappa) (Fox et al. 2008).
-
-    Its concentration is alpha + kappa. A table of the dish in its own restaurant comes from G0, and is then a
-    customer of the root, or from kappa: an *override* table, which the store counts like any other, but the
-    distribution of the root's weights doesn't.
+class StickyRows(Part):
+    """kappa, by which the row of a dish favours the dish, and its override tables (`StickyTopology`).
 
     Attributes
     ----------
     kappa : float
     prior : Prior or None
         None: kappa is fixed.
+    tables : dict
+        Number of override tables of each dish.
     """
 
     name = "sticky"
     enumerable = True
 
-    def __init__(self, declared: Any, rows: DishRows, first: int) -> None:
+    def __init__(self, declared: Any, first_row: int) -> None:
         self.start, self.prior = read_sticky(declared)
         self.kappa = self.start
-        self._rows = rows
-        self._first = first  # number of the first row
-        self._overrides: dict[int, int] = {}
-
-    def own(self, node: int) -> tuple[int, float]:
-        """The dish of a row, and kappa; restaurants that are no rows have neither."""
-        row = node - self._first
-        return (self._rows.dish_in(row), self.kappa) if row >= 0 else (-1, 0.0)
-
-    def take(self, dish: int, n: int) -> None:
-        self._overrides[dish] = n
-
-    def overrides(self, dishes: Int32s) -> Int64s:
-        return np.array([self._overrides[dish] for dish in np.asarray(dishes).tolist()], dtype=np.int64)
-
-    def masses(self, nodes: Int64s) -> Floats:
-        """kappa of the rows; 0 of other restaurants."""
-        return np.where(np.asarray(nodes) >= self._first, self.kappa, 0.0)
-
-    def overrides_of(self, nodes: Int64s) -> Int64s:
-        dishes = [self._rows.dish_in(node - self._first) for node in np.asarray(nodes).tolist()]
-        return np.array([self._overrides.get(dish, 0) for dish in dishes], dtype=np.int64)
-
-    def log_seating(self, store: Any, concentration: Floats) -> float:
-        """Sum over rows of what overrides and alpha + kappa change.
-
-        With n customers, m tables of the own dish, and w of them overrides, (kappa / alpha)^w m! / (w! (m -
-        w)!), and the denominator of n customers is that of alpha + kappa.
-        """
-        total = 0.0
-        gammaln = scipy.special.gammaln
-        for dish, w in self._overrides.items():
-            node = self._first + self._rows.row(dish)
-            n, m, alpha = store.node_customers(node), store.tables(node, dish), float(concentration[node])
-            if n > 0:
-                own = alpha + self.kappa
-                total += float(gammaln(own) - gammaln(own + n) - gammaln(alpha) + gammaln(alpha + n))
-            if w > 0:
-                total += w * (log(self.kappa) - log(alpha))
-                total += float(gammaln(m + 1) - gammaln(w + 1) - gammaln(m - w + 1))
-        return total
-
-    def audit_tables(self, store: Any) -> None:
-        for dish, w in self._overrides.items():
-            m = store.tables(self._first + self._rows.row(dish), dish)
-            if not 0 <= w <= m:
-                raise AuditError(
-                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row",
-                    "Report the move that ran last.",
-                )  # fmt: skip
-
-    def begin(self) -> None:
-        self.kappa = self.start
-
-    def put(self, kappa: float) -> None:
-        self.kappa = kappa
-
-    def draw_prior(self, source: ChoiceSource) -> None:
-        if self.prior is not None:
-            self.kappa = float(draw_from(self.prior, source))
-
-    # ------------------------------------------------------------------ a part of the state
+        self.tables: dict[int, int] = {}
+        self._first_row = first_row
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
-        self._overrides[slot] = 0
+        self.tables[slot] = 0
 
     def died(self, slot: int) -> None:
-        del self._overrides[slot]
+        del self.tables[slot]
 
     def relabelled(self, mapping: Int32s) -> None:
         """Dishes keep their override tables."""
-        self._overrides = {int(mapping[slot]): w for slot, w in self._overrides.items()}
+        self.tables = {int(mapping[slot]): w for slot, w in self.tables.items()}
 
     def reset(self, slots: Int32s) -> None:
         """No override tables, until tables are drawn."""
-        self._overrides = dict.fromkeys(np.asarray(slots).tolist(), 0)
+        self.tables = dict.fromkeys(np.asarray(slots).tolist(), 0)
 
     def freeze(self) -> dict[str, Any]:
         """kappa, and the override tables of the dishes in the order of slots."""
-        slots = sorted(self._overrides)
-        return {"kappa": self.kappa, "overrides": self.overrides(np.array(slots)).astype(np.int32)}
+        tables = [self.tables[slot] for slot in sorted(self.tables)]
+        return {"kappa": self.kappa, "overrides": np.array(tables, dtype=np.int32)}
 
     def thaw(self, frozen: Mapping[str, Any]) -> None:
-        slots = sorted(self._overrides)
+        slots = sorted(self.tables)
         there = isinstance(frozen, Mapping) and {"kappa", "overrides"} <= set(frozen)
         kappa = as_float(frozen["kappa"]) if there else math.nan
         found = np.asarray(frozen["overrides"] if there else None)
@@ -265,13 +201,11 @@ class StickyRows(PlainRows, Part):
                 "Thaw a state over the same data and declarations.",
             )  # fmt: skip
         self.kappa = kappa
-        self._overrides = dict(zip(slots, found.tolist(), strict=True))
+        self.tables = dict(zip(slots, found.tolist(), strict=True))
 
     def audit(self, slots: Int32s) -> None:
-        if sorted(self._overrides) != np.asarray(slots).tolist():
-            raise AuditError(
-                "override tables", self._overrides, f"of {slots}", "Report the move that ran last."
-            )
+        if sorted(self.tables) != np.asarray(slots).tolist():
+            raise AuditError("override tables", self.tables, f"of {slots}", "Report the move that ran last.")
 
     def log_density(self, state: Any) -> float:
         """Log prior density of kappa, if it has a prior."""
@@ -279,12 +213,12 @@ class StickyRows(PlainRows, Part):
 
     def scalars(self, state: Any) -> Mapping[str, float]:
         """kappa, and kappa / (alpha + kappa)."""
-        alpha = float(state.hyperparameters.theta[self._first])
+        alpha = float(state.hyperparameters.theta[self._first_row])
         return {"kappa": self.kappa, "share": self.kappa / (alpha + self.kappa)}
 
     def key(self) -> Any:
         """Override tables in the order of slots."""
-        return tuple(self._overrides[slot] for slot in sorted(self._overrides))
+        return tuple(self.tables[slot] for slot in sorted(self.tables))
 
     def memory_bytes(self) -> int:
         """Not measured for Python objects: 0."""

@@ -8,30 +8,22 @@ parents; there are no classes for levels. The restaurants of contexts are a suff
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Int32s
-from hdpkit.checks import one_of_kind, refuse, whole_number
+from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams
 from hdpkit.data.corpus import Cells
 from hdpkit.data.encode import NO_SYMBOL
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.state_homes import (
-    DishRows,
-    HomeState,
-    PreviousDish,
-    StateHomes,
-    StickyRows,
-    read_start,
-    read_sticky,
-)
-from hdpkit.parts import Part, PlainRows
+from hdpkit.parts import Part
+from hdpkit.random import ChoiceSource
 from hdpkit.steps._walk import ContextTree
 from hdpkit.steps.tree import Eaten
 
@@ -57,6 +49,12 @@ class Restaurants:
     """Restaurants by number, each with its parent: what trees of all kinds have in common."""
 
     parent: Any
+    keys_of: Callable[[int], list[Any]]
+    start: Any = None  # a concentration of restaurants that belong to no dish
+    n_fixed = 0  # number of these
+    enters_whole = False  # whether customers of given dishes enter at once, where tables are then drawn
+    by_levels = False  # whether proportions are always drawn from the levels of a sample
+    scored_by = "completion"  # the usual score of held-out data
 
     @property
     def n_nodes(self) -> int:
@@ -73,15 +71,70 @@ class Restaurants:
             node = int(self.parent[node])
         return path
 
+    def parts(self) -> Mapping[str, Part]:
+        """Parts of the state that the tree needs, by name: none."""
+        return {}
+
+    def check_tables(self, at_end: bool) -> None:
+        """Raise an error if the tree needs tables that are drawn given the dishes; ``at_end``: they are."""
+
+    def check_new_groups(self, franchise: Any) -> None:
+        """Raise an error if there are no groups to which new ones could be added."""
+
+    def usual_dishes(self) -> int | None:
+        """Number of dishes of the usual start, if that is a random one; None: it isn't."""
+        return None
+
+    # ------------------------------------------------------------------ samples
+
+    def names_in_sample(self, declaration: int, n_dishes: int) -> list[Any]:
+        """Names of the restaurants of a declaration that a sample has."""
+        return self.keys_of(declaration)
+
+    def in_sample(self, declaration: int, level: Any, slots: Int32s) -> Any:
+        """The restaurants of a declaration (a `Level`) that a sample has: all of them."""
+        return level
+
+    # ------------------------------------------------------------------ restaurants that favour a dish
+
+    def favoured(self, node: int) -> tuple[int, float]:
+        """The dish that a restaurant favours (-1: none), and what is added to its count and concentration."""
+        return -1, 0.0
+
+    def take(self, dish: int, n: int) -> None:
+        """Record how many tables of a dish came from what its restaurant adds: override tables."""
+
+    def overrides(self, dishes: Int32s) -> Int64s:
+        """Override tables of each of these dishes, which are no customers of the root."""
+        return np.zeros(len(dishes), dtype=np.int64)
+
+    def log_seating(self, store: Any, concentration: Floats) -> float:
+        """What favoured dishes add to log p(dishes, tables) of the restaurants below the root."""
+        return 0.0
+
+    def law_of(self, state: Any, shared: Any) -> Callable[[float], float] | None:
+        """log p(tables | concentration) of restaurants that share it; None: that of a Dirichlet process."""
+        return None
+
+    def audit(self, store: Any) -> None:
+        """Raise an AuditError if there are more override tables than tables."""
+
+    def begin(self) -> None:
+        """Set the hyperparameters of the tree to their starting values."""
+
+    def draw_prior(self, source: ChoiceSource) -> None:
+        """Draw those that have a prior from it."""
+
+    def values(self) -> Mapping[str, float]:
+        """Their values by their keys in a trace."""
+        return {}
+
 
 class FixedHomes(Restaurants):
     """Methods of a tree of which each customer's home is fixed: an array ``home`` of the data."""
 
     kind = "fixed"
     home: Any
-    sticky = PlainRows()
-    is_chain = False  # whether the home of a customer is the row of the dish before
-    start = None  # a concentration of restaurants that belong to no dish
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
@@ -102,10 +155,6 @@ class FixedHomes(Restaurants):
     def followers(self, customer: int) -> Sequence[int]:
         """Customers whose homes depend on the dish of this one: none."""
         return ()
-
-    def parts(self) -> Mapping[str, Part]:
-        """Parts of the state that the tree needs, by name: none."""
-        return {}
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Any:
         """The tree with fixed homes if customers have these dishes: itself."""
@@ -226,9 +275,6 @@ class ContextTopology(FixedHomes):
 
 START = "start"
 """Name of the concentration of restaurants that belong to no dish, where it is their own."""
-
-MOST_ROWS = 1 << 14
-"""Largest number of restaurants of dishes at a time; each takes about 60 bytes, with customers or without."""
 
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
@@ -372,222 +418,13 @@ class Dishes:
         return int(self.dishes[customer])
 
 
-class StateTopology(Restaurants):
-    """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
+def labelled_topology(chain: Sequence[Restaurant], data: GroupedData, known: int) -> Topology:
+    """Create the restaurants of declarations whose restaurants are labels of the data.
 
-    The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
-    declaration: those that belong to no dish, and one for each of as many dishes as there are customers, up
-    to `MOST_ROWS`; to open more dishes is an error.
-    """
-
-    kind = "by state"
-    begins = np.empty(0, dtype=np.int64)
-    cells = None
-    known = 0
-
-    def __init__(self, chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> None:
-        rule = _checked_rule(chain, data, known)
-        inner, n_rows = len(chain) - 1, min(max(len(data), 1), MOST_ROWS)
-        own = rule.n_fixed + n_rows
-        parent = np.array([*range(-1, inner - 1), *[inner - 1] * own], dtype=np.int32)
-        level = np.array([*range(inner), *[inner] * own], dtype=np.int32)
-        for array in (parent, level):
-            array.setflags(write=False)
-        first = tuple(range(inner + 1))
-        keys: tuple[Sequence[Any], ...] = (*[(None,)] * inner, range(own))
-        nobody = np.empty(0, dtype=np.int32)
-        self._tree = Topology(parent, level, level, nobody, first, keys)
-        self.parent: Int32s = parent
-        self.level: Int32s = level
-        self.declaration: Int32s = level  # each declaration is one level
-        self.first = first
-        self.keys = keys
-        self.n_customers = self.n_all = len(data)
-        self.n_fixed = rule.n_fixed
-        if type(rule) is PreviousDish:  # a subclass may have other homes
-            self.kind = "chain"
-            self.begins = np.array(sorted(rule.begins), dtype=np.int64)
-        self.rows = DishRows(n_rows)
-        self.sticky = PlainRows()
-        if rule.sticky != 0.0:
-            self.sticky = StickyRows(rule.sticky, self.rows, inner + rule.n_fixed)
-        self.start = read_start(rule.start_concentration)
-        self._rule = rule
-
-    @property
-    def is_chain(self) -> bool:
-        """Whether it is a hidden Markov model: the home of a customer is the row of the dish before."""
-        return self.kind == "chain"
-
-    @property
-    def n_levels(self) -> int:
-        """Levels of restaurants."""
-        return self._tree.n_levels
-
-    @property
-    def home(self) -> Int32s:
-        """Raises a StateError: homes are no array of the data."""
-        raise StateError(
-            "home", self._rule, "a tree of which homes don't depend on the state, for this operation",
-            "Homes depend on the dishes of other customers here; TableGibbs supports it.",
-        )  # fmt: skip
-
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """Raises a StateError, as `home`."""
-        return np.bincount(self.home, minlength=self.n_nodes)
-
-    def restaurants_at(self, declaration: int) -> Int32s:
-        """Raises a DeclarationError: a customer's restaurant changes."""
-        raise DeclarationError(
-            "each", self._rule.name, "restaurants of the data, where dishes differ by restaurant",
-            "With StateHomes a customer's restaurant changes: use labels of the data, or another measure.",
-        )  # fmt: skip
-
-    def _state(self, eaten: Eaten, rows: DishRows) -> HomeState:
-        return HomeState(eaten, rows, self.first[-1], self._rule.n_fixed)
-
-    def home_of(self, customer: int, eaten: Eaten) -> int:
-        """Restaurant of a data customer, given the dishes of others, who must be seated."""
-        return self._home(customer, self._state(eaten, self.rows))
-
-    def _home(self, customer: int, state: HomeState) -> int:
-        node = self._rule.home(customer, state)
-        if isinstance(node, int) and self.first[-1] <= node < self.n_nodes:
-            return node
-        raise refuse(
-            self._rule,
-            "home",
-            node,
-            "the number of a restaurant",
-            "Return state.fixed(j) or state.row(dish).",
-        )
-
-    def followers(self, customer: int) -> Sequence[int]:
-        """Customers whose homes depend on the dish of this one, ascending."""
-        given = self._rule.followers(customer)
-        found = list(given) if isinstance(given, Sequence) else [None]
-        whole = all(isinstance(j, int) and 0 <= j < self.n_customers and j != customer for j in found)
-        if not whole or sorted(set(found)) != found:
-            raise refuse(
-                self._rule, "followers", given, "numbers of other customers, ascending", "Return a list."
-            )
-        return found
-
-    def parts(self) -> Mapping[str, Part]:
-        """The restaurants of dishes, and what sticky ones have in addition."""
-        sticky = {self.sticky.name: self.sticky} if isinstance(self.sticky, StickyRows) else {}
-        return {self.rows.name: self.rows, **sticky}
-
-    def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
-        """The tree with fixed homes if customers have these dishes; those who are not seated are at the root.
-
-        ``slots`` and ``components`` are the occupied slots and the parts of a frozen state; by default the
-        current restaurants of dishes are used.
-        """
-        rows = self.rows
-        if slots is not None:
-            there = components.get(rows.name) if isinstance(components, Mapping) else None
-            rows = rows.checked(there, np.asarray(slots).tolist())
-        state, everybody = self._state(eaten, rows), range(self.n_customers)
-        homes = [self._home(i, state) if eaten.dish_of(i) >= 0 else 0 for i in everybody]
-        home = np.array(homes, dtype=np.int32)
-        return Topology(self.parent, self.level, self.declaration, home, self.first, self.keys)
-
-    def nodes(self, declaration: int) -> slice:
-        """Restaurants of a declaration."""
-        return self._tree.nodes(declaration)
-
-    def node(self, declaration: int, key: Any, name: str) -> int:
-        """Number of the restaurant with this key: its place among those of the declaration."""
-        return self._tree.node(declaration, key, name)
-
-    def keys_of(self, declaration: int) -> list[Any]:
-        """Places of the restaurants of a declaration, from 0; [None] for one that has a single restaurant."""
-        return self._tree.keys_of(declaration)
-
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.parent.nbytes + self.level.nbytes
-
-
-Tree = Topology | ContextTopology | StateTopology
-
-
-def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) -> StateHomes:
-    """The rule of the deepest declaration for these data; raises an error if the rest doesn't fit."""
-    for declaration in chain[1:-1]:
-        if declaration.each is not None:
-            raise DeclarationError(
-                f"each of {declaration.name!r}", declaration.each,
-                "None where homes below depend on the state",
-                "All restaurants of dishes have the same parent: leave each out.",
-            )  # fmt: skip
-    deepest, rule = chain[-1], chain[-1].each
-    assert isinstance(rule, StateHomes)
-    if known:
-        raise DeclarationError(
-            "known", known, "no components where homes depend on the state", "Leave it out."
-        )
-    if chain[0].measure.atomic:
-        raise DeclarationError(
-            "base", chain[0].measure, "a measure over latent dishes, where homes depend on dishes",
-            "Observed dishes never change: label the data with them.",
-        )  # fmt: skip
-    for name, declared_one in zip(("concentration", "discount"), deepest.hyperparameters, strict=True):
-        if declared_one.each:
-            raise DeclarationError(
-                f"{name} of {deepest.name!r}", getattr(deepest, name), "one for all restaurants of dishes",
-                "Restaurants come and go with their dishes: leave hk.Each out.",
-            )  # fmt: skip
-    bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
-    remedy = "Restaurants that belong to no dish."
-    whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
-    read_sticky(bound.sticky)
-    if read_start(bound.start_concentration) is not None:
-        _check_start(chain, bound)
-    checked: StateHomes = bound
-    return checked
-
-
-def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:
-    """Raise an error unless restaurants that belong to no dish can have a concentration of their own."""
-    discount = chain[-1].hyperparameters[1]
-    if rule.n_fixed == 0:
-        raise DeclarationError(
-            "start_concentration", rule.start_concentration,
-            "None without restaurants that belong to no dish", "Leave it out.",
-        )  # fmt: skip
-    if discount.prior is not None or discount.start != 0.0:
-        raise DeclarationError(
-            f"discount of {chain[-1].name!r}", chain[-1].discount, "0 with a start_concentration",
-            "Leave the discount out, or let the start row share the concentration of the rows.",
-        )  # fmt: skip
-    if START in [one.name for one in chain]:
-        raise DeclarationError(
-            "name",
-            START,
-            "another one with a start_concentration, whose name it is",
-            "Rename the restaurant.",
-        )
-
-
-def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:
-    """Create the restaurants of these declarations for these data.
-
-    Levels that are the contexts of n-gram data become a tree that can grow.
     A customer without a label belongs to the deepest restaurant for which it has a label; the parent of a
     restaurant whose parent's label is missing is the deepest restaurant above it. ``known`` is the number of
     known components.
     """
-    if any(isinstance(one.each, StateHomes) for one in chain):
-        return StateTopology(chain, data, known)
-    if is_context_chain(chain, data):
-        assert isinstance(data, NGrams)
-        if known:
-            raise DeclarationError(
-                "known", known, "no components over contexts of n-grams", "Leave known out."
-            )
-        return ContextTopology(len(chain), data)
     cells = getattr(data, "cells", None)
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":
         assert isinstance(data, Corpus)

@@ -10,13 +10,21 @@ from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.franchise.steps import run_unchecked
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import CHAIN, NO_ROOT_DISCOUNT, SUPPORTED, Requirement
+from hdpkit.moves.requirements import NO_ROOT_DISCOUNT, SUPPORTED, Requirement
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
 from hdpkit.steps.step import Step
+
+CHAIN = Requirement(
+    lambda state, move: isinstance(state.topology, ChainTopology) and state.draws_tables,
+    "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
+    "store='counts' and root='weights'.",
+)
+"""A hidden Markov model over a store of counts and weights of the root."""
 
 
 def run_sequences(

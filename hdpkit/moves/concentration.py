@@ -27,8 +27,7 @@ from hdpkit.moves.hyperparameters import (
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_sample
-from hdpkit.moves.sticky import Rows, slice_alpha
+from hdpkit.moves.slice import slice_within
 from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
@@ -85,18 +84,16 @@ class Concentration(ByMethod):
                 )  # fmt: skip
 
     def _update(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
-        declared = shared.hyperparameters[0]
-        if (
-            declared.prior is not None
-            and state.topology.sticky.kappa > 0.0
-            and shared.name == state.declarations[-1].name
-        ):
-            before = float(np.max(state.concentration(shared.name)))
-            rows = Rows.of(state)
-            after = slice_alpha(rows, declared.prior, before, state.topology.sticky.kappa, self.width, rng)
+        declared, prior = shared.hyperparameters[0], shared.hyperparameters[0].prior
+        law = None if prior is None else state.topology.law_of(state, shared)
+        if prior is not None and law is not None:
+            value = float(state.concentration(shared.name))
+            after = slice_within(
+                Scale(0.0, math.inf), lambda x: law(x) + log_density_at(prior, x), value, self.width, rng
+            )
             state.set_concentration(shared.name, after)
-            return MoveInfo(1, int(before != after))
-        if declared.prior is None or not shared.whole or not by_numbers(self, shared):
+            return MoveInfo(1, int(value != after))
+        if prior is None or not shared.whole or not by_numbers(self, shared):
             return self._by_restaurant(state, shared, rng)
         (customers, of), (tables, counts) = state.counted_totals_of(shared.number)
         if of.sum() == 0:  # there is no such restaurant
@@ -221,23 +218,18 @@ def _slice(
     low, high = declared.support
     scale = Scale(max(low, 0.0), high)
 
-    def log_target(position: float) -> float:
-        y = scale.back(position)
+    def log_target(y: float) -> float:
         value = y - shift
-        # If theta + d is far below d, it is smaller than the last bit of theta.
-        if not (scale.low < y < scale.high and value > -shift):
+        if not value > -shift:  # if theta + d is far below d, it is smaller than the last bit of theta
             return -math.inf
         return (
             openings.log_density(value, openings.other)
             - log_rising(value + 1.0, *seated)
             + log_density_at(prior, y)
-            + scale.log_jacobian(y)
         )
 
-    here = scale.to(theta + shift)
-    there = slice_sample(log_target, here, width, source)
-    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
-    return theta if there == here else scale.back(there) - shift
+    after = slice_within(scale, log_target, theta + shift, width, source)
+    return theta if after == theta + shift else after - shift
 
 
 moves.register("concentration", Concentration, lambda: [Concentration(), Concentration("slice")])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import attrs
 import numpy as np
 
@@ -22,7 +20,7 @@ from hdpkit.moves.hyperparameters import (
 )
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_sample
+from hdpkit.moves.slice import slice_within
 from hdpkit.numerics import add_up
 from hdpkit.priors import Beta, draw_beta, log_density_at
 from hdpkit.random import ChoiceSource
@@ -134,19 +132,13 @@ def slice_discount(
     shifted = concentration.prior if concentration.shifted else None
     own = theta if concentration.each else theta[:1]
 
-    def log_target(position: float) -> float:
-        value = scale.back(position)
-        if not scale.low < value < scale.high:
-            return -math.inf
+    def log_target(value: float) -> float:
         total = openings.log_density(openings.other, value) + log_rising(1.0 - value, *seated)
         if shifted is not None:
             total += add_up(log_density_at(shifted, float(one)) for one in own + value)
-        return total + log_density_at(prior, value) + scale.log_jacobian(value)
+        return total + log_density_at(prior, value)
 
-    here = scale.to(d)
-    there = slice_sample(log_target, here, width, source)
-    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
-    return d if there == here else scale.back(there)
+    return slice_within(scale, log_target, d, width, source)
 
 
 moves.register("discount", Discount, lambda: [Discount(), Discount("slice")])

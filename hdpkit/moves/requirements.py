@@ -77,13 +77,6 @@ NO_ROOT_DISCOUNT = Requirement(
     "With a discount of the root its remainder would be divided into too many dishes: use TableGibbs.",
 )
 
-CHAIN = Requirement(
-    lambda state, move: state.topology.is_chain and state.draws_tables,
-    "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
-    "store='counts' and root='weights'.",
-)
-"""A hidden Markov model over a store of counts and weights of the root."""
-
 DRAWN_PARAMETERS = Requirement(
     lambda state, move: state.measure.supports("draw_parameters"),
     "{measure} has no draw_parameters(): leave {move.name} out; TableGibbs needs none.",

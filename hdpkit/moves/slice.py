@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from hdpkit.errors import StateError
+from hdpkit.moves.scale import Scale
 from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
 
@@ -60,3 +61,20 @@ def slice_sample(
         else:
             high = candidate
     return x  # the slice is narrower than the spacing of floats
+
+
+def slice_within(
+    scale: Scale, log_density: Callable[[float], float], x: float, width: float, source: ChoiceSource
+) -> float:
+    """The same for a number within the interval of a scale, on that scale."""
+
+    def density(position: float) -> float:
+        y = scale.back(position)
+        if not (scale.low < y < scale.high and math.isfinite(y)):
+            return -math.inf
+        return log_density(y) + scale.log_jacobian(y)
+
+    here = scale.to(x)
+    there = slice_sample(density, here, width, source)
+    # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
+    return x if there == here else scale.back(there)

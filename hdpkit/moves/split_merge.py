@@ -11,11 +11,10 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.beam_sampler import run_sequences
+from hdpkit.moves.beam_sampler import CHAIN, run_sequences
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.requirements import (
-    CHAIN,
     LATENT_DISHES,
     MARGINALS,
     NO_KEPT_PARAMETERS,

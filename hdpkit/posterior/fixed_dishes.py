@@ -184,11 +184,7 @@ def check_foldable(franchise: Any) -> None:
             "base", type(measure).__name__, "a measure with a predictive density of a new dish",
             "The density of a value under a new dish has no closed form here.",
         )  # fmt: skip
-    if franchise.topology.is_chain:
-        raise DeclarationError(
-            "franchise", franchise, "one whose groups are labels of the data",
-            "New sequences of a hidden Markov model: franchise.state_probabilities(sequences), hk.evaluate.",
-        )  # fmt: skip
+    franchise.topology.check_new_groups(franchise)
     if len(franchise.declarations) < 2 or declared.each is None:
         raise DeclarationError(
             "franchise", franchise, 'one whose last declaration has each="a label", below a root',

@@ -24,8 +24,8 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, StateErro
 from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.reading import chain_tree
 from hdpkit.franchise.sample import Level, Sample, sample_of
+from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import add_up
@@ -249,6 +249,17 @@ class _Given:
         return np.array([each[-1], each[0]])
 
 
+def chain_tree(state: Any, what: str) -> ChainTopology:
+    """The tree of a hidden Markov model."""
+    tree = state.topology
+    if not isinstance(tree, ChainTopology):
+        raise StateError(
+            what, state.declarations[-1].each, "hk.PreviousDish, over hk.Sequences",
+            "Only a hidden Markov model has transitions; see group_weights(name).",
+        )  # fmt: skip
+    return tree
+
+
 def fixed_states(
     franchise: Any, parameters: str, source: ChoiceSource, sample: Sample | None = None
 ) -> FixedStates:
@@ -310,8 +321,8 @@ def _mean(given: _Given) -> FixedStates:
     rows[:-1] = sample.transitions()
     # The row of a new dish has no customers yet. All new dishes are one state, which favours itself.
     rows[-1] = given.alpha[0] * sample.above_rows()
-    rows[-1, -1] += given.level.sticky
-    rows[-1] /= given.alpha[0] + given.level.sticky
+    rows[-1, -1] += given.level.own
+    rows[-1] /= given.alpha[0] + given.level.own
     start = sample.start()
     franchise, slots = given.franchise, given.slots
     state = NewRestaurants(measure, given.bank, given.dishes, SAME)
@@ -357,7 +368,7 @@ def _draw_states(given: _Given, source: ChoiceSource) -> tuple[Floats, list[Any]
     of_dishes = level.counts.toarray()
     counts = np.zeros((n + 1, n), dtype=np.int64)
     counts[:k, :k], counts[-1, :k] = of_dishes[1:], of_dishes[0]
-    pi = Rows(psi, given.alpha, level.sticky, counts, source).pi[:, :-1]
+    pi = Rows(psi, given.alpha, level.own, counts, source).pi[:, :-1]
     return pi / pi.sum(axis=1, keepdims=True), parameters
 
 
@@ -492,6 +503,35 @@ class StateProbabilities:
             f"<StateProbabilities: {len(self.names)} sequences, {len(self.path)} observations, "
             f"{self.n_states} states and new ones, log p {total:.6g} ({self.parameters} parameters)>"
         )
+
+
+@offered
+def transitions(self: Any) -> Floats:
+    """Posterior mean transition probabilities of a hidden Markov model, given the current states.
+
+    Returns
+    -------
+    float64 array, shape (K, K + 1)
+        Row j is that of state (dish) j; the last column is a state that no observation has yet. Given
+        weights of the root, (n_jk + alpha psi_k + kappa [j = k]) / (n_j + alpha + kappa).
+
+    Raises
+    ------
+    StateError
+        If the model isn't one of `hk.PreviousDish`.
+    """
+    t = chain_tree(self, "transitions")
+    nodes = t.first_row + t.rows.of_slots(self.slots.occupied_slots())
+    walk = self.walk()
+    rows = [walk.prior_row(node) for node in nodes.tolist()]
+    return np.array(rows).reshape(len(rows), -1)
+
+
+@offered
+def start(self: Any) -> Floats:
+    """Posterior mean probabilities of the first state of a sequence: shape (K + 1,), as `transitions`."""
+    row: Floats = self.walk().prior_row(chain_tree(self, "start").first[-1])
+    return row
 
 
 @offered

@@ -195,7 +195,7 @@ def _values_observed(
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
     """Draw every hyperparameter that has a prior from its prior."""
     franchise.hyperparameters.draw(source)
-    franchise.topology.sticky.draw_prior(source)
+    franchise.topology.draw_prior(source)
     for name, prior in franchise.measure.priors.items():
         _draw_parameter(franchise, name, prior, source)
 

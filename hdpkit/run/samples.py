@@ -106,7 +106,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
             # At the deepest level these are the counts of the groups.
             "counts": None if level.counts is sample.group_counts else sparse_rows(level.counts),
             "tables": None if level.tables is None else sparse_rows(level.tables),
-            **({} if level.n_fixed is None else {"n_fixed": level.n_fixed, "sticky": level.sticky}),
+            **({} if level.n_fixed is None else {"n_fixed": level.n_fixed, "sticky": level.own}),
         }
         for level in sample.levels
     ]
@@ -215,13 +215,13 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
         theta, d = (np.asarray(tree[name], dtype=np.float64) for name in ("concentration", "discount"))
         _check(all(values.shape in ((), (n,)) for values in (theta, d)))
         tables = None if tree["tables"] is None else sparse_of(tree["tables"], n, k)
-        n_fixed, sticky = tree.get("n_fixed"), float(tree.get("sticky", 0.0))
+        n_fixed, own = tree.get("n_fixed"), float(tree.get("sticky", 0.0))
         _check(n_fixed is None or n == int(n_fixed) + k)
-        _check(0.0 <= sticky < float("inf"))
+        _check(0.0 <= own < float("inf"))
         levels.append(
             Level(
                 name=str(tree["name"]), parent=parent, counts=counts, tables=tables, concentration=theta,
-                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), sticky=sticky,
+                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), own=own,
             )
         )  # fmt: skip
         above += n

@@ -77,7 +77,7 @@ class _Counts:
         restaurants = walk.root.restaurants(walk.topology.path(node))
         for opens, r in enumerate(restaurants):
             theta, d = walk.concentration[r], walk.discount[r]
-            own, kappa = walk.topology.sticky.own(r)
+            own, kappa = walk.topology.favoured(r)
             total = walk.store.node_customers(r) + self.node_customers[r] + kappa
             customers, tables = self._at(r, dish)
             favoured = kappa if dish == own else 0.0

@@ -141,7 +141,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     alpha = concentrations(walk)
     known = above.table.many(live)
     counts = compiled.transition_counts(states, begins, len(live))
-    rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
+    rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.kappa, counts, source)
     kept = isinstance(measure, NonConjugate)  # parameters of dishes are part of the state
     parameters = [bank.parameter(slot) for slot in live.tolist()] if kept else []
     parameters = parameters or list(measure.draw_many(bank, live, plan.dishes, source))
@@ -318,17 +318,17 @@ def write_states(
     used = counts.any(axis=0)
     # Tables given the transitions and the weights, and those of them that kappa made.
     j, k = np.nonzero(counts)
-    customers, start, kappa = counts[j, k], j == n, t.sticky.kappa
+    customers, start, kappa = counts[j, k], j == n, t.kappa
     masses = alpha[start.astype(int)] * psi[k]
     own = ~start & (j == k)
     masses[own] += kappa
     tables = compiled.draw_tables(customers, masses, source)
     if kappa > 0.0:
         for label in np.flatnonzero(used).tolist():
-            t.sticky.take(int(slot_of[label]), 0)
+            t.take(int(slot_of[label]), 0)
         drawn = source.binomial(tables[own], kappa / masses[own]) if own.any() else []
         for label, w in zip(j[own].tolist(), np.asarray(drawn).tolist(), strict=True):
-            t.sticky.take(int(slot_of[label]), int(w))
+            t.take(int(slot_of[label]), int(w))
     first = t.first[-1]
     row_of = np.zeros(n + 1, dtype=np.int64)
     row_of[np.flatnonzero(used)] = first + t.n_fixed + t.rows.of_slots(slot_of[used])

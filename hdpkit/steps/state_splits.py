@@ -256,7 +256,7 @@ def split_states(
     live, states = labels_of(walk)
     n, n_dishes, most = len(states), len(live), getattr(plan.weights, "n_dishes", None)
     t: Any = walk.topology
-    begins, alpha, kappa = t.begins, concentrations(walk), t.sticky.kappa
+    begins, alpha, kappa = t.begins, concentrations(walk), t.kappa
     windows = Windows(n, begins, 1 + int(source.index(length)) if length > 1 else 1)
     split = bool(source.bernoulli(0.5))
     if split:

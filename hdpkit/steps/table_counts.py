@@ -32,22 +32,22 @@ def draw_tables_given(
 
     Of n customers with a dish the ith opens a table with probability a / (a + i - 1), independent of the
     others, where a = theta P_parent(dish); the first always does (Teh et al. 2006, section 5.3). The
-    distribution above the restaurants is fixed. A sticky restaurant adds kappa to a of its own dish; each
-    table of this dish is then an override with probability kappa / a (Fox et al. 2008).
+    distribution above the restaurants is fixed. A restaurant that favours a dish adds b to a of this
+    dish; each table of the dish is then an override with probability b / a (Fox et al. 2008).
     """
     store: Any = walk.store
     for node in sorted(set(nodes) - {0}):
-        own, kappa = walk.topology.sticky.own(node)
+        own, extra = walk.topology.favoured(node)
         overrides = 0
         for dish in store.node_dishes(node).tolist():
-            favoured = kappa if dish == own else 0.0
+            favoured = extra if dish == own else 0.0
             a = walk.concentration[node] * above[dish] + favoured
             opened = [source.bernoulli(a / (a + i)) for i in range(1, store.customers(node, dish))]
             store.set_tables(node, dish, 1 + sum(opened), 0)
             if favoured > 0.0:
-                overrides = sum(source.bernoulli(kappa / a) for _ in range(1 + sum(opened)))
+                overrides = sum(source.bernoulli(extra / a) for _ in range(1 + sum(opened)))
         if own >= 0:
-            walk.topology.sticky.take(own, overrides)
+            walk.topology.take(own, overrides)
 
 
 @step(

@@ -33,15 +33,17 @@ class Tree(Protocol):
     def n_nodes(self) -> Any:
         """Number of restaurants."""
 
-    @property
-    def sticky(self) -> Any:
-        """By how much the row of a dish favours this dish."""
-
     def home_of(self, customer: int, eaten: Any) -> int:
         """Restaurant of a data customer, given the dishes of others (`Eaten`)."""
 
     def followers(self, customer: int) -> Sequence[int]:
         """Customers whose home depends on the dish of this one."""
+
+    def favoured(self, node: int) -> tuple[int, float]:
+        """The dish that a restaurant favours (-1: none), and what is added to its count and concentration."""
+
+    def take(self, dish: int, n: int) -> None:
+        """Record how many tables of a dish came from what its restaurant adds: override tables."""
 
     def path(self, node: int) -> list[int]:
         """A restaurant and those above it, up to the root."""

@@ -47,21 +47,21 @@ class ReferenceWalk:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
 
         P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); the row of an empty restaurant
-        is its parent's. A sticky restaurant adds kappa to the count of its own dish and to theta + c_r.
+        is its parent's. A restaurant that favours a dish adds to the dish's count and to theta + c_r.
         """
         live = self.slots.occupied_slots()
         row = self.root.row(live)
         for r in reversed(self.root.restaurants(self.topology.path(node))):
             total = self.store.node_customers(r)
-            own, kappa = self.topology.sticky.own(r)
-            if total == 0 and kappa == 0.0:
+            own, extra = self.topology.favoured(r)
+            if total == 0 and extra == 0.0:
                 continue
             theta, d = self.concentration[r], self.discount[r]
             row *= theta + d * self.store.node_tables(r)
             for i, dish in enumerate(live):
                 row[i] += self.store.customers(r, dish) - d * self.store.tables(r, dish)
-                row[i] += kappa if dish == own else 0.0
-            row /= theta + kappa + total
+                row[i] += extra if dish == own else 0.0
+            row /= theta + extra + total
         return row
 
     def probability(self, node: int, dish: int) -> float:

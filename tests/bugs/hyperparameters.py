@@ -8,6 +8,7 @@ __all__ = ["BUGS"]
 
 _CONCENTRATION = "hdpkit.moves.concentration"
 _DISCOUNT = "hdpkit.moves.discount"
+_SLICE = "hdpkit.moves.slice"
 _BOTH = "hdpkit.moves.hyperparameters"
 _VALUES = "hdpkit.franchise.hyperparameters"
 
@@ -129,8 +130,8 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "theta by slice without the Jacobian",
         "The density is that of theta, the step is in log theta.",
-        _CONCENTRATION,
-        "            + scale.log_jacobian(y)\n",
+        _SLICE,
+        " + scale.log_jacobian(y)",
         "",
         "check_concentration_by_slice",
     ),
@@ -162,8 +163,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "the sum for theta",
         "Under a prior of theta + d, the sum is handed back as theta.",
         _CONCENTRATION,
-        "else scale.back(there) - shift",
-        "else scale.back(there)",
+        "else after - shift",
+        "else after",
         "check_shifted_concentration",
     ),
     PlantedBug(
@@ -251,8 +252,8 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "d by slice without the Jacobian",
         "The density is that of d, the step is in logit d.",
-        _DISCOUNT,
-        " + scale.log_jacobian(value)",
+        _SLICE,
+        " + scale.log_jacobian(y)",
         "",
         "check_discount_by_slice",
     ),

@@ -57,7 +57,7 @@ def test_the_run_has_the_sequences_and_the_model(fitted, data):
     assert run.data.lengths.tolist() == [60, 100]
     assert run.data.columns == ("speed", "height")
     franchise = run.franchises()[0]
-    assert franchise.topology.sticky.kappa > 0.0
+    assert franchise.topology.kappa > 0.0
     assert len(run.samples) >= 16
     assert franchise.n_dishes >= 3
 

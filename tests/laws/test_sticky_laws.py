@@ -63,7 +63,7 @@ def test_both_numbers_from_exact_draws():
         franchise.set_concentration("rows", float(alpha))
         set_kappa(franchise, float(kappa))
         move.apply(franchise, RandomStream((7, number)))
-        ends.append((franchise.concentration("rows"), franchise.topology.sticky.kappa))
+        ends.append((franchise.concentration("rows"), franchise.topology.kappa))
     alphas, kappas = np.array(ends).T
     assert p_of(alphas, line, density.sum(axis=1)) > 1e-3
     assert p_of(kappas, line, density.sum(axis=0)) > 1e-3
@@ -90,7 +90,7 @@ def test_one_number_given_the_other(which):
         begin = float(np.exp(generator.choice(line, p=given / given.sum())))
         (functools.partial(set_kappa, franchise) if which == "kappa" else _set(franchise))(begin)
         move.apply(franchise, RandomStream((8, number)))
-        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.topology.sticky.kappa)
+        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.topology.kappa)
     assert p_of(np.array(ends), line, given) > 1e-3
 
 
@@ -115,7 +115,7 @@ def test_a_run_goes_on_and_is_described(tmp_path):
     assert len(set(whole["concentration/start"].tolist())) == 6
     assert again["log_joint"].tolist() == whole["log_joint"].tolist()
     copy = franchise_of().copy()
-    assert copy.topology.sticky.kappa == franchise_of().topology.sticky.kappa
+    assert copy.topology.kappa == franchise_of().topology.kappa
 
 
 SCHEDULES = {

@@ -158,7 +158,7 @@ class StateHomesModel(HiddenMarkovModel):
     """Every state of a small franchise over a tree of which homes depend on the state, sticky ones too."""
 
     def __init__(self, franchise, log_marginal=None):
-        self.kappa = franchise.topology.sticky.kappa
+        self.kappa = franchise.topology.kappa
         super().__init__(franchise, log_marginal or dirichlet_multinomial_log_marginal(ETA, 3))
 
     def _ways(self, key, shape, dishes, sizes):
@@ -411,15 +411,15 @@ def check_start_row(kappa=0.0):
     start(franchise, data.values.tolist(), Streams(0).source(STARTS))
     hk.Scheduler([hk.moves.TableCounts()]).run(franchise, sweeps=2, rng=3, init=None)
     _, n, m = franchise.totals_of(1)
-    overrides = franchise.topology.sticky.overrides_of(np.arange(1, len(n) + 1)) if kappa else 0 * m
+    overrides = int(franchise.topology.overrides(franchise.slots.occupied_slots()).sum())
     line = np.linspace(-7.0, 5.0, 2000)
     a = np.exp(line)
     laws = {}
-    for name, prior, nodes, favoured in (
-        ("rows", own[0], slice(1, None), kappa),
-        ("start", own[1], slice(1), 0.0),
+    for name, prior, nodes, favoured, w in (
+        ("rows", own[0], slice(1, None), kappa, overrides),
+        ("start", own[1], slice(1), 0.0, 0),
     ):
-        log = (m - overrides)[nodes].sum() * line + prior.shape * line - prior.rate * a
+        log = (m[nodes].sum() - w) * line + prior.shape * line - prior.rate * a
         for size in n[nodes].tolist():
             log = log - special.gammaln(a + favoured + size) + special.gammaln(a + favoured)
         density = np.exp(log - log.max())

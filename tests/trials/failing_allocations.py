@@ -163,7 +163,7 @@ def run_in(state, schedule, init, sweeps, seed=1):
 
 def schedule(state, words):
     found = [moves.TableGibbs()]
-    if state.topology.is_chain:
+    if state.topology.kind == "chain":
         found += [moves.BeamSampler(), moves.SplitMergeStates(), moves.Concentration(), moves.RootWeights()]
         return [move for move in found if words is None or type(move).__name__ in words]
     if not state.measure.atomic:

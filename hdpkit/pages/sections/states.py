@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
+from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.pages.charts import over_time, transition_heat
 from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.report_data import ReportData, distinct
@@ -22,7 +23,7 @@ _NOBODY = "none"
 def _sequences(report: ReportData) -> Sequences | None:
     """The sequences of a hidden Markov model; None for other data."""
     data = report.corpus if isinstance(report, MixtureData) else None
-    chain = isinstance(data, Sequences) and report.franchise.topology.is_chain
+    chain = isinstance(data, Sequences) and isinstance(report.franchise.topology, ChainTopology)
     return data if chain and isinstance(data, Sequences) else None
 
 

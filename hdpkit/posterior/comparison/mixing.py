@@ -376,7 +376,7 @@ def usual_moves(franchise: Franchise) -> list[Move]:
     """The moves of a default check that run over a franchise."""
     single = franchise.population.single
     gibbs: list[Move] = [TableGibbs(), DishGibbs().every(10)] if single else [CountGibbs()]
-    if franchise.topology.is_chain and _serves(SplitMergeStates(), franchise):
+    if _serves(SplitMergeStates(), franchise):
         whole = [BeamSampler()] if _serves(BeamSampler(), franchise) else []
         gibbs = [*whole, SplitMergeStates().repeat(3), TableGibbs().every(10) if whole else TableGibbs()]
     parameters = [

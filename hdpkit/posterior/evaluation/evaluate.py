@@ -111,7 +111,7 @@ def evaluate(
     given = states_of(states)
     first = next(given)
     if method == "auto":
-        method = "forward" if first.topology.is_chain else "completion"
+        method = first.topology.scored_by
     halves = method in ("completion", "forward")
     if held_out is not None and (not isinstance(held_out, GroupedData) or not halves):
         raise ParameterError(

@@ -933,7 +933,7 @@ cdef class Sites:
         self.start = tree.first[len(tree.first) - 1]
         self.first_row = self.start + tree.n_fixed
         self.alpha, self.start_alpha = walk.concentration[self.first_row], walk.concentration[self.start]
-        self.kappa = tree.sticky.kappa
+        self.kappa = tree.kappa
         self.changed.assign(tree.n_nodes - self.start, 0)
         self.read_dishes()
 
@@ -1099,7 +1099,7 @@ cdef class Sites:
             self.store.change_tables(node, place, <int32_t>tables, 0, self.store.find(0, entry.dish))
         if self.kappa > 0.0 and own >= 0:
             with gil:
-                self.walk.topology.sticky.take(own, overrides)
+                self.walk.topology.take(own, overrides)
         return 0
 
     cdef int draw_all_tables(self, choice_source *source) except -1 nogil:
