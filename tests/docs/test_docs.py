@@ -146,6 +146,10 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "specialised_sweeps": (
+        "{corpus} --counts {corpus} --sentences {text} --cases weights cells n-grams --rounds 1 --settle 1",
+        "| n-grams: TableGibbs |",
+    ),
     "sequences_of_states": (
         "--observations 60 --states 3 --sequences 2 --rounds 1 --starts 40",
         "| numbers | BeamSampler, two threads |",
