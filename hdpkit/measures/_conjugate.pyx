@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.measures._bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
 from hdpkit.measures._dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
 from hdpkit.measures._dense_bank import exact_offset
-from hdpkit._arguments cimport check_length, refuse
+from hdpkit._arguments cimport check_length
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
 from hdpkit.vectors cimport vector
 
@@ -156,7 +156,6 @@ cdef class GammaPoissonBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
-        row = self.as_row(row)
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
@@ -271,8 +270,6 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def __cinit__(self, values, measure, make_statistics):
         bits = np.asarray(values, dtype=bool)
-        if bits.ndim != 2:
-            refuse("values", values, "an array of shape (n_customers, D)", "Give a row of bits for each customer.")
         self.make_statistics = make_statistics
         self.m.D = bits.shape[1]
         cdef const int32_t[::1] which = np.nonzero(bits)[1].astype(np.int32)
@@ -315,7 +312,6 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def parts(self, row):
         """Number of vectors, and the number with each bit set."""
-        row = self.as_row(row)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
@@ -492,7 +488,6 @@ cdef class NormalGammaBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
-        row = self.as_row(row)
         return int(row[0]), (row[1::2] + self.offset if row[0] else row[1::2].copy()), row[2::2].copy()
 
 
@@ -822,7 +817,6 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
-        row = self.as_row(row)
         cdef int64_t D = self.m.D
         scatter = np.zeros((D, D))
         scatter[np.triu_indices(D)] = row[1 + D:]
@@ -984,5 +978,4 @@ cdef class VonMisesFisherBank(DenseBank):
 
     def parts(self, row):
         """Number of values, and their sum."""
-        row = self.as_row(row)
         return int(row[0]), row[1:].copy()

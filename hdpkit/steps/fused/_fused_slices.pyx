@@ -80,9 +80,7 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
 
 
 cdef CountsStore counts_of(Walk walk):
-    """The store of a walk, if sweeps over documents can use it."""
-    if type(walk.store) is not CountsStore:
-        raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
+    """The store of a walk; raises an error unless rows can be filled."""
     walk.check_dishes()
     return walk.store
 
@@ -160,7 +158,6 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
 cdef object begin_bursts(Walk walk, BurstyBank bank, object plan):
     """Check the bank; returns the plan with proportions integrated out."""
     cdef int64_t n = bank.b.n_customers
-    bank.ready()
     if walk.home.shape[0] < n or (n > 0 and memcmp(bank.b.restaurant, &walk.home[0], n * sizeof(int32_t)) != 0):
         raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
                           "Use TableGibbs.")
