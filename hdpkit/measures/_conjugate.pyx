@@ -13,7 +13,6 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.measures._bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
 from hdpkit.measures._dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
 from hdpkit.measures._dense_bank import exact_offset
-from hdpkit._arguments cimport check_length
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
 from hdpkit.vectors cimport vector
 
@@ -146,7 +145,7 @@ cdef class GammaPoissonBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure, 2, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
         # Below, only the first call can fail.
@@ -293,7 +292,7 @@ cdef class BetaBernoulliBank(DenseBank):
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
-        given = parameters_of(measure, 2, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] a = given[0]
         cdef const double[::1] b = given[1]
         cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
@@ -472,7 +471,7 @@ cdef class NormalGammaBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure, 4, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] mean = given[0] - self.offset
         cdef const double[::1] strength = given[1]
         cdef const double[::1] shape = given[2]
@@ -804,7 +803,6 @@ cdef class NormalInverseWishartBank(DenseBank):
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.
         cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
-        check_length("mean", mean.shape[0], self.m.D)
         cdef double numbers[2]
         numbers[0] = strength
         numbers[1] = dof
@@ -968,7 +966,6 @@ cdef class VonMisesFisherBank(DenseBank):
         given, resultant = measure.numbers
         cdef const double[::1] prior = np.ascontiguousarray(resultant, dtype=np.float64)
         cdef double concentration = given
-        check_length("prior_direction", prior.shape[0], self.m.D)
         # Below, only the first call can fail.
         take_numbers(&self.m.prior, prior)
         self.m.concentration = concentration

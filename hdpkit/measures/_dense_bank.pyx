@@ -27,13 +27,9 @@ cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 n
     return 0
 
 
-cdef list parameters_of(object measure, int64_t n, int64_t width):
-    """The n vectors of a measure's parameters, each of this length: contiguous float64."""
-    given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
-    check_length("vectors", len(given), n)
-    for numbers in given:
-        check_length("vectors", numbers.size, width)
-    return given
+cdef list parameters_of(object measure):
+    """The vectors of a measure's parameters, one number for each coordinate: contiguous float64."""
+    return [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:

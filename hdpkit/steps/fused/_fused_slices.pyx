@@ -26,7 +26,6 @@ from hdpkit.measures._cell_table cimport clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
-from hdpkit._arguments cimport refuse
 from hdpkit.steps._walk cimport Walk
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.random import RandomStream
@@ -272,10 +271,6 @@ cdef int hide_large(BurstyBank bank) except -1:
 def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None,
                       plan not None, ChoiceSource source not None):
     """Draw topics, or this worker's share of them (`SliceWorkspace.share_topics`), for `sweep_shards`."""
-    cdef int64_t r
-    for r in range(walk.parent.shape[0]):
-        if walk.parent[r] > 0:
-            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Sweep over all documents at once.")
     work.apart = True
     begin_documents(walk, bank, work, plan, source)
 
