@@ -4,9 +4,5 @@ from libc.stdint cimport int32_t, int64_t
 
 cdef int refuse(str name, object value, str allowed, str remedy) except -1
 cdef int64_t whole(str name, object value, int64_t low, int64_t high) except? -1
-cdef int32_t whole32(str name, object value, int64_t low, int64_t high) except? -1
 cdef int check_numbers32(str name, const int32_t[::1] values, int64_t low, int64_t high) except -1
-cdef int check_numbers64(str name, const int64_t[::1] values, int64_t low, int64_t high) except -1
 cdef int check_length(str name, int64_t length, int64_t wanted) except -1
-cdef object numbers32(str name, object values, int64_t low, int64_t high)
-cdef object numbers64(str name, object values, int64_t low, int64_t high)

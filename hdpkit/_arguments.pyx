@@ -32,10 +32,6 @@ cdef int64_t whole(str name, object value, int64_t low, int64_t high) except? -1
     refuse(name, value, f"a whole number from {low} to {high}", "Give a whole number within the range.")
 
 
-cdef int32_t whole32(str name, object value, int64_t low, int64_t high) except? -1:
-    return <int32_t>whole(name, value, low, high)
-
-
 cdef int out_of_range(str name, int64_t value, int64_t low, int64_t high) except -1:
     if high < low:
         refuse(name, value, "empty: there is nothing to number", "Pass an empty array.")
@@ -63,40 +59,7 @@ cdef int check_numbers32(str name, const int32_t[::1] values, int64_t low, int64
     return 0
 
 
-cdef int check_numbers64(str name, const int64_t[::1] values, int64_t low, int64_t high) except -1:
-    """Raise an error unless every value is from low to high (inclusive)."""
-    cdef int64_t i
-    for i in range(values.shape[0]):
-        if values[i] < low or values[i] > high:
-            out_of_range(name, values[i], low, high)
-    return 0
-
-
 cdef int check_length(str name, int64_t length, int64_t wanted) except -1:
     if length == wanted:
         return 0
     refuse(name, f"of length {length}", f"an array of length {wanted}", "See the docstring for its shape.")
-
-
-cdef object numbers64(str name, object values, int64_t low, int64_t high):
-    """Integers from low to high, one-dimensional, as a contiguous int64 array."""
-    try:
-        given = np.asarray(values)
-    except (TypeError, ValueError):      # ragged, or not convertible to an array
-        given = None
-    if given is None or given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
-        refuse(name, values, f"whole numbers from {low} to {high}", "Give a list or an array of ints.")
-    if given.size and given.dtype == np.uint64 and int(given.max()) > high:
-        out_of_range(name, high + 1, low, high)
-    made = np.ascontiguousarray(given, dtype=np.int64)
-    check_numbers64(name, made, low, high)
-    return made
-
-
-cdef object numbers32(str name, object values, int64_t low, int64_t high):
-    """Integers from low to high, one-dimensional, as a contiguous int32 array."""
-    if isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1:
-        made = np.ascontiguousarray(values)
-        check_numbers32(name, made, low, high)
-        return made
-    return numbers64(name, values, low, high).astype(np.int32)

@@ -14,7 +14,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, vector
 
-from hdpkit._arguments cimport check_length, refuse
 from hdpkit.errors import DataError
 
 cdef enum:
@@ -180,12 +179,7 @@ def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes 
     """
     cdef vector[uint8_t] out
     cdef int64_t i, last = -1
-    check_length("changes", changes.shape[0], places.shape[0])
     for i in range(places.shape[0]):
-        if places[i] <= last:
-            refuse("places", places[i], "ascending, from 0", "Sort them, and add up those of one place.")
-        if changes[i] == 0 or not -(1 << 32) < changes[i] < 1 << 32:
-            refuse("changes", changes[i], "below 2**32, and not 0", "Leave those of 0 out.")
         put_change(&out, places[i] - last, changes[i])
         last = places[i]
     return as_bytes(&out)

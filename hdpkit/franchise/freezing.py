@@ -21,10 +21,11 @@ from hdpkit.checks import (
     instance,
     numbers_between,
     positive_number,
+    whole_number,
     whole_numbers,
 )
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, StateError
+from hdpkit.errors import BusyError, ParameterError, StateError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
@@ -281,7 +282,7 @@ def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
     bank: Any = state.bank
     if isinstance(bank, KeepsParameters):
         bank.check_frozen(frozen["bank"], frozen["slots"])
-    if state.measure.seats_values and state.population.single:
+    if state.measure.seats_values:
         check_opens(frozen["bank"], state.topology.n_customers)
     return seating
 
@@ -385,15 +386,19 @@ class Snapshot:
         ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
         """
         remedy = "Give three arrays of one length."
-        nodes = whole_numbers("nodes", nodes, 0, 2**31 - 1, np.int32, remedy=remedy)
-        dishes = whole_numbers("dishes", dishes, -(2**31), 2**31 - 1, np.int32, remedy=remedy)
+        nodes = whole_numbers("nodes", nodes, 0, len(self.concentration) - 1, np.int32, remedy=remedy)
+        n = len(nodes)
+        dishes = whole_numbers("dishes", dishes, -(2**31), 2**31 - 1, np.int32, length=n, remedy=remedy)
         above = np.ascontiguousarray(numbers_between("above", above, 0.0, np.inf, remedy=remedy)).ravel()
+        if len(above) != n:
+            raise ParameterError("above", above, f"{n} numbers, one for each pair", remedy)
         with self._lock:
             found: Floats = self._walk.probabilities(nodes, dishes, above)
         return found
 
     def row(self, node: int) -> Floats:
         """P_node of every dish and, last, of a new one (of all other atoms): shape (K + 1,)."""
+        whole_number("node", node, 0, len(self.concentration) - 1, remedy="See Franchise.topology.nodes.")
         with self._lock:
             row: Floats = self._walk.prior_row(node)
         return row

@@ -19,7 +19,6 @@ cdef class BurstyBank(CompiledBank):
     cdef double log_current         # of the predictives of an exchange in the present state
     cdef dict sat                   # slots in which `sit` has seated customers
     cdef bint thawed                # `opens` are those of `thaw`
-    cdef bint read                  # whether the index is complete
     cdef object kept_seating        # (version, concentration, discount, sum of logs)
 
     cdef int index(self) except -1

@@ -12,12 +12,12 @@ from hdpkit.measures._bursty_counts cimport (
     ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
 from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit.measures._measure cimport CompiledBank, ascending
+from hdpkit.measures._measure cimport CompiledBank, as_int32
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
 from hdpkit.stores._stirling import logs_of
-from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse, whole
-from hdpkit.errors import DataError, StateError
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
+from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log, log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 
@@ -58,13 +58,8 @@ cdef class BurstyBank(CompiledBank):
     needs_dishes = False
 
     def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0, kept=None, unlisted=LISTED):
-        if type(inner) is not DirichletMultinomialBank and type(inner) is not SparseDirichletMultinomialBank:
-            refuse("inner", type(inner).__name__, "the compiled bank of a measure over terms without parameters of dishes",
-                   "Use BurstyReferenceBank.")
         cdef const int32_t[::1] view = np.ascontiguousarray(values, dtype=np.int32)
         self.inner = inner
-        self.inner.ready()
-        check_length("values", view.shape[0], self.inner.n_customers)
         self.values = values
         self.terms = np.asarray(view)
         self.measure = measure
@@ -76,9 +71,9 @@ cdef class BurstyBank(CompiledBank):
             self.b.term_place.assign(self.b.topics.n_terms, -1)
         self.b.terms = &view[0] if view.shape[0] else NULL
         self.b.restaurant = NULL
-        self.b.n_customers = view.shape[0] - whole("n_earlier", n_earlier, 0, view.shape[0])
-        self.b.largest = whole("scanned", scanned, 0, 2**31 - 1)
-        self.b.plain = min(self.b.largest, <int64_t>whole("unlisted", unlisted, 0, 2**31 - 1))
+        self.b.n_customers = view.shape[0] - <int64_t>n_earlier
+        self.b.largest = scanned
+        self.b.plain = min(self.b.largest, <int64_t>unlisted)
         self.b.loaded = self.b.listed = -1
         self.b.large.used = self.b.proposed.used = self.b.places.used = 0
         self.b.settling = False
@@ -103,21 +98,9 @@ cdef class BurstyBank(CompiledBank):
         self.complete(view.shape[0])
 
     def _take(self, measure):
-        cdef double concentration = measure.concentration if measure.conjugate else 1.0     # each dish has one
-        cdef double discount = measure.discount
-        if not (concentration > 0.0 and 0.0 <= discount < 1.0):
-            refuse("concentration and discount", (concentration, discount), "above 0, and from 0 to 1 (excluded)",
-                   "See hk.Bursty.")
-        self.b.concentration = concentration
-        self.b.discount = discount
+        self.b.concentration = measure.concentration if measure.conjugate else 1.0     # each dish has one
+        self.b.discount = measure.discount
         self.measure = measure
-
-    cdef int ready(self) except -1:
-        CompiledBank.ready(self)
-        if not self.read:
-            raise StateError("bank", "without restaurants", "one that a franchise has made",
-                             "Call read_restaurants() with the restaurant of each customer.")
-        return 0
 
     cdef int64_t room(self) except -1:
         return min(<int64_t>self.b.is_proposal.size(), self.inner.room())
@@ -127,17 +110,11 @@ cdef class BurstyBank(CompiledBank):
 
     def read_restaurants(self, restaurants):
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != self.b.n_customers:
-            raise StateError("restaurants", len(restaurants), f"{self.b.n_customers}, one for each customer",
-                             "Build the bank for the data of the franchise.")
-        CompiledBank.ready(self)
-        self.read = False
-        found = numbers32("restaurants", restaurants, 0, 2**31 - 3)
+        found = as_int32(restaurants)
         self.b.n_restaurants = max(found, default=-1) + 1
         # Earlier observations have one that nobody enters.
         self.restaurants = np.append(found, np.full(self.n_customers - len(found), self.b.n_restaurants, dtype=np.int32))
         self.index()
-        self.read = True
         self._reset()
 
     cdef int index(self) except -1:
@@ -204,7 +181,7 @@ cdef class BurstyBank(CompiledBank):
     def add(self, slot, customers):
         """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int status = bursty_add(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, "customers who have no dish", "Remove them first.")
@@ -213,7 +190,7 @@ cdef class BurstyBank(CompiledBank):
     def remove(self, slot, customers):
         """Remove these customers from a slot, the last one first."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int status = bursty_remove(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
@@ -221,42 +198,28 @@ cdef class BurstyBank(CompiledBank):
 
     # ------------------------------------------------------------------ proposals for many customers
 
-    def sit(self, customer, slot, opens=None):
+    def sit(self, int32_t customer, int32_t slot, opens=None):
         """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
-        cdef int32_t k = self.slot_number(slot), i = self.customer_numbers([customer])[0]
         cdef double p = 1.0
         cdef int opened
-        if not self.b.is_proposal[k] and self.b.slot_of[i] >= 0:
-            refuse("customer", customer, "one who has no dish", "Remove it first.")
-        if opens is not None and not opens and cell_of(&self.b, i, k).customers == 0:
-            refuse("opens", opens, "True if no table has the term", "Leave it out: it is drawn.")
         forget(&self.b)
-        opened = sit(&self.b, i, k, DRAW if opens is None else bool(opens), &p)
+        opened = sit(&self.b, customer, slot, DRAW if opens is None else bool(opens), &p)
         self.check(opened)
-        self.sat[i] = k
+        self.sat[customer] = slot
         return bool(opened), det_log(p)
 
-    def rise(self, customer, bint opens):
+    def rise(self, int32_t customer, bint opens):
         """Remove one customer, who sat alone or not, from the slot where `sit` has seated it, or from its dish."""
-        cdef int32_t i = self.customer_numbers([customer])[0]
-        cdef int32_t k = self.sat.pop(i, self.b.slot_of[i])
-        cdef Counted cell
-        cell.customers = cell.tables = 0
-        if k >= 0:
-            cell = cell_of(&self.b, i, k)
-        if cell.customers == 0:
-            refuse("customer", customer, "one who has a dish", "Seat it first.")
-        if cell.tables - opens > cell.customers - 1 or (cell.tables - opens < 1 and cell.customers > 1):
-            refuse("opens", opens, f"possible: {cell.customers} customers are at {cell.tables} tables", "See sit().")
+        cdef int32_t slot = self.sat.pop(customer, self.b.slot_of[customer])
         forget(&self.b)
-        self.check(rise(&self.b, i, k, opens))
+        self.check(rise(&self.b, customer, slot, opens))
 
     def take_out(self, customers):
         """Remove customers from their slots, the last one first; which of them sat alone, and log p.
 
         p is the product of their predictives in this order, each after those before it.
         """
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int64_t j
         cdef int32_t slot
         cdef int one
@@ -267,8 +230,6 @@ cdef class BurstyBank(CompiledBank):
         forget(&self.b)
         for j in range(who.shape[0] - 1, -1, -1):
             slot = self.b.slot_of[who[j]]
-            if slot < 0:
-                refuse("customers", customers, "customers who have dishes", "Seat them first.")
             one = rise(&self.b, who[j], slot, DRAW)
             self.check(one)
             alone[who[j]] = bool(one)
@@ -285,19 +246,13 @@ cdef class BurstyBank(CompiledBank):
         cdef int64_t i, n
         cdef const int32_t[::1] who, target
         self.prepare(source)
-        kept = [self.customer_numbers(block) for block in blocks]
+        kept = [as_int32(block) for block in blocks]
         order = np.concatenate([*kept, np.empty(0, dtype=np.int32)]).astype(np.int32)
-        these = self.slot_numbers(slots)
-        aims = np.full(len(kept), -1, dtype=np.int32) if targets is None else self.slot_numbers(targets)
-        check_length("targets", len(aims), len(kept))
+        these = as_int32(slots)
+        aims = np.full(len(kept), -1, dtype=np.int32) if targets is None else as_int32(targets)
         target = np.repeat(aims, [len(block) for block in kept]).astype(np.int32)
         who = order
         n = who.shape[0]
-        if len(np.unique(order)) < n:
-            refuse("blocks", blocks, "each customer once", "Blocks are disjoint.")
-        for i in range(n):
-            if b.slot_of[who[i]] < 0:
-                refuse("blocks", blocks, "customers who have dishes", "Seat them first.")
         before = [b.slot_of[who[i]] for i in range(n)]
         b.exchanged.resize(n)
         b.recalled_slot.resize(n)
@@ -314,8 +269,6 @@ cdef class BurstyBank(CompiledBank):
             count_cell(&b.places, who[i], <int32_t>i + 1, 0)
         b.log_added = 0.0
         for slot in these:
-            if not b.is_proposal[<int32_t>slot]:
-                refuse("slots", slots, "reserved", "Work inside `with franchise.reserved(2) as slots:`.")
             b.is_proposal[<int32_t>slot] = TRIAL
 
     def log_exchanged(self, bint split):
@@ -350,8 +303,6 @@ cdef class BurstyBank(CompiledBank):
         for i in range(n - 1, -1, -1):
             who = b.exchanged[i]
             slot = after[i]
-            if slot < 0:
-                refuse("move", move, "a function that keeps customers seated", "Call move_units.")
             cell = cell_of(b, who, slot)
             self.check(rise(b, who, slot, cell.customers == cell.tables))
         for i in range(n):
@@ -363,7 +314,7 @@ cdef class BurstyBank(CompiledBank):
 
     def _check_slots(self, slots):
         """Slots as int32, and the place of each slot among them."""
-        kept = self.slot_numbers(slots)
+        kept = as_int32(slots)
         place = np.full(<int64_t>self.b.is_proposal.size(), -1, dtype=np.int64)
         place[kept] = np.arange(len(kept))
         return kept, place
@@ -405,7 +356,6 @@ cdef class BurstyBank(CompiledBank):
             Customers, tables, and how many dishes of a restaurant, or terms of a dish in a restaurant, have both.
         """
         cdef int64_t i
-        self.ready()
         found = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
         cdef int64_t[::1] customers = found
         for i in range(self.b.n_customers):
@@ -417,8 +367,7 @@ cdef class BurstyBank(CompiledBank):
     def take_whole(self, const int64_t[::1] customers not None, const int64_t[:, ::1] totals not None,
                    const int64_t[:, ::1] cells not None):
         """Use these numbers in place of those of this bank's customers, a part of a corpus: sums of `counted`."""
-        self.ready()
-        check_pairs("totals", totals)
+        check_pairs("totals", totals)      # other processes have sent them
         check_pairs("cells", cells)
         padded = np.zeros(max(customers.shape[0], <int64_t>self.b.is_proposal.size()), dtype=np.int64)
         padded[: customers.shape[0]] = customers
@@ -427,7 +376,7 @@ cdef class BurstyBank(CompiledBank):
 
     def sizes(self, slots):
         """Customers of these slots: int64, shape (n,)."""
-        kept = self.slot_numbers(slots)
+        kept = as_int32(slots)
         customers = self.counted()[0] if self.whole is None else self.whole[0]
         return np.append(customers, np.zeros(max(kept, default=0) + 1, dtype=np.int64))[kept]
 
@@ -514,7 +463,6 @@ cdef class BurstyBank(CompiledBank):
 
     def _pairs(self, which):
         """Customers and tables, ascending."""
-        self.ready()
         everywhere = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
         customers, tables, n = (self.count(everywhere) if self.whole is None else self.whole[1:])[which].T
         return np.repeat(customers, n), np.repeat(tables, n)
@@ -537,7 +485,7 @@ cdef class BurstyBank(CompiledBank):
 
     def counts(self, slots):
         """Tables of every term in these slots: int64, shape (n, n_terms)."""
-        return self.inner.counts(self.slot_numbers(slots))
+        return self.inner.counts(as_int32(slots))
 
     def adopt(self, measure):
         """Replace the parameter values; the numbers of tables are kept."""
@@ -565,7 +513,6 @@ cdef class BurstyBank(CompiledBank):
 
     def opens(self):
         """Which customers represent tables: the first t of a restaurant's customers with a term of a dish."""
-        self.ready()
         cdef BurstyCounts *b = &self.b
         cdef int64_t r, p, q, i
         cdef int32_t who, slot
@@ -607,17 +554,9 @@ cdef class BurstyBank(CompiledBank):
         """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
         cdef int64_t i
         cdef const int8_t[::1] given
-        self.ready()
         made = np.zeros(self.b.n_customers, dtype=np.int8)
         if frozen is not None:
-            try:
-                kept = np.asarray(frozen["opens"])
-            except (TypeError, KeyError, IndexError):
-                kept = np.empty((0, 0))
-            fits = kept.ndim == 1 and len(kept) <= len(made) and kept.dtype.kind in "biu"
-            if not fits or not np.all((kept == 0) | (kept == 1)):
-                raise DataError("opens, in the frozen state", kept, f"0 or 1 for each of {len(made)} customers",
-                                "Use what freeze() returned.")
+            kept = frozen["opens"]
             made[: len(kept)] = kept      # there may be new customers
         given = made
         self._reset()
@@ -633,8 +572,7 @@ cdef class BurstyBank(CompiledBank):
         cdef bint large
         cdef const int8_t[::1] opens
         cdef int32_t[::1] heads
-        self.ready()
-        kept = numbers32("slots", slots, 0, 1 << 30)
+        kept = as_int32(slots)
         top = max(kept, default=-1)
         if dishes.shape[0] > self.n_customers:
             check_length("dishes", dishes.shape[0], self.n_customers)
@@ -688,9 +626,8 @@ cdef class BurstyBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Slots have new numbers."""
-        self.ready()
         cdef BurstyCounts *b = &self.b
-        cdef const int32_t[::1] to = ascending(mapping, self.room())
+        cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         cdef vector[int64_t] keys, seated
         cdef vector[int32_t] customers, tables
         cdef int64_t i

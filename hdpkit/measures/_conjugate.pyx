@@ -13,7 +13,6 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.measures._bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
 from hdpkit.measures._dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
 from hdpkit.measures._dense_bank import exact_offset
-from hdpkit._arguments cimport check_length, refuse
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
 from hdpkit.vectors cimport vector
 
@@ -146,7 +145,7 @@ cdef class GammaPoissonBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure, 2, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
         # Below, only the first call can fail.
@@ -156,7 +155,6 @@ cdef class GammaPoissonBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
-        row = self.as_row(row)
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
@@ -271,8 +269,6 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def __cinit__(self, values, measure, make_statistics):
         bits = np.asarray(values, dtype=bool)
-        if bits.ndim != 2:
-            refuse("values", values, "an array of shape (n_customers, D)", "Give a row of bits for each customer.")
         self.make_statistics = make_statistics
         self.m.D = bits.shape[1]
         cdef const int32_t[::1] which = np.nonzero(bits)[1].astype(np.int32)
@@ -296,7 +292,7 @@ cdef class BetaBernoulliBank(DenseBank):
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
-        given = parameters_of(measure, 2, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] a = given[0]
         cdef const double[::1] b = given[1]
         cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
@@ -315,7 +311,6 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def parts(self, row):
         """Number of vectors, and the number with each bit set."""
-        row = self.as_row(row)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
@@ -476,7 +471,7 @@ cdef class NormalGammaBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure, 4, self.m.D)
+        given = parameters_of(measure)
         cdef const double[::1] mean = given[0] - self.offset
         cdef const double[::1] strength = given[1]
         cdef const double[::1] shape = given[2]
@@ -492,7 +487,6 @@ cdef class NormalGammaBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
-        row = self.as_row(row)
         return int(row[0]), (row[1::2] + self.offset if row[0] else row[1::2].copy()), row[2::2].copy()
 
 
@@ -809,7 +803,6 @@ cdef class NormalInverseWishartBank(DenseBank):
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.
         cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
-        check_length("mean", mean.shape[0], self.m.D)
         cdef double numbers[2]
         numbers[0] = strength
         numbers[1] = dof
@@ -822,7 +815,6 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
-        row = self.as_row(row)
         cdef int64_t D = self.m.D
         scatter = np.zeros((D, D))
         scatter[np.triu_indices(D)] = row[1 + D:]
@@ -974,7 +966,6 @@ cdef class VonMisesFisherBank(DenseBank):
         given, resultant = measure.numbers
         cdef const double[::1] prior = np.ascontiguousarray(resultant, dtype=np.float64)
         cdef double concentration = given
-        check_length("prior_direction", prior.shape[0], self.m.D)
         # Below, only the first call can fail.
         take_numbers(&self.m.prior, prior)
         self.m.concentration = concentration
@@ -984,5 +975,4 @@ cdef class VonMisesFisherBank(DenseBank):
 
     def parts(self, row):
         """Number of values, and their sum."""
-        row = self.as_row(row)
         return int(row[0]), row[1:].copy()

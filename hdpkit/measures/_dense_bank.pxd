@@ -69,7 +69,7 @@ cdef extern from *:
         int (*change)(void *model, const double *row, double *cache, int32_t customer, double sign) noexcept nogil
 
 
-cdef list parameters_of(object measure, int64_t n, int64_t width)
+cdef list parameters_of(object measure)
 cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil
 
 

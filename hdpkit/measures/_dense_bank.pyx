@@ -13,8 +13,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse
-from hdpkit.measures._measure cimport CompiledBank, as_weights, ascending
+from hdpkit._arguments cimport check_length, check_numbers32
+from hdpkit.measures._measure cimport CompiledBank, as_int32, as_weights
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 
@@ -27,13 +27,9 @@ cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 n
     return 0
 
 
-cdef list parameters_of(object measure, int64_t n, int64_t width):
-    """The n vectors of a measure's parameters, each of this length: contiguous float64."""
-    given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
-    check_length("vectors", len(given), n)
-    for numbers in given:
-        check_length("vectors", numbers.size, width)
-    return given
+cdef list parameters_of(object measure):
+    """The vectors of a measure's parameters, one number for each coordinate: contiguous float64."""
+    return [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
@@ -292,7 +288,6 @@ cdef class DenseBank(CompiledBank):
 
     def reset(self):
         """Clear the statistics of all slots."""
-        self.ready()
         cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
         self.d.rows.assign(places * self.d.width, 0.0)
         self.d.caches.assign(places * self.d.cache_width, 0.0)
@@ -309,11 +304,10 @@ cdef class DenseBank(CompiledBank):
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated), in data order."""
         cdef int64_t i
-        cdef const int32_t[::1] kept = numbers32("slots", slots, 0, 1 << 30)
         if dishes.shape[0] > self.n_customers:
             check_length("dishes", dishes.shape[0], self.n_customers)
         self.reset()
-        self.check(make_room(&self.d, max(np.asarray(kept), default=-1)))
+        self.check(make_room(&self.d, max(slots, default=-1)))
         check_numbers32("dishes", dishes, -1, self.room() - 1)
         with nogil:
             for i in range(dishes.shape[0]):
@@ -323,14 +317,14 @@ cdef class DenseBank(CompiledBank):
     def relabelled(self, mapping):
         """Move each slot's statistics to its new number, which is never larger."""
         cdef int64_t slot
-        cdef const int32_t[::1] to = ascending(mapping, self.room())
+        cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         for slot in range(to.shape[0]):
             if to[slot] >= 0:
                 self.check(dense_move(&self.d, <int32_t>slot, to[slot]))
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal probability of the values of these slots: shape (n,), nats."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t i
@@ -338,19 +332,11 @@ cdef class DenseBank(CompiledBank):
             self.check(dense_marginal(&self.d, s[i], &o[i]))
         return out
 
-    def row(self, slot):
+    def row(self, int32_t slot):
         """A copy of the statistics of a slot as they are stored: float64."""
-        cdef int32_t k = self.slot_number(slot)
         finish(&self.d)
-        cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
+        cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, slot + 1)
         return np.array(view)
-
-    def as_row(self, row):
-        """Return a row of statistics as an array of this width, or raise a ParameterError."""
-        made = np.asarray(row)
-        if made.ndim != 1 or made.shape[0] != self.d.width or made.dtype.kind not in "iuf":
-            refuse("row", row, f"{self.d.width} numbers", "Pass what row(slot) returned.")
-        return made
 
     def parts(self, row):
         """Return a row in parts: the arguments of `make_statistics`."""

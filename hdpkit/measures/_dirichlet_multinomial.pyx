@@ -11,10 +11,10 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._arguments cimport check_length, refuse
-from hdpkit.measures._measure cimport as_weights
+from hdpkit._arguments cimport refuse
+from hdpkit.measures._measure cimport as_int32, as_weights
 from hdpkit.measures._term_counts cimport (
-    TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)
+    TermCountsBank, clear_slot, gather_block, grow_counts, wider)
 from hdpkit.numerics cimport det_exp, det_log, log_gamma_ratio, log_rising
 
 cdef enum:
@@ -227,8 +227,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     COMPILED = COUNTING = True
 
     def __cinit__(self, terms, eta, double power=1.0):
-        if not 0.0 < power <= 1.0 or (power < 1.0 and not isinstance(self, TemperedBank)):
-            refuse("power", power, "1 (TemperedBank: above 0, up to 1)", "Leave it out.")
         self.b.power = power
         self.c.self = &self.b
         self.c.born = dm_born
@@ -259,12 +257,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef const double[:, ::1] given = np.ascontiguousarray(topics, dtype=np.float64)
         cdef const int8_t[::1] these = np.ascontiguousarray(which, dtype=np.int8)
         cdef int64_t i, v, n = given.shape[0]
-        check_length("which", these.shape[0], n)
-        check_length("topics", given.shape[1], self.b.n_terms)
-        for i in range(n):
-            for v in range(self.b.n_terms):
-                if not 0.0 <= given[i, v] <= 1.0:
-                    refuse("topics", given[i, v], "probabilities", "Rows sum to one.")
         self.b.fixed.resize(n * self.b.n_terms)
         self.b.is_fixed.resize(n)
         for i in range(n):
@@ -298,9 +290,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     def _set_eta(self, eta):
         cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
         cdef int64_t v
-        check_length("eta", e.shape[0], self.b.n_terms)
-        if e.shape[0] == 0:
-            refuse("eta", eta, "a parameter for each of one or more terms", "Give a vocabulary.")
         cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
         cdef double least = float(np.min(e)), total = float(np.sum(e))
         cdef int64_t n = self.terms.shape[0]      # 0 for a bank that counts by cell
@@ -331,7 +320,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         longest : int
             Customers of the largest restaurant.
         """
-        cdef const double[:, ::1] given = largest_hyperparameters(ends)
+        cdef const double[:, ::1] given = np.array(ends, dtype=np.float64)
         return bool(
             self.b.n_fixed == 0
             and self.shares_in_floats(given)
@@ -350,7 +339,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double n = self.terms.shape[0]
         return bool(
             self.b.n_fixed == 0
-            and self.shares_in_floats(largest_hyperparameters(ends))
+            and self.shares_in_floats(np.array(ends, dtype=np.float64))
             and self.smallest_eta >= LOST * n * (1.0 + self.b.eta_sum) * (n + self.b.eta_sum)
         )
 
@@ -386,7 +375,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def sizes(self, slots):
         """Customers of these slots: int64, shape (n,)."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i
         out = np.zeros(s.shape[0], dtype=np.int64)
         cdef int64_t[::1] o = out
@@ -396,7 +385,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t v, i
@@ -423,14 +412,11 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def log_marginals_under(self, slots, const double[::1] eta not None, double power):
         """log B(eta + power n_k) / B(eta) of these slots under any parameters: shape (n,), nats."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef double[::1] o = np.zeros(s.shape[0])
         cdef int64_t v, i
         cdef int32_t count
         cdef double eta_sum = 0.0
-        check_length("eta", eta.shape[0], self.b.n_terms)
-        if not (np.min(eta) > 0.0 and np.max(eta) < INFINITY and 0.0 <= power < INFINITY):
-            refuse("eta, power", (np.asarray(eta), power), "positive numbers, and one from 0", "Give finite ones.")
         with nogil:
             for v in range(self.b.n_terms):     # term by term, the order in memory
                 eta_sum += eta[v]
@@ -449,7 +435,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         is proportional to the number of distinct counts. None if eta is not symmetric, if other slots have
         counts, or if topics are fixed.
         """
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
         if self.b.table.size() == 0 or self.b.n_fixed > 0:

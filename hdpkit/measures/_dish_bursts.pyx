@@ -15,6 +15,7 @@ from hdpkit.measures._bursty_counts cimport (
     ABSENT, OwnCell, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
     bursty_remove, collect)
 from hdpkit._arguments cimport refuse
+from hdpkit.measures._measure cimport as_int32
 from hdpkit.numerics cimport log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector
@@ -198,7 +199,7 @@ cdef class DishBurstsBank(BurstyBank):
     def add(self, slot, customers):
         """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int status = own_add(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, "customers who have no dish", "Remove them first.")
@@ -207,7 +208,7 @@ cdef class DishBurstsBank(BurstyBank):
     def remove(self, slot, customers):
         """Remove these customers from a slot, the last one first."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int status = own_remove(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")

@@ -7,6 +7,7 @@ from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.measures._block_ratios cimport STEPS, block_ratio, hold_for, ready_ratios
+from hdpkit.measures._measure cimport as_int32
 from hdpkit.measures._near_selection cimport near_value
 from hdpkit.measures._proportions cimport has_proportion
 from hdpkit.measures._selection cimport log_sum_of, log_sum_ratio, selection_at, set_given
@@ -631,7 +632,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def smoothings(self, slots):
         """Smoothings of these slots: float64, shape (n,)."""
-        return np.array([self.kept.parameter(slot) for slot in self.slot_numbers(slots).tolist()], dtype=float)
+        return np.array([self.kept.parameter(slot) for slot in as_int32(slots).tolist()], dtype=float)
 
     def log_likelihood_of(self, slot, customers):
         """Return the log marginal of a dish, in nats, as a function of its smoothing; ``customers``: all of it."""
@@ -654,7 +655,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def factors(self, slots):
         """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef const Coefficients *of
         cdef int64_t i
         out = np.empty((s.shape[0], 2))
@@ -677,7 +678,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal of these slots given their smoothings and proportions: shape (n,), nats."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t v, i

@@ -14,10 +14,7 @@ cdef class CompiledBank:
     cdef DishSlots slots           # slots of the franchise; None: not attached
     cdef int complete(self, int64_t n_customers) except -1
     cdef int64_t room(self) except -1
-    cdef int ready(self) except -1
     cdef int32_t slot_number(self, object slot) except -1
-    cdef object slot_numbers(self, object slots)
-    cdef object customer_numbers(self, object customers)
     cdef int check(self, int status) except -1
 
 
@@ -35,7 +32,7 @@ cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
     return 0
 
 
-cdef object ascending(object mapping, int64_t room)
+cdef object as_int32(object numbers)
 cdef object pending_exception()
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil

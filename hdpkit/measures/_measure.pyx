@@ -8,7 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._arguments cimport numbers32, refuse, whole32
+from hdpkit._arguments cimport check_length, check_numbers32, whole
 from hdpkit.errors import ExtensionError, StateError
 from hdpkit.numerics import log_each
 
@@ -55,10 +55,8 @@ cdef class CompiledBank:
         self.n_customers = n_customers
         return 0
 
-    # ------------------------------------------------------------------ checks of arguments
-
     def attach(self, DishSlots slots not None):
-        """Attach the bank to the slots of a franchise, which report births and deaths; other slots raise errors."""
+        """Attach the bank to the slots of a franchise, which report births and deaths."""
         self.slots = slots
         slots.attach_compiled(self, &self.c)
 
@@ -66,78 +64,46 @@ cdef class CompiledBank:
         """Number of slots that have statistics."""
         return LARGEST + 1
 
-    cdef int ready(self) except -1:
-        if self.c.version == 0:
-            raise StateError("bank", type(self).__name__, "one that a measure has made", "Call measure.bank(data).")
-        return 0
-
     cdef int32_t slot_number(self, object slot) except -1:
-        """A slot as an integer; raises an error unless it is in use."""
-        self.ready()
-        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
+        """A slot that a store in Python or a move may have given; raises an error unless it is in use."""
+        cdef int32_t k = <int32_t>whole("slot", slot, 0, self.room() - 1)
         if self.slots is not None and not self.slots.in_use(k):
             raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
         return k
 
-    cdef object slot_numbers(self, object slots):
-        cdef const int32_t[::1] view
-        cdef int64_t i
-        self.ready()
-        made = numbers32("slots", slots, 0, self.room() - 1)
-        if self.slots is not None:
-            view = made
-            for i in range(view.shape[0]):
-                if not self.slots.in_use(view[i]):
-                    raise StateError("slots", view[i], "those of dishes, or reserved",
-                                     "See open_dish() and reserved().")
-        return made
-
-    cdef object customer_numbers(self, object customers):
-        self.ready()
-        return numbers32("customers", customers, 0, self.n_customers - 1)
-
     # ------------------------------------------------------------------ methods of every bank for Python
 
-    def born(self, slot):
+    def born(self, int32_t slot):
         """Empty statistics for a slot."""
-        self.ready()
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if self.slots is not None and not self.slots.in_use(k):
-            raise StateError("slot", slot, "that of a dish, or reserved", "See open_dish() and reserved().")
-        self.check(self.c.born(self.c.self, k))
+        self.check(self.c.born(self.c.self, slot))
 
-    def died(self, slot):
+    def died(self, int32_t slot):
         """The slot's statistics are no longer needed."""
-        self.ready()
-        cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
-        if self.slots is not None and self.slots.occupied(k):
-            raise StateError("slot", slot, "that of no dish", "Remove its last customer.")
-        self.check(self.c.died(self.c.self, k))
+        self.check(self.c.died(self.c.self, slot))
 
     def add(self, slot, customers):
         """Add the values of these data customers to a slot."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
             self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
 
     def remove(self, slot, customers):
         """Remove the values of these data customers from a slot."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
             self.check(self.c.remove(self.c.self, k, &who[0], who.shape[0]))
 
-    def log_predictive(self, customer, slots):
+    def log_predictive(self, int32_t customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,).
 
         In nats; a measure may add a common constant.
         """
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
-        cdef int32_t who = whole32("customer", customer, 0, self.n_customers - 1)
+        cdef const int32_t[::1] s = as_int32(slots)
         out = np.empty(s.shape[0] + 1)
         cdef double[::1] o = out
-        self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
+        self.check(self.c.predictive(self.c.self, customer, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         return log_each(out)
 
     def predictives(self, customers, slots):
@@ -155,8 +121,8 @@ cdef class CompiledBank:
         return self._of_each(customers, slots, True)
 
     def _of_each(self, customers, slots, bint logs):
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] who = as_int32(customers)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef const int32_t *these = &s[0] if s.shape[0] else NULL
         cdef int64_t i
         out = np.empty((who.shape[0], s.shape[0] + 1))
@@ -174,11 +140,14 @@ cdef class CompiledBank:
 
     def log_block(self, customers, slots):
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
+        for slot in slots:      # users' moves call this method
+            self.slot_number(slot)
+        check_numbers32("customers", as_int32(customers), 0, self.n_customers - 1)
         return self._of_block(customers, slots, True)
 
     def _of_block(self, customers, slots, bint logs):
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] who = as_int32(customers)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef const int32_t *first = &s[0] if s.shape[0] else NULL
         out = np.full(s.shape[0] + 1, 0.0 if logs else 1.0)
         cdef double[::1] o = out
@@ -208,19 +177,9 @@ cdef class CompiledBank:
         raise FloatingPointError(f"{type(self).__name__} failed with status {status}")
 
 
-cdef object ascending(object mapping, int64_t room):
-    """New numbers of slots, -1 for freed ones, as int32; raises an error unless ascending and not larger."""
-    cdef const int32_t[::1] to = numbers32("mapping", mapping, -1, LARGEST)
-    cdef int64_t slot
-    cdef int32_t last = -1
-    for slot in range(to.shape[0]):
-        if to[slot] < 0:
-            continue
-        if to[slot] <= last or to[slot] > slot or slot >= room:
-            refuse("mapping", mapping, "ascending, with no number that is larger than the slot's own",
-                   "See DishSlots.compaction.")
-        last = to[slot]
-    return np.asarray(to)
+cdef object as_int32(object numbers):
+    """Numbers of slots or customers as a contiguous array."""
+    return np.ascontiguousarray(numbers, dtype=np.int32)
 
 
 cdef class CapsuleBank(CompiledBank):
@@ -282,8 +241,8 @@ cdef class CapsuleBank(CompiledBank):
 
     def rebuild(self, dishes, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        dishes = numbers32("dishes", dishes, -1, LARGEST)
-        numbers32("customers", [len(dishes)], 0, self.n_customers)
+        if len(dishes) > self.n_customers:
+            check_length("dishes", len(dishes), self.n_customers)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
         ranked = np.asarray(dishes)[order]
         for slot in slots:
@@ -293,14 +252,13 @@ cdef class CapsuleBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Renumber slots; new numbers are never larger and in ascending order."""
-        for slot, to in enumerate(ascending(mapping, LARGEST + 1)):
+        for slot, to in enumerate(mapping):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
         """Log marginal probability of the data of each slot: shape (n,), nats."""
         cdef double value = 0.0
-        slots = self.slot_numbers(slots)
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
             if self.c.marginal != NULL:
@@ -313,7 +271,7 @@ cdef class CapsuleBank(CompiledBank):
     def statistics(self, slots, dishes):
         """Statistics of these slots, computed by the measure's Python methods."""
         made = []
-        for slot in self.slot_numbers(slots):
+        for slot in slots:
             one = self.measure.make()
             for customer in np.flatnonzero(dishes == slot):
                 self.measure.add(one, self.data.values[customer])

@@ -5,9 +5,6 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._arguments cimport check_length, numbers32, refuse, whole32
-
-cdef int32_t LARGEST = 1 << 30
 cdef double NONE = 1.0      # instead of a logarithm, for a slot without a proportion
 
 
@@ -56,14 +53,13 @@ cdef class ProportionTable:
         for i in range(<int64_t>self.p.log_pi.size()):
             self.set_one(<int32_t>i, NONE, NONE)
 
-    def get(self, slot):
+    def get(self, int32_t slot):
         """(log pi, log(1 - pi)) of the dish in a slot; None if it has none or they are integrated out."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        return (self.p.log_pi[k], self.p.log_rest[k]) if has_proportion(&self.p, k) else None
+        return (self.p.log_pi[slot], self.p.log_rest[slot]) if has_proportion(&self.p, slot) else None
 
     def many(self, slots):
         """Proportions of these slots as logarithms: float64, shape (n, 2), NaN if a slot has none."""
-        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        cdef const int32_t[::1] which = np.ascontiguousarray(slots, dtype=np.int32)
         cdef int64_t i
         out = np.full((which.shape[0], 2), np.nan)
         cdef double[:, ::1] view = out
@@ -75,32 +71,22 @@ cdef class ProportionTable:
 
     def put(self, slots, logs):
         """Replace all proportions by those of these slots, shape (n, 2); other slots have none."""
-        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        cdef const int32_t[::1] which = np.ascontiguousarray(slots, dtype=np.int32)
         cdef const double[:, ::1] given = np.ascontiguousarray(logs, dtype=np.float64).reshape(-1, 2)
         cdef int64_t i
-        check_length("logs", given.shape[0], which.shape[0])
-        for i in range(which.shape[0]):
-            if not (given[i, 0] <= 0.0 and given[i, 1] <= 0.0):
-                refuse("logs", (given[i, 0], given[i, 1]), "logarithms of a number from 0 to 1 and of 1 minus it",
-                       "Draw them by source.log_beta.")
         self.make_room(max(np.asarray(which), default=-1) + 1)
         self.clear()
         for i in range(which.shape[0]):
             self.set_one(which[i], given[i, 0], given[i, 1])
 
-    def set(self, slot, double log_pi, double log_rest):
+    def set(self, int32_t slot, double log_pi, double log_rest):
         """Change the proportion of one slot."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if not (log_pi <= 0.0 and log_rest <= 0.0):
-            refuse("log_pi", (log_pi, log_rest), "logarithms of a number from 0 to 1 and of 1 minus it",
-                   "Draw them by source.log_beta.")
-        self.set_one(k, log_pi, log_rest)
+        self.set_one(slot, log_pi, log_rest)
 
-    def drop(self, slot):
+    def drop(self, int32_t slot):
         """Remove the proportion of a dish that died."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if k < <int64_t>self.p.log_pi.size():
-            self.set_one(k, NONE, NONE)
+        if slot < <int64_t>self.p.log_pi.size():
+            self.set_one(slot, NONE, NONE)
 
     def memory_bytes(self):
         """Bytes held by the proportions."""

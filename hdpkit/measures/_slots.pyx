@@ -8,7 +8,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from hdpkit._arguments cimport numbers32, refuse, whole, whole32
+from hdpkit._arguments cimport refuse
 from hdpkit.errors import ReturnValueError, StateError
 
 cdef enum:
@@ -16,10 +16,6 @@ cdef enum:
     OCCUPIED = 1
     HELD = 2       # empty, but held by a part
     SCRATCH = 3    # has the statistics of a proposal, no dish
-    AHEAD = 1024   # how far beyond the last slot one may be opened by its number
-    LARGEST = 1 << 30
-
-cdef int64_t MOST_BIRTHS = 1 << 62
 
 
 cdef bint takes_slot_alone(object born) except -1:
@@ -100,18 +96,13 @@ cdef class DishSlots:
         cdef int32_t size = 0
         cdef int64_t number, following
         cdef vector[int64_t] kept
-        occupied = sorted(numbers32("occupied", occupied, 0, LARGEST).tolist())
-        held = numbers32("held", held, 0, LARGEST).tolist()
-        if len({*occupied, *held}) < len(occupied) + len(held):
-            raise StateError("occupied", occupied, "each slot once, and none of those held", "A slot is one dish.")
+        occupied = sorted(np.asarray(occupied).tolist())
+        held = np.asarray(held).tolist()
         for slot in occupied + held:
             size = max(size, slot + 1)
-        following = self.births if ids is None else whole("births", births, 0, MOST_BIRTHS)
+        following = self.births if ids is None else births
         kept.assign(size, -1)
         if ids is not None:
-            ids = [whole("ids", one, 0, following - 1) for one in ids]
-            if len(ids) != len(occupied) or len(set(ids)) < len(ids):
-                raise StateError("ids", ids, f"{len(occupied)} different numbers", "One for each dish.")
             for slot, number in zip(occupied, ids):
                 kept[slot] = number
         else:
@@ -139,9 +130,6 @@ cdef class DishSlots:
 
     def add_part(self, part not None):
         """Notify this part from now on."""
-        for method in ("born", "died", "holds", "relabelled"):
-            if not callable(getattr(part, method, None)) or isinstance(part, type):
-                refuse("part", part, "an object with born, died, holds and relabelled", "Derive it from hk.Part.")
         self.parts.append((part, takes_slot_alone(part.born)))
         self.telling = True
 
@@ -295,34 +283,27 @@ cdef class DishSlots:
 
     # ------------------------------------------------------------------ for Python
 
-    def make_room(self):
-        """Allocate the memory that the birth of a dish needs."""
-        self.ready()
-
     def open(self, customers=()):
         """Open a dish, for these data customers if they are known; returns its slot."""
         cdef int32_t slot
-        who = numbers32("customers", customers, 0, LARGEST)
+        who = np.array(customers, dtype=np.int32)
         slot = self.take(OCCUPIED)
         self.enter_live(slot)
         self.opened(slot, who)
         return slot
 
-    def open_in(self, slot):
-        """Open a dish in this slot, which must be free."""
-        cdef int32_t k = whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD)
-        if k >= <int32_t>self.status.size():
-            self.reserve_room(k + 1)
+    def open_in(self, int32_t slot):
+        """Open a dish in this slot, which is free."""
+        if slot >= <int32_t>self.status.size():
+            self.reserve_room(slot + 1)
         self.ready()
-        while <int32_t>self.status.size() <= k:
+        while <int32_t>self.status.size() <= slot:
             self.status.push_back(FREE)
             self.position.push_back(-1)
             self.id.push_back(-1)
-        if self.status[k] != FREE:
-            raise StateError("slot", slot, "free", "See vacant().")
-        self.status[k] = OCCUPIED
-        self.enter_live(k)
-        self.opened(k, np.empty(0, dtype=np.int32))
+        self.status[slot] = OCCUPIED
+        self.enter_live(slot)
+        self.opened(slot, np.empty(0, dtype=np.int32))
 
     cdef int opened(self, int32_t slot, object customers) except -1:
         cdef const int32_t[::1] who = customers
@@ -331,18 +312,17 @@ cdef class DishSlots:
             self.tell_born(slot, &who[0] if who.shape[0] else NULL, who.shape[0])
         return 0
 
-    def close(self, slot):
+    def close(self, int32_t slot):
         """Close the dish of this slot, which has lost its last customer."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if not self.occupied(k):
+        if not self.occupied(slot):      # a store in Python said so
             raise StateError("slot", slot, "occupied", "See occupied_slots().")
-        self.leave_live(k)
-        self.give(k, FREE)
+        self.leave_live(slot)
+        self.give(slot, FREE)
         try:
             if self.bank is not None:
-                self.bank.died(k)
+                self.bank.died(slot)
         finally:
-            self.tell_died(k)
+            self.tell_died(slot)
 
     def vacant(self):
         """The slot of the next dish."""
@@ -354,15 +334,12 @@ cdef class DishSlots:
         self.begin_statistics(slot)
         return slot
 
-    def release(self, slot):
+    def release(self, int32_t slot):
         """Free a reserved or held slot."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if k >= <int32_t>self.status.size() or self.status[k] not in (SCRATCH, HELD):
-            raise StateError("slot", slot, "reserved or held", "Only `reserve` and a part make it so.")
-        counted = self.status[k] == SCRATCH
-        self.give(k, FREE)
+        counted = self.status[slot] == SCRATCH
+        self.give(slot, FREE)
         if counted and self.bank is not None:
-            self.bank.died(k)
+            self.bank.died(slot)
 
     def occupied_slots(self):
         """The occupied slots, ascending: int32, shape (K,)."""
@@ -396,19 +373,17 @@ cdef class DishSlots:
         """Slots for the statistics of proposals."""
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == SCRATCH]
 
-    def is_occupied(self, slot):
+    def is_occupied(self, int32_t slot):
         """Whether this slot has a dish."""
-        return bool(self.occupied(whole32("slot", slot, -LARGEST, 2**31 - 1)))
+        return bool(self.occupied(slot))
 
-    def is_reserved(self, slot):
+    def is_reserved(self, int32_t slot):
         """Whether this slot holds the statistics of a proposal."""
-        cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
-        return bool(self.in_use(k) and not self.occupied(k))
+        return bool(self.in_use(slot) and not self.occupied(slot))
 
-    def place(self, slot):
+    def place(self, int32_t slot):
         """Position of an occupied slot among the occupied ones, -1 for any other."""
-        cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
-        return self.position[k] if 0 <= k < <int32_t>self.position.size() else -1
+        return self.position[slot] if 0 <= slot < <int32_t>self.position.size() else -1
 
     def __len__(self):
         return self.live.size()
@@ -433,9 +408,6 @@ cdef class DishSlots:
 
     def relabel(self, mapping):
         """Carry out a compaction and notify the parts."""
-        mapping = numbers32("mapping", mapping, -1, LARGEST)
-        if len(mapping) < <int64_t>self.status.size():
-            whole("length of mapping", len(mapping), <int64_t>self.status.size(), LARGEST)
         held = [mapping[slot] for slot in self.held_slots()]
         occupied = np.array([mapping[slot] for slot in self.occupied_slots()], dtype=np.int32)
         order = np.argsort(occupied, kind="stable")

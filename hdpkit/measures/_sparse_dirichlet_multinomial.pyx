@@ -15,8 +15,8 @@ from hdpkit.measures._selection import LIMIT
 from hdpkit.measures._sparse_counts cimport (
     SlotFactors, factors_of, law_of, sparse_add, sparse_born, sparse_died, sparse_grow, sparse_log_block,
     sparse_predictive, sparse_remove)
-from hdpkit.measures._term_counts cimport TermCountsBank, largest_hyperparameters
-from hdpkit._arguments cimport check_length
+from hdpkit.measures._measure cimport as_int32
+from hdpkit.measures._term_counts cimport TermCountsBank
 from hdpkit.numerics cimport log_rising
 
 cdef enum:
@@ -105,7 +105,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def adopt(self, measure):
         """Replace the parameter values; the counts are kept. True: no recount is needed."""
-        check_length("terms", measure.n_terms, self.b.n_terms)
         self.take_parameters(measure)
         return True
 
@@ -133,7 +132,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef const SlotFactors *of_new = factors_of(&self.b, -1)
         if of_new == NULL:
             raise MemoryError
-        cdef const double[:, ::1] given = largest_hyperparameters(ends)
+        cdef const double[:, ::1] given = np.array(ends, dtype=np.float64)
         cdef double theta = given[0, 0], fresh = (given[0, 0] + given[0, 1]) * of_new.outside
         cdef double discount = np.max(given[1:, 1]), largest = np.max(given[:, 0])
         return bool(
@@ -165,7 +164,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def sizes(self, slots):
         """Numbers of distinct terms and of values of these slots: two int64 arrays, shape (n,)."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i
         out = np.empty((2, s.shape[0]), dtype=np.int64)
         cdef int64_t[:, ::1] view = out
@@ -176,7 +175,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def factors(self, slots):
         """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef const SlotFactors *of
         cdef int64_t i
         out = np.empty((s.shape[0], 2))
@@ -192,7 +191,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
         made = []
-        for slot, row in zip(self.slot_numbers(slots), self.counts(slots)):
+        for slot, row in zip(as_int32(slots), self.counts(slots)):
             one = self.begin(slot)
             one.terms, one.total = row, int(row.sum())
             made.append(one)
@@ -207,7 +206,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal of these slots given their proportions: shape (n,), nats."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t v, i
@@ -229,7 +228,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         The contribution of a cell depends only on its count, so the cost for another smoothing is
         proportional to the number of distinct counts, plus one sum per dish.
         """
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
         for i in range(s.shape[0]):

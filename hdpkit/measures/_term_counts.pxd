@@ -25,7 +25,6 @@ cdef cppclass TermCounts:
 
 
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil
-cdef object largest_hyperparameters(object ends)
 cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil
 cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil
 cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_customers) noexcept nogil

@@ -12,25 +12,14 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._arguments cimport check_length, check_numbers32, numbers32, refuse
-from hdpkit.measures._measure cimport CompiledBank, ascending
+from hdpkit._arguments cimport check_length, check_numbers32, refuse
+from hdpkit.measures._measure cimport CompiledBank, as_int32
 
 cdef extern from "hdpkit/large_pages.h":
     bint in_large_pages "hdpkit_in_large_pages"(vector[int32_t] &numbers, size_t n) noexcept nogil
 
 cdef enum:
     TALLIED = 65536      # counts below this are tallied in an array
-
-
-cdef object largest_hyperparameters(object ends):
-    """Pairs of a concentration and a discount, of the root and of one or more levels below: float64, shape (n, 2)."""
-    try:
-        made = np.array(ends, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        made = None
-    if made is None or made.ndim != 2 or made.shape[0] < 2 or made.shape[1] != 2:
-        refuse("ends", ends, "two or more pairs of a concentration and a discount", "Give the root's first.")
-    return made
 
 
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
@@ -112,7 +101,6 @@ cdef class TermCountsBank(CompiledBank):
         rows.n_terms = n_terms
         rows.block.assign(n_terms, 0)
         self.complete(view.shape[0])
-        check_numbers32("terms", view, 0, n_terms - 1)
         rows.tallied = -1
         clear_counts(rows, LINE)
         rows.totals.assign(rows.stride, 0)
@@ -130,7 +118,7 @@ cdef class TermCountsBank(CompiledBank):
         cdef int64_t i
         cdef int32_t slot
         cdef TermCounts *b = self.rows
-        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
+        cdef int32_t top = max(slots, default=-1)
         if dishes.shape[0] > self.n_customers:
             check_length("dishes", dishes.shape[0], self.n_customers)
         check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, b.stride) - 1)
@@ -152,12 +140,9 @@ cdef class TermCountsBank(CompiledBank):
         cdef const int32_t[::1] n = np.ascontiguousarray(counts, dtype=np.int32)
         cdef int64_t i
         cdef TermCounts *b = self.rows
-        cdef int32_t top = max(numbers32("slots", slots, 0, 1 << 30), default=-1)
-        check_length("dishes", dish.shape[0], term.shape[0])
-        check_length("counts", n.shape[0], term.shape[0])
-        check_numbers32("terms", term, 0, b.n_terms - 1)
+        cdef int32_t top = max(slots, default=-1)
+        check_numbers32("terms", term, 0, b.n_terms - 1)      # a worker of another process may have sent them
         check_numbers32("dishes", dish, 0, max(<int64_t>top + 1, b.stride) - 1)
-        check_numbers32("counts", n, 0, 2**31 - 1)
         clear_counts(b, b.stride)
         b.totals.assign(b.stride, 0)
         self.grow(top + 1)
@@ -176,7 +161,7 @@ cdef class TermCountsBank(CompiledBank):
     def remove(self, slot, customers):
         """Remove the values of these data customers from a slot, which must have them."""
         cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] who = as_int32(customers)
         cdef int64_t i
         cdef int32_t *cell
         cdef bint there = True
@@ -193,8 +178,7 @@ cdef class TermCountsBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Move each slot's counts to its new number, which is never larger (so in place)."""
-        self.ready()
-        self.relabel(ascending(mapping, self.rows.stride))
+        self.relabel(as_int32(mapping[: self.rows.stride]))
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:
         cdef int64_t v, s
@@ -238,7 +222,7 @@ cdef class TermCountsBank(CompiledBank):
 
     def counts(self, slots):
         """Counts of every term in these slots: int64, shape (n, n_terms)."""
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t[::1] s = as_int32(slots)
         cdef TermCounts *b = self.rows
         out = np.empty((s.shape[0], b.n_terms), dtype=np.int64)
         cdef int64_t[:, ::1] o = out

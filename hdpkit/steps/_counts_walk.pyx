@@ -24,7 +24,6 @@ from hdpkit.stores._stirling cimport (
 from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.steps._walk cimport Walk
-from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
 
@@ -178,9 +177,6 @@ cdef class CountsWalk(Walk):
         cdef int32_t r = node
         cdef Entry *entry
         while r >= 0:
-            if self.store.find(r, dish) < 0:      # the store was changed directly
-                with gil:
-                    raise StateError("dish", dish, f"one that restaurant {r} serves", "Run audit().")
             entry = self.store.entries(r) + self.store.find(r, dish)
             if r == 0:
                 break

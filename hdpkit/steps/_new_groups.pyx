@@ -6,7 +6,6 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._arguments cimport refuse, whole
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
@@ -332,12 +331,7 @@ cdef class NewGroups:
 
     # ------------------------------------------------------------------ for Python
 
-    cdef int begin_at(self, object group) except -1:
-        cdef int64_t g = whole("group", group, 0, self.parent.shape[0] - 1)
-        self.begin(g)
-        return 0
-
-    def seat(self, group, dishes, tables, sources=None):
+    def seat(self, int64_t group, dishes, tables, sources=None):
         """Make a group the current one and seat its customers.
 
         Parameters
@@ -348,11 +342,11 @@ cdef class NewGroups:
         sources : sequence of int, one per customer, if dishes differ by group
             Customers of one dish and row that repeat the same value have the same number.
         """
-        self.begin_at(group)
+        self.begin(group)
         cdef int64_t i, k, e
         there, places = {}, {}
         for i in range(self.n):
-            k = whole("dish", dishes[i], 0, self.density.shape[1] - 1)
+            k = dishes[i]
             if tables[i] not in there or self.d == 0.0:
                 there[tables[i]] = self.entry_for(<int32_t>k)
             self.at[i] = there[tables[i]]
@@ -412,8 +406,6 @@ cdef class NewGroups:
         cdef int64_t g, s, i, e, k, n_dishes = self.density.shape[1]
         cdef double fresh, scale
         cdef int status = 0
-        whole("burn_in", burn_in, 0, 1 << 40)
-        whole("sweeps", sweeps, 1, 1 << 40)
         with nogil:
             for g in range(first, last):
                 self.begin(g)
@@ -462,8 +454,6 @@ cdef class NewGroups:
         cdef int64_t g, s, j, n_dishes = self.density.shape[1]
         cdef int status = 0
         cdef vector[double] rests
-        whole("burn_in", burn_in, 0, 1 << 40)
-        whole("sweeps", sweeps, 1, 1 << 40)
         with nogil:
             for g in range(first, last):
                 self.begin(g)
@@ -484,7 +474,7 @@ cdef class NewGroups:
         if status < 0:
             raise failed(source)
 
-    def left_to_right(self, group, int64_t particles, ChoiceSource source not None):
+    def left_to_right(self, int64_t group, int64_t particles, ChoiceSource source not None):
         """Log weights of particles whose mean weight is an unbiased estimate of a group's evidence.
 
         Before each customer all earlier ones are reseated; a particle's weight is the product of the predictive
@@ -503,8 +493,8 @@ cdef class NewGroups:
         """
         cdef int64_t p, i
         cdef int status = 0
-        self.begin_at(group)
-        logs = np.zeros(whole("particles", particles, 1, 1 << 40))
+        self.begin(group)
+        logs = np.zeros(particles)
         cdef double[::1] out = logs
         with nogil:
             for p in range(particles):
@@ -846,8 +836,6 @@ cdef class Learning:
         self.base, self.entries, self.topic, self.excess = base, entries, topic, excess
         self.prior, self.mass, self.begins, self.term, self.count = prior, mass, begins, term, count
         self.held_begins, self.held_term = held_begins, held_term
-        if not (0.0 <= repeat_discount < 1.0 and repeat_concentration > 0.0):
-            refuse("repeat_concentration", repeat_concentration, "above 0, with a discount from 0 to below 1", "See Bursty.")
         self.b, self.discount = repeat_concentration, repeat_discount
         self.repeats = repeat_concentration < INFINITY
         self.learns = self.base.shape[0] > 0 and self.mass[0] < INFINITY
@@ -855,8 +843,6 @@ cdef class Learning:
         self.q[1] = 1.0
         for j in range(2, LARGEST + 1):
             self.q[j] = self.q[j - 1] * (j - 1 - self.discount) / (j - 1)
-        if not (self.learns or self.repeats):
-            refuse("mass", self.mass[0], "finite", "Use `Fitting` for topics that don't change.")
 
     def score(
         self, int64_t first, int64_t last, double tolerance, int64_t longest, double[:, ::1] theta not None,

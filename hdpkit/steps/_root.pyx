@@ -12,11 +12,9 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into
 
 from hdpkit.stores._seating cimport Entry, Node, Seating
-from hdpkit._arguments cimport check_length, numbers32, refuse, whole32
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.errors import StateError
 
-cdef int32_t LARGEST = 1 << 30
 cdef double LEAST = 2.2250738585072014e-308   # the smallest normal number
 
 
@@ -129,13 +127,7 @@ cdef class AtomRoot(Root):
         self.value = value
 
     cdef int check_dishes(self) except -1:
-        """Raise an error unless the live dishes are the atoms and the root serves no others."""
-        cdef int64_t n_live = self.slots.live.size(), n = self.store.nodes[0].n_entries
-        cdef Entry *entries = self.store.entries(0)
-        if n_live + 1 != self.base.shape[0]:
-            raise StateError("slots", n_live, f"those of {self.base.shape[0] - 1} atoms", "Start the franchise.")
-        if n > 0 and entries[n - 1].dish >= n_live:
-            raise StateError("dish", entries[n - 1].dish, "an atom", "Run audit().")
+        """Nothing: the live dishes are the atoms, with customers or without."""
         return 0
 
     cdef int32_t given(self, int32_t customer) noexcept nogil:
@@ -209,10 +201,9 @@ cdef class WeightTable:
         made.rest = self.rest
         return made
 
-    def get(self, slot):
+    def get(self, int32_t slot):
         """Weight of the dish in a slot; 0 if there is none."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        return self.weight[k] if k < <int64_t>self.weight.size() else 0.0
+        return self.weight[slot] if slot < <int64_t>self.weight.size() else 0.0
 
     @property
     def remainder(self):
@@ -222,7 +213,7 @@ cdef class WeightTable:
     def many(self, slots):
         """Weights of these slots and, last, the remainder: float64, shape (n + 1,)."""
         cdef int64_t i
-        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        cdef const int32_t[::1] which = np.ascontiguousarray(slots, dtype=np.int32)
         out = np.zeros(which.shape[0] + 1)
         cdef double[::1] view = out
         for i in range(which.shape[0]):
@@ -234,13 +225,9 @@ cdef class WeightTable:
     def put(self, slots, weights):
         """Replace all weights by those of these slots and, last, the remainder."""
         cdef int64_t i, n
-        cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
+        cdef const int32_t[::1] which = np.ascontiguousarray(slots, dtype=np.int32)
         cdef const double[::1] given = np.ascontiguousarray(weights, dtype=np.float64)
         n = which.shape[0]
-        check_length("weights", given.shape[0], n + 1)
-        for i in range(n + 1):
-            if not 0.0 <= given[i] <= 1.0:
-                refuse("weights", given[i], "numbers from 0 to 1", "Give numbers with a sum of 1.")
         self.make_room(max(np.asarray(which), default=-1) + 1)
         for i in range(<int64_t>self.weight.size()):
             self.weight[i] = 0.0
@@ -248,29 +235,22 @@ cdef class WeightTable:
             self.weight[which[i]] = floored(given[i])
         self.rest = floored(given[n])
 
-    def split(self, slot, double share):
+    def split(self, int32_t slot, double share):
         """Give a new dish this share of the remainder."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if not 0.0 <= share <= 1.0:
-            refuse("share", share, "a number from 0 to 1", "It is a draw of a beta distribution.")
-        self.make_room(k + 1)
-        self.weight[k] = floored(share * self.rest)
+        self.make_room(slot + 1)
+        self.weight[slot] = floored(share * self.rest)
         self.rest = floored((1.0 - share) * self.rest)
 
-    def bring_home(self, slot):
+    def bring_home(self, int32_t slot):
         """Add the weight of a dish that died to the remainder."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if k < <int64_t>self.weight.size():
-            self.rest += self.weight[k]
-            self.weight[k] = 0.0
+        if slot < <int64_t>self.weight.size():
+            self.rest += self.weight[slot]
+            self.weight[slot] = 0.0
 
-    def fix(self, slot, double weight, double remainder):
+    def fix(self, int32_t slot, double weight, double remainder):
         """Set the weight of a slot (0: no dish) and the remainder, which may be 0."""
-        cdef int32_t k = whole32("slot", slot, 0, LARGEST)
-        if not (0.0 <= weight <= 1.0 and 0.0 <= remainder <= 1.0):
-            refuse("weight and remainder", (weight, remainder), "numbers from 0 to 1", "Give numbers with a sum of 1.")
-        self.make_room(k + 1)
-        self.weight[k] = weight
+        self.make_room(slot + 1)
+        self.weight[slot] = weight
         self.rest = remainder
 
     def memory_bytes(self):
@@ -311,8 +291,7 @@ cdef class FixedRoot(WeightedRoot):
     """
 
     def __cinit__(self, WeightTable table not None, n_dishes):
-        self.n_dishes = whole32("n_dishes", n_dishes, 1, LARGEST)
-
+        self.n_dishes = n_dishes
 
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
         # From the dishes that the root serves: within a proposal the table still has the old weights.

@@ -13,7 +13,6 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.measures._measure cimport CompiledBank, measure_block, measure_t, pending_exception
 from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node
-from hdpkit._arguments cimport numbers64, whole
 from hdpkit.steps._counts_walk cimport STAYS, CountsWalk
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
@@ -142,9 +141,9 @@ cdef class Units:
             o[u] = self.customer[self.offset[u]]
         return out
 
-    def customers(self, unit):
+    def customers(self, int64_t unit):
         """Data customers below a unit, ascending: int32."""
-        cdef int64_t i, u = whole("unit", unit, 0, <int64_t>self.code.size() - 1)
+        cdef int64_t i, u = unit
         out = np.empty(self.offset[u + 1] - self.offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):
@@ -154,7 +153,7 @@ cdef class Units:
     def gather(self, which):
         """Data customers below several units, unit by unit: int32."""
         cdef int64_t k, i, n = 0
-        cdef const int64_t[::1] asked = numbers64("which", which, 0, <int64_t>self.code.size() - 1)
+        cdef const int64_t[::1] asked = np.ascontiguousarray(which, dtype=np.int64)
         for k in range(asked.shape[0]):
             n += self.offset[asked[k] + 1] - self.offset[asked[k]]
         out = np.empty(n, dtype=np.int32)
@@ -166,9 +165,9 @@ cdef class Units:
                 n += 1
         return out
 
-    def tables(self, unit):
+    def tables(self, int64_t unit):
         """Tables from a unit downwards: int32 (none for a data customer)."""
-        cdef int64_t i, u = whole("unit", unit, 0, <int64_t>self.code.size() - 1)
+        cdef int64_t i, u = unit
         out = np.empty(self.table_offset[u + 1] - self.table_offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):

@@ -25,7 +25,6 @@ cdef class Walk:
     cdef vector[double] row           # probability of each live dish, a new one last
 
     cdef int check_dishes(self) except -1
-    cdef int fit(self, object node, object customer, object dish) except -1
 
     cdef inline int ready(self, int32_t node) except -1 nogil:
         """Allocate the memory that a customer of a restaurant may need to leave and enter.

@@ -11,10 +11,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from hdpkit.stores._seating cimport Entry, Node, Seating
-from hdpkit._arguments cimport refuse, whole32
 from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
-from hdpkit.errors import DataError, StateError
+from hdpkit.errors import DataError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.vectors cimport vector
 
@@ -51,21 +50,9 @@ cdef class Walk:
         self.concentration = concentration
         self.discount = discount
 
-    # ------------------------------------------------------------------ checks of arguments
-
     cdef int check_dishes(self) except -1:
         """Raise an error unless rows can be filled."""
         return self.root.check_dishes()
-
-    cdef int fit(self, object node, object customer, object dish) except -1:
-        """Raise an error unless the restaurant may have this customer (~t for table t) and the dish exists."""
-        cdef int32_t r = self.store.node_number(node), who = self.store.customer_number(customer)
-        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
-        if who >= 0 and (who >= self.home.shape[0] or self.home[who] != r):
-            refuse("customer", customer, f"a data customer of restaurant {r}", "See topology.home.")
-        if not self.slots.occupied(k):
-            raise StateError("dish", dish, "an occupied slot", "See open_dish().")
-        return 0
 
     cdef int fill_row(self, int32_t node) except -1 nogil:
         """P_node(dish) of every live dish, ascending, and of a new one (of all other atoms), into `row`."""
@@ -180,21 +167,20 @@ cdef class Walk:
 
     # ------------------------------------------------------------------ for Python
 
-    def prior_row(self, node):
+    def prior_row(self, int32_t node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
         cdef size_t i
         self.check_dishes()
-        self.fill_row(self.store.node_number(node))
+        self.fill_row(node)
         out = np.empty(self.row.size())
         cdef double[::1] o = out
         for i in range(self.row.size()):
             o[i] = self.row[i]
         return out
 
-    def probability(self, node, dish):
+    def probability(self, int32_t node, int32_t dish):
         """P_node of one dish, or of a new dish if the slot is not occupied."""
-        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
-        self.trace_dish(self.store.node_number(node), k, self.root.above(k))
+        self.trace_dish(node, dish, self.root.above(dish))
         return self.level[0]
 
     def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,
@@ -213,19 +199,13 @@ cdef class Walk:
                 o[i] = self.level[0]
         return out
 
-    def seat(self, customer, node, dish, ChoiceSource source not None):
+    def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
-        self.fit(node, customer, dish)
-        self.store.may_sit(node, dish, customer)
         self.ready(node)
         self.seat_customer(customer, node, dish, &source.c)
 
-    def unseat(self, customer, node, dish, ChoiceSource source not None):
+    def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
         """Remove a customer; True if the dish has lost its last one."""
-        self.fit(node, customer, dish)
-        if self.store.find(node, dish) < 0:
-            raise StateError("dish", dish, f"one that restaurant {node} serves", "See store.dish_of(customer).")
-        self.store.may_leave(node, dish, customer)
         self.ready(node)
         return bool(self.unseat_customer(customer, node, dish, &source.c))
 

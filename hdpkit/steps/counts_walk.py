@@ -147,7 +147,6 @@ def reseat(
         node, dish = walk.home(i), walk.store.dish_of(i)
         if dish < 0:
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
-        walk.ready(node)
         closes = walk.indicators(node, dish, source)
         if closes is None:
             continue

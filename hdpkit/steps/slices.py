@@ -87,7 +87,6 @@ def _reseat(
         weights[at] = np.exp(likelihood[at] - largest) * share / xi[k]
     chosen = list(psi)[source.choose(weights)]
     if chosen != own:
-        walk.ready(node)
         walk.unseat(i, node, own, source)  # a dish without customers is closed at the end of the sweep
         if not walk.slots.is_occupied(chosen):
             walk.slots.open_in(chosen)

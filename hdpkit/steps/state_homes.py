@@ -156,8 +156,6 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
         dishes = {j: walk.store.dish_of(j) for j in [i, *walk.topology.followers(i)]}
         followers = [(j, dish) for j, dish in dishes.items() if j != i and dish >= 0]
         homes = {j: walk.home(j) for j in [i, *(j for j, _ in followers)]}
-        for node in homes.values():
-            walk.ready(node)
         bank.remove(dishes[i], [i])
         for j, node in homes.items():
             walk.unseat(j, node, dishes[j], source)
@@ -167,8 +165,6 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
         log_likelihood = bank.log_predictive(i, walk.slots.occupied_slots())
         seats, logs = _candidates(walk, i, homes[i], followers, log_likelihood)
         chosen = seats[_draw(source, np.array(logs))]
-        for seat in chosen:
-            walk.ready(seat.node)
         new = chosen[0].dish
         dish = int(walk.slots.open([i])) if new == NEW else new
         _add(walk, bank, dish, [i])
@@ -192,7 +188,6 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
                 "Unseat these customers first, or together with it.",
             )  # fmt: skip
         node = walk.home(i)
-        walk.ready(node)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             walk.slots.close(dish)

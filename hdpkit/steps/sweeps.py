@@ -64,7 +64,6 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
         node, dish = walk.home(i), walk.store.dish_of(i)
         if dish < 0:
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
-        walk.ready(node)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             walk.slots.close(dish)
@@ -80,7 +79,6 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
     for i in range(first, last):
         node = walk.home(i)
         _unseated(walk, i)
-        walk.ready(node)
         dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
         _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
@@ -95,7 +93,6 @@ def enter_given(
     for i in range(first, last):
         _unseated(walk, i)
         node = walk.home(i)
-        walk.ready(node)
         _add(walk, bank, int(dishes[i]), [i])
         walk.seat(i, node, int(dishes[i]), source)
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
@@ -109,7 +106,6 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         if dish < 0:
             continue
         home = walk.home(i)
-        walk.ready(home)
         bank.remove(dish, [i])
         if walk.unseat(i, home, dish, source):
             walk.slots.close(dish)

@@ -131,7 +131,6 @@ def resample_dish(
     for u in range(first, last):
         code, node, block = units.codes[u], units.nodes[u], units.customers(u)
         dish = store.dish_of(block[0])
-        walk.ready(node, [store.table_node(table) for table in units.below[u]])
         bank.remove(dish, block)
         if walk.unseat(code, node, dish, source):
             walk.slots.close(dish)
@@ -216,7 +215,6 @@ def move_units(
         old = store.dish_of(block[0])
         if old == dish and store.table_size(store.table_at(code)) == 1:
             continue  # the dish has no other customers and would die in between
-        walk.ready(0, [store.table_node(table) for table in units.below[u]])
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)
         if closed:

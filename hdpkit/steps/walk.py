@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from hdpkit.arrays import Floats
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.root import ReferenceRoot
 from hdpkit.steps.tree import Tree
 from hdpkit.stores import Detail, SeatingStore, detail_of
-from hdpkit.stores._seating import Seating
 
 
 class ReferenceWalk:
@@ -83,12 +80,6 @@ class ReferenceWalk:
             customer = self.store.open(r, dish, customer)
         if node >= 0:
             self.store.join(node, dish, customer, self.discount[node], source)
-
-    def ready(self, node: int, below: Iterable[int] = ()) -> None:
-        """Let a compiled store allocate the memory for a step before the step changes anything."""
-        self.slots.make_room()
-        if isinstance(self.store, Seating):
-            self.store.make_room([*self.topology.path(node), *below])
 
     def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
         tables = self.store.tables(node, dish)

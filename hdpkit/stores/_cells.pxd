@@ -12,10 +12,8 @@ cdef class CellsStore(CountsStore):
     cdef const int64_t[::1] begin     # first cell of each document, and the end
     cdef int64_t first                # restaurant of document 0; those of the others follow
     cdef const int32_t[::1] term
-    cdef int64_t n_terms              # one more than the largest term
     cdef const int32_t[::1] count
     cdef vector[vector[int32_t]] runs      # of PIECE documents each
     cdef uint64_t key[2]              # key of the permutation of customers within cells
 
-    cdef int check_cells(self) except -1
     cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1

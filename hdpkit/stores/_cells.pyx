@@ -11,29 +11,11 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._arguments cimport check_length, check_numbers32, refuse
+from hdpkit._arguments cimport check_length, refuse
 from hdpkit.stores._counts cimport CountsStore
-from hdpkit.stores._seating import check_counts, columns, empty_row
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.stores._seating cimport Seating
-from hdpkit.errors import StateError
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey
-
-
-cdef int check_cells_of(const int64_t[::1] begin, const int32_t[::1] term, const int32_t[::1] count,
-                        int64_t n_customers) except -1:
-    """Raise an error unless these are the cells of documents with this many customers."""
-    cdef int64_t d, cell, n = term.shape[0], total = 0
-    check_length("count", count.shape[0], n)
-    check_numbers32("term", term, 0, 2**31 - 2)
-    check_numbers32("count", count, 1, 2**31 - 1)
-    for d in range(begin.shape[0]):
-        if begin[d] < (begin[d - 1] if d > 0 else 0) or begin[d] > n or (d == 0 and begin[d] != 0):
-            refuse("begin", begin[d], f"the first cell of each document, ascending from 0 to {n}", "See hdpkit.data.Cells.")
-    check_length("term", begin[begin.shape[0] - 1], n)
-    for cell in range(n):
-        total += count[cell]
-    check_length("count, added up", total, n_customers)
-    return 0
 
 
 cdef class CellsStore(CountsStore):
@@ -50,25 +32,10 @@ cdef class CellsStore(CountsStore):
 
     def observe_cells(self, cells):
         """Set the cells of the documents (`hdpkit.data.Cells`), and unseat all customers."""
-        cdef const int64_t[::1] begin = cells.begin
-        cdef const int32_t[::1] term = cells.term
-        cdef const int32_t[::1] count = cells.count
-        cdef int64_t first = <int64_t>self.nodes.size() - (begin.shape[0] - 1)
-        if first < 1 or begin.shape[0] == 0:
-            refuse("cells", begin.shape[0] - 1, f"of fewer documents than the {self.nodes.size()} restaurants",
-                   "The root is not a document.")
-        check_length("cells", cells.n_customers, self.n_customers)
-        check_cells_of(begin, term, count, self.n_customers)
-        self.begin, self.term, self.count = begin, term, count
+        self.begin, self.term, self.count = cells.begin, cells.term, cells.count
         self.cells = cells
-        self.first = first
-        self.n_terms = np.max(term, initial=-1) + 1
+        self.first = <int64_t>self.nodes.size() - (self.begin.shape[0] - 1)
         self.clear()
-
-    cdef int check_cells(self) except -1:
-        if self.cells is None:
-            raise StateError("store", "CellsStore", "one with cells", "Call observe_cells first.")
-        return 0
 
     def clear(self):
         """Unseat all customers."""
@@ -91,9 +58,9 @@ cdef class CellsStore(CountsStore):
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
         return 0
 
-    def dish_of(self, customer):
+    def dish_of(self, int32_t customer):
         """Dish of a data customer, -1 while it is not seated."""
-        return int(self.dishes()[self.data_customer(customer)])
+        return int(self.dishes()[customer])
 
     def seated(self):
         """Number of data customers who are seated."""
@@ -117,17 +84,8 @@ cdef class CellsStore(CountsStore):
                 at += 1 + 2 * words[at]
         return 0
 
-    cdef int grow_customers(self, int64_t n_customers) except -1:
-        raise StateError("store", "CellsStore", "one with the dish of each customer", "Call franchise.expand_cells() first.")
-
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
-
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        raise StateError("store", "CellsStore", "one that seats customers one by one", "Call franchise.expand_cells() first.")
-
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        return self.may_sit(node, dish, customer)
 
     # ------------------------------------------------------------------ contents
 
@@ -143,7 +101,6 @@ cdef class CellsStore(CountsStore):
         """
         cdef int64_t piece, at, i, total = 0, cell = 0, place = 0, n
         cdef int32_t *words
-        self.check_cells()
         for piece in range(<int64_t>self.runs.size()):
             total += <int64_t>self.runs[piece].size()
         n_runs = empty(self.term.shape[0])
@@ -191,7 +148,7 @@ cdef class CellsStore(CountsStore):
                 "count_node": node, "count_dish": dish, "count_customers": customers, "count_tables": tables}
 
     def thaw(self, frozen):
-        """Replace the state by frozen runs and counts. If it fails after the checks, the store is empty."""
+        """Replace the state by frozen runs and counts. If it fails, the store is empty."""
         found = columns(
             frozen, "cell_runs", "run_dish", "run_count", "count_node", "count_dish", "count_customers", "count_tables", "cell_key")
         cdef const int32_t[::1] runs = found[0]
@@ -202,17 +159,7 @@ cdef class CellsStore(CountsStore):
         cdef const int32_t[::1] customers = found[5]
         cdef const int32_t[::1] tables = found[6]
         cdef const int32_t[::1] words = found[7]
-        cdef const int32_t[::1] nobody = np.empty(0, dtype=np.int32)
-        self.check_cells()
-        check_length("cell_key", words.shape[0], 4)
         cdef const uint64_t[::1] key = np.asarray(words).view(np.uint64)
-        check_length("cell_runs", runs.shape[0], self.term.shape[0])
-        check_numbers32("cell_runs", runs, 0, self.n_customers)
-        check_numbers32("run_dish", eaten, 0, 2**31 - 2)
-        check_numbers32("run_count", n, 1, self.n_customers)
-        check_length("run_dish", eaten.shape[0], int(np.sum(runs, dtype=np.int64)))
-        check_length("run_count", n.shape[0], eaten.shape[0])
-        check_counts(node, served, customers, tables, self.nodes.size())
         self.clear()
         try:
             self.take_runs(runs, eaten, n)

@@ -14,8 +14,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._arguments cimport check_length, whole32
-from hdpkit.stores._seating import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.stores._arena cimport arena_give, arena_take
 from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
 from hdpkit.stores._stirling cimport log_discounted_sum
@@ -142,17 +141,7 @@ cdef class CountsStore(Seating):
 
     # ------------------------------------------------------------------ methods for Python
 
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        if customer >= 0 and self.dish_at(customer) >= 0:
-            raise StateError("customer", customer, "unseated", "Remove the customer first.")
-        return 0
-
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        if customer >= 0 and self.dish_at(customer) != dish:
-            raise StateError("customer", customer, f"a customer of dish {dish}", "See dish_of(customer).")
-        return 0
-
-    def set_tables(self, node, dish, tables, parent):
+    def set_tables(self, int32_t node, int32_t dish, int32_t tables, int32_t parent):
         """Set the number of tables of a dish; the parent's number of customers changes as much.
 
         Parameters
@@ -163,19 +152,8 @@ cdef class CountsStore(Seating):
         parent : int
             The parent restaurant; -1 for the root, and if the parent's customers are counted elsewhere.
         """
-        cdef int32_t r = self.node_number(node)
-        cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
-        cdef int32_t above = whole32("parent", parent, -1, r - 1)
-        cdef int32_t place = self.find(r, k), at = -1
-        if place < 0:
-            raise StateError("dish", dish, f"one that restaurant {r} serves", "See node_dishes(node).")
-        cdef int32_t n = whole32("tables", tables, 1, self.entries(r)[place].customers)
-        if above >= 0:
-            at = self.find(above, k)
-            if at < 0 or self.entries(above)[at].customers < self.entries(r)[place].tables:
-                raise StateError("parent", parent, f"where the tables of restaurant {r} are customers",
-                                 "See topology.parent.")
-        self.change_tables(r, place, n, above, at)
+        cdef int32_t above = self.find(parent, dish) if parent >= 0 else -1
+        self.change_tables(node, self.find(node, dish), tables, parent, above)
 
     def dishes(self, empty=empty_row):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
@@ -208,8 +186,6 @@ cdef class CountsStore(Seating):
         cdef Entry *entry
         cdef double d
         cdef vector[int64_t] customers, tables
-        check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
-        check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
                 record = &self.nodes[node]
@@ -237,15 +213,13 @@ cdef class CountsStore(Seating):
                 "count_tables": tables}
 
     def thaw(self, frozen):
-        """Replace the state by frozen dishes and counts. If it fails after the checks, the store is empty."""
+        """Replace the state by frozen dishes and counts. If it fails, the store is empty."""
         found = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
         cdef const int32_t[::1] dish = found[0]
         cdef const int32_t[::1] node = found[1]
         cdef const int32_t[::1] served = found[2]
         cdef const int32_t[::1] customers = found[3]
         cdef const int32_t[::1] tables = found[4]
-        check_range("dish", dish, -1, LARGEST, self.n_customers)
-        check_counts(node, served, customers, tables, self.nodes.size())
         self.clear()
         try:
             self.fill(dish, node, served, customers, tables)

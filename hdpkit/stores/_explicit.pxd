@@ -26,7 +26,6 @@ cdef class ExplicitStore(Seating):
     cdef int64_t serial                # number of this seating, by which units are matched to it
 
     cdef int64_t moved(self) noexcept nogil
-    cdef int32_t table_number(self, object table) except -1
 
     cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
                   const int32_t[::1] table_seat) except -1

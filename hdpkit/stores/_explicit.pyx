@@ -6,10 +6,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._arguments cimport refuse, whole32
 from hdpkit.stores._seating cimport Entry, Node, Seating, unused_share
-from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
-from hdpkit.errors import StateError
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.random._source cimport choice_source
 
 
@@ -326,48 +324,22 @@ cdef class ExplicitStore(Seating):
         """The number of this seating, and a counter that increases when a seat may have changed."""
         return self.serial, self.moved()
 
-    cdef int32_t table_number(self, object table) except -1:
-        cdef int32_t number = whole32("table", table, 0, <int64_t>self.pool.size() - 1)
-        if self.pool[number].size == 0:
-            raise StateError("table", number, "one that has customers", "See table_at(customer).")
-        return number
-
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        if customer < 0 and (~customer >= <int64_t>self.pool.size() or self.pool[~customer].size == 0):
-            raise StateError("customer", customer, "a data customer, or ~t of a table t that has customers",
-                             "Pass what open() returned.")
-        if self.table_of(customer) >= 0:
-            raise StateError("customer", customer, "unseated", "Remove the customer first.")
-        return 0
-
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        cdef int32_t table = -1
-        if customer >= 0 or ~customer < <int64_t>self.pool.size():
-            table = self.table_of(customer)
-        if not 0 <= table < <int64_t>self.pool.size() or self.pool[table].size == 0:
-            raise StateError("customer", customer, "seated", "Seat the customer first.")
-        if self.pool[table].node != node or self.pool[table].dish != dish:
-            raise StateError("customer", customer, f"a customer of dish {dish} in restaurant {node}",
-                             "See table_at(customer), table_node(table) and dish_of(customer).")
-        return 0
-
-    def table_at(self, customer):
+    def table_at(self, int32_t customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
-        return self.table_of(whole32("customer", customer, -<int64_t>self.pool.size(), self.n_customers - 1))
+        return self.table_of(customer)
 
-    def table_size(self, table):
+    def table_size(self, int32_t table):
         """Customers of a table."""
-        return self.pool[self.table_number(table)].size
+        return self.pool[table].size
 
-    def table_node(self, table):
+    def table_node(self, int32_t table):
         """Restaurant of a table."""
-        return self.pool[self.table_number(table)].node
+        return self.pool[table].node
 
-    def serve_dish(self, table, dish):
+    def serve_dish(self, int32_t table, int32_t dish):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
-        cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
-        self.ready(self.words_for(self.pool[number].node), 1)
-        self.serve(number, k)
+        self.ready(self.words_for(self.pool[table].node), 1)
+        self.serve(table, dish)
 
     def dishes(self, empty=empty_row):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
@@ -417,7 +389,7 @@ cdef class ExplicitStore(Seating):
     def thaw(self, frozen):
         """Replace the state by a labelled seating; lists of tables get the order of the arrays.
 
-        If it fails after the checks, the store is empty.
+        If it fails, the store is empty.
         """
         found = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
         cdef const int32_t[::1] seat = found[0]
@@ -426,13 +398,6 @@ cdef class ExplicitStore(Seating):
         cdef const int32_t[::1] table_seat = found[3]
         cdef int64_t n_tables = table_node.shape[0]
         cdef Table fresh
-        check_range("seat", seat, -1, n_tables - 1, self.n_customers)
-        check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
-        check_range("table_dish", table_dish, 0, LARGEST, n_tables)
-        check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
-        for i in range(n_tables):       # so that no table sits at itself, directly or indirectly
-            if table_seat[i] >= 0 and table_node[table_seat[i]] >= table_node[i]:
-                refuse("table_seat", table_seat[i], "a table of the parent restaurant", "Pass what freeze() returned.")
         self.clear()
         fresh.size = 0
         try:

@@ -14,9 +14,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
-from hdpkit._arguments cimport check_length, check_numbers32, refuse
-from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
-from hdpkit.errors import StateError
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.random._source cimport choice_source
 
 
@@ -273,32 +271,12 @@ cdef class HistogramStore(Seating):
 
     # ------------------------------------------------------------------ methods for Python
 
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        if customer >= 0 and self.dish_at(customer) >= 0:
-            raise StateError("customer", customer, "unseated", "Remove the customer first.")
-        if customer >= 0 and self.observed and dish != self.value[customer]:
-            refuse("dish", dish, f"{self.value[customer]}, the customer's value", "Observed dishes can't be chosen.")
-        return 0
-
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        if customer >= 0 and self.dish_at(customer) != dish:
-            raise StateError("customer", customer, f"a customer of dish {dish}", "See dish_of(customer).")
-        return 0
-
     def observe(self, const int32_t[::1] values not None):
         """Set observed dishes: those of the data customers, including customers added later.
 
         The store then records only which customers are seated. It must be empty, or have observed the same
         customers before.
         """
-        cdef size_t node
-        if values.shape[0] < self.n_customers:
-            check_length("values", values.shape[0], self.n_customers)
-        check_numbers32("values", values, 0, 2**31 - 2)
-        if not self.observed:
-            for node in range(self.nodes.size()):
-                if self.nodes[node].customers > 0:
-                    refuse("store", "in use", "empty, without seated customers", "Clear it first.")
         if not self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
             self.observed = True
@@ -347,18 +325,13 @@ cdef class HistogramStore(Seating):
         return {"dish": self.dishes(empty), "bin_node": of_node, "bin_dish": of_dish, "bin_size": size, "bin_count": count}
 
     def thaw(self, frozen):
-        """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""
+        """Replace the state by frozen dishes and histograms. If it fails, the store is empty."""
         found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
         cdef const int32_t[::1] dish = found[0]
         cdef const int32_t[::1] bin_node = found[1]
         cdef const int32_t[::1] bin_dish = found[2]
         cdef const int32_t[::1] bin_size = found[3]
         cdef const int32_t[::1] bin_count = found[4]
-        check_range("bin_node", bin_node, 0, <int64_t>self.nodes.size() - 1, bin_node.shape[0])
-        check_range("bin_dish", bin_dish, 0, LARGEST, bin_node.shape[0])
-        check_range("dish", dish, -1, LARGEST, self.n_customers)
-        check_range("bin_size", bin_size, 1, LARGEST, bin_node.shape[0])
-        check_range("bin_count", bin_count, 1, LARGEST, bin_node.shape[0])
         self.clear()
         try:
             self.fill(dish, bin_node, bin_dish, bin_size, bin_count)

@@ -221,8 +221,6 @@ def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
 
     If memory runs out, the store is empty.
     """
-    check_length("customers of the store", store.n_customers, labelled.n_customers)
-    check_length("restaurants of the store", <int64_t>store.nodes.size(), <int64_t>labelled.nodes.size())
     store.clear()
     try:
         count_seats(labelled, store)
@@ -469,10 +467,6 @@ def draw_seats(HistogramStore store not None, ExplicitStore labelled not None, c
     cdef int64_t i
     cdef int32_t node, place
     cdef Table fresh
-    check_length("home", home.shape[0], store.n_customers)
-    check_length("parent", parent.shape[0], <int64_t>store.nodes.size())
-    check_length("customers of the labelled seating", labelled.n_customers, store.n_customers)
-    check_length("restaurants of the labelled seating", <int64_t>labelled.nodes.size(), parent.shape[0])
     with nogil:
         dish.resize(store.n_customers)
         for i in range(store.n_customers):

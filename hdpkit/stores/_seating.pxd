@@ -126,8 +126,3 @@ cdef class Seating:
     cdef int grow_customers(self, int64_t n_customers) except -1
     cdef bint squeeze_entries(self, double share) except -1 nogil
     cdef bint squeeze_extra(self, double share) except -1 nogil
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1
-    cdef int32_t node_number(self, object node) except -1
-    cdef int32_t customer_number(self, object customer) except? -1
-    cdef int32_t data_customer(self, object customer) except -1

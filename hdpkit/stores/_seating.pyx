@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit._arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
+from hdpkit._arguments cimport whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -107,8 +107,6 @@ cdef class Seating:
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
     def __init__(self, n_customers, n_nodes):
-        if self.nodes.size() > 0:
-            raise StateError("store", type(self).__name__, "initialised once", "Make another one, or call clear().")
         self.n_customers = whole("n_customers", n_customers, 0, MOST)
         self.clear_nodes(whole("n_nodes", n_nodes, 0, MOST))
 
@@ -272,113 +270,66 @@ cdef class Seating:
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
 
-    # ------------------------------------------------------------------ checks of arguments
-
-    cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        """Raise a StateError unless a customer can be seated in a restaurant with this dish."""
-        return absent()
-
-    cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        """Raise a StateError unless a customer sits in a restaurant with this dish."""
-        return absent()
-
-    cdef int32_t node_number(self, object node) except -1:
-        return whole32("node", node, 0, <int64_t>self.nodes.size() - 1)
-
-    cdef int32_t customer_number(self, object customer) except? -1:
-        """A data customer, or ~t for table t."""
-        return whole32("customer", customer, -MOST - 1, self.n_customers - 1)
-
-    cdef int32_t data_customer(self, object customer) except -1:
-        return whole32("customer", customer, 0, self.n_customers - 1)
-
     # ------------------------------------------------------------------ methods of every store for Python
 
-    def make_room(self, nodes):
-        """Allocate the memory that a customer may need to leave and join these restaurants."""
-        cdef int64_t n_words = 0, n_nodes = 0
-        cdef int32_t node
-        for node in numbers32("nodes", nodes, 0, <int64_t>self.nodes.size() - 1).tolist():
-            n_words += self.words_for(node)
-            n_nodes += 1
-        self.ready(n_words, 2 * n_nodes)
-
-    def join(self, node, dish, customer, double discount, ChoiceSource source not None):
+    def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source not None):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
-        cdef int32_t who = self.customer_number(customer)
-        if not 0.0 <= discount < 1.0:
-            refuse("discount", discount, "a number from 0 to 1 (excluded)", "It is the restaurant's.")
-        if self.find(r, k) < 0:
-            raise StateError("dish", dish, f"one that restaurant {r} serves", "Open a table for it.")
-        self.may_sit(r, k, who)
         self.ready(0, 1)
-        self.join_table(r, k, who, discount, &source.c)
+        self.join_table(node, dish, customer, discount, &source.c)
 
-    def open(self, node, dish, customer):
+    def open(self, int32_t node, int32_t dish, int32_t customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         cdef int32_t as_customer
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
-        cdef int32_t who = self.customer_number(customer)
-        self.may_sit(r, k, who)
-        self.ready(self.words_for(r), 1)
-        self.open_table(r, k, who, &as_customer)
+        self.ready(self.words_for(node), 1)
+        self.open_table(node, dish, customer, &as_customer)
         return as_customer
 
-    def remove(self, node, dish, customer, ChoiceSource source not None):
+    def remove(self, int32_t node, int32_t dish, int32_t customer, ChoiceSource source not None):
         """Remove a customer; returns (whether its table closed, that table as a customer of the parent)."""
         cdef int32_t as_customer
         cdef int closed
-        cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, MOST - 1)
-        cdef int32_t who = self.customer_number(customer)
-        if self.find(r, k) < 0:
-            raise StateError("dish", dish, f"one that restaurant {r} serves", "See dish_of(customer).")
-        self.may_leave(r, k, who)
         self.ready(0, 1)
-        closed = self.remove_customer(r, k, who, &source.c, &as_customer)
+        closed = self.remove_customer(node, dish, customer, &source.c, &as_customer)
         return bool(closed), as_customer
 
-    def dish_of(self, customer):
+    def dish_of(self, int32_t customer):
         """Dish of a data customer, -1 while it is not seated."""
-        return self.dish_at(self.data_customer(customer))
+        return self.dish_at(customer)
 
-    def customers(self, node, dish):
+    def customers(self, int32_t node, int32_t dish):
         """Customers of a restaurant who eat a dish."""
-        cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
-        return 0 if place < 0 else self.entries(r)[place].customers
+        cdef int32_t place = self.find(node, dish)
+        return 0 if place < 0 else self.entries(node)[place].customers
 
-    def tables(self, node, dish):
+    def tables(self, int32_t node, int32_t dish):
         """Tables of a restaurant that serve a dish."""
-        cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
-        return 0 if place < 0 else self.entries(r)[place].tables
+        cdef int32_t place = self.find(node, dish)
+        return 0 if place < 0 else self.entries(node)[place].tables
 
-    def node_customers(self, node):
+    def node_customers(self, int32_t node):
         """Customers of a restaurant."""
-        return self.nodes[self.node_number(node)].customers
+        return self.nodes[node].customers
 
-    def node_tables(self, node):
+    def node_tables(self, int32_t node):
         """Tables of a restaurant."""
-        return self.nodes[self.node_number(node)].tables
+        return self.nodes[node].tables
 
-    def node_dishes(self, node):
+    def node_dishes(self, int32_t node):
         """Dishes that a restaurant serves, ascending: int32."""
-        cdef int32_t i, r = self.node_number(node)
-        dishes = np.empty(self.nodes[r].n_entries, dtype=np.int32)
-        for i in range(self.nodes[r].n_entries):
-            dishes[i] = self.entries(r)[i].dish
+        cdef int32_t i
+        dishes = np.empty(self.nodes[node].n_entries, dtype=np.int32)
+        for i in range(self.nodes[node].n_entries):
+            dishes[i] = self.entries(node)[i].dish
         return dishes
 
-    def table_sizes(self, node, dish):
+    def table_sizes(self, int32_t node, int32_t dish):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
         cdef vector[int32_t] sizes, counts
-        cdef int32_t r = self.node_number(node)
-        cdef int32_t place = self.find(r, whole32("dish", dish, 0, MOST))
+        cdef int32_t place = self.find(node, dish)
         if place < 0:
             return np.empty(0, dtype=np.int32)
-        self.sizes_of(r, place, &sizes, &counts)
-        every = np.empty(self.entries(r)[place].tables, dtype=np.int32)
+        self.sizes_of(node, place, &sizes, &counts)
+        every = np.empty(self.entries(node)[place].tables, dtype=np.int32)
         cdef int32_t[::1] view = every
         cdef size_t i
         cdef int32_t n = 0
@@ -439,7 +390,7 @@ cdef class Seating:
     def relabel_dishes(self, mapping):
         """Rename dishes; the mapping keeps their order, so the entries remain sorted."""
         cdef int32_t node, place
-        cdef int32_t[::1] to = mapping_of(self, mapping)
+        cdef int32_t[::1] to = np.array(mapping, dtype=np.int32)
         self.indexed = False
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
@@ -489,9 +440,7 @@ cdef class Seating:
         cdef int64_t i
         cdef Entry *entry
         cdef Node *record
-        check_counts(node, dish, customers, tables, self.nodes.size())
-        if type(self) is not Seating:
-            raise StateError("store", type(self).__name__, "Seating itself", "Counts don't contain the table of a customer.")
+        check_counts(node, dish, customers, tables, self.nodes.size())      # they may be from a file
         self.clear_nodes(self.nodes.size())
         self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
         with nogil:
@@ -516,8 +465,6 @@ cdef class Seating:
         Blocks of entries move, and tables are renumbered in the order of `freeze`; nothing depends on either.
         """
         cdef bint moved
-        if not 0.0 <= share <= 1.0:
-            refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)

@@ -10,7 +10,6 @@ import numpy as np
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._arguments cimport check_length, check_numbers64, refuse, whole
 from hdpkit.errors import ParameterError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma, log_rising
 
@@ -135,7 +134,7 @@ def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, do
         The discount.
     """
     cdef vector[int64_t] these, those
-    take_pairs(n, t, d, &these, &those)
+    take_pairs(n, t, &these, &those)
     return log_discounted_sum(&these, &those, d)
 
 
@@ -144,29 +143,17 @@ def logs_of(const int64_t[::1] n not None, const int64_t[::1] t not None, double
     cdef vector[int64_t] these, those
     found = np.zeros(n.shape[0])
     cdef double[::1] out = found
-    take_pairs(n, t, d, &these, &those)
+    take_pairs(n, t, &these, &those)
     if n.shape[0] > 0:
         log_discounted(&these, &those, d, &out[0])
     return found
 
 
-cdef int take_pairs(const int64_t[::1] n, const int64_t[::1] t, double d, vector[int64_t] *these,
-                    vector[int64_t] *those) except -1:
+cdef int take_pairs(const int64_t[::1] n, const int64_t[::1] t, vector[int64_t] *these, vector[int64_t] *those) except -1:
     cdef int64_t i
-    check_length("t", t.shape[0], n.shape[0])
-    check_numbers64("n", n, 1, 2**31 - 1)
-    check_discount(d)
     for i in range(n.shape[0]):
-        if not 1 <= t[i] <= n[i]:
-            refuse("t", t[i], f"from 1 to {n[i]}", "A permutation of n has 1 to n cycles.")
         these.push_back(n[i])
         those.push_back(t[i])
-    return 0
-
-
-cdef int check_discount(double d) except -1:
-    if not 0.0 <= d < 1.0:
-        refuse("d", d, "from 0 to 1 (excluded)", "It is the restaurant's discount.")
     return 0
 
 
@@ -224,7 +211,7 @@ cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 
     return 0
 
 
-def ratios_at(n, t, double d):
+def ratios_at(int64_t n, int64_t t, double d):
     """S_d(n + 1, t) / S_d(n, t), S_d(n + 1, t + 1) / S_d(n, t) and S_d(n - 1, t - 1) / S_d(n, t).
 
     Parameters
@@ -235,8 +222,6 @@ def ratios_at(n, t, double d):
         The discount.
     """
     cdef Ratios ratios
-    cdef int64_t i = whole("n", n, 1, 2**31 - 1), j = whole("t", t, 1, n)
-    check_discount(d)
     clear_ratios(&ratios)
-    cover_ratios(&ratios, d, i, j)
-    return one_shares(&ratios, i, j), one_opens(&ratios, i, j), one_alone(&ratios, i, j)
+    cover_ratios(&ratios, d, n, t)
+    return one_shares(&ratios, n, t), one_opens(&ratios, n, t), one_alone(&ratios, n, t)

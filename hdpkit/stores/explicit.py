@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.stores.counts import CountedStore
 from hdpkit.stores.protocol import Detail, Frozen
 
@@ -140,11 +140,6 @@ class ExplicitReference(CountedStore):
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by a labelled seating; lists of tables get the order of the arrays."""
         seats, nodes, dishes, above = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
-        n = len(nodes)
-        check_range("seat", seats, -1, n - 1, self.n_customers)
-        check_range("table_node", nodes, 0, self.n_nodes - 1, n)
-        check_range("table_dish", dishes, 0, LARGEST, n)
-        check_range("table_seat", above, -1, n - 1, n)
         self.clear()
         self._seats = seats.tolist()
         for table, (node, dish, seat) in enumerate(zip(nodes, dishes, above, strict=True)):

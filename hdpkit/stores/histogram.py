@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores._seating import LARGEST, check_range, columns, empty_row
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.stores.counts import NamelessTables
 from hdpkit.stores.protocol import Detail, Frozen
 
@@ -86,14 +86,7 @@ class HistogramReference(NamelessTables):
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and histograms."""
-        names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-        eaten, *bins = columns(frozen, "dish", *names)
-        check_range("dish", eaten, -1, LARGEST, self.n_customers)
-        lowest = {"bin_node": 0, "bin_dish": 0, "bin_size": 1, "bin_count": 1}
-        for name, column in zip(names, bins, strict=True):
-            check_range(
-                name, column, lowest[name], self.n_nodes - 1 if name == "bin_node" else LARGEST, len(bins[0])
-            )
+        eaten, *bins = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
         self.clear()
         self._dish = eaten.tolist()
         for node, dish, size, count in zip(*(column.tolist() for column in bins), strict=True):

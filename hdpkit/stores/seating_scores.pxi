@@ -1,4 +1,4 @@
-# Sums of `Seating` over sizes of tables, and the renumbering of dishes; included in _seating.pyx.
+# Sums of `Seating` over sizes of tables; included in _seating.pyx.
 
 
 cdef double log_seating_of(Seating self, const double[::1] concentration, const double[::1] discount) except? -1.0:
@@ -8,8 +8,6 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
     cdef vector[int32_t] sizes, counts
     cdef vector[double] shared      # by size, for the tabulated discount; 0 if not computed yet
     cdef Node *record
-    check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
-    check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
     with nogil:
         for node in range(<int32_t>self.nodes.size()):
             record = &self.nodes[node]
@@ -39,7 +37,7 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
 
 
 cdef object size_counts_of(Seating self, object nodes):
-    cdef const int64_t[::1] asked = numbers64("nodes", nodes, 0, <int64_t>self.nodes.size() - 1)
+    cdef const int64_t[::1] asked = np.ascontiguousarray(nodes, dtype=np.int64)
     cdef vector[int64_t] small, large, of_large
     cdef vector[int32_t] sizes, counts
     cdef int32_t node, place
@@ -70,21 +68,3 @@ cdef object size_counts_of(Seating self, object nodes):
     for size, count in sorted(order):
         found[size] = found.get(size, 0) + count
     return np.array(list(found), dtype=np.int64), np.array(list(found.values()), dtype=np.int64)
-
-
-cdef object mapping_of(Seating self, object mapping):
-    """New numbers of all dishes, in the same order: int32; -1 for dishes that are no longer served."""
-    cdef int32_t node, place, dish, last = -1
-    cdef int64_t i
-    made = np.array(numbers32("mapping", mapping, -1, MOST - 1))
-    cdef int32_t[::1] to = made
-    for i in range(to.shape[0]):
-        if to[i] >= 0 and to[i] <= last:
-            refuse("mapping", mapping, "ascending where it isn't -1", "It keeps the order of dishes.")
-        last = max(last, to[i])
-    for node in range(<int32_t>self.nodes.size()):
-        for place in range(self.nodes[node].n_entries):
-            dish = self.entries(node)[place].dish
-            if dish >= to.shape[0] or to[dish] < 0:
-                refuse("mapping", mapping, f"of every dish; there is none for {dish}", "See DishSlots.compaction.")
-    return made

@@ -12,7 +12,7 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import log_stirling
-from hdpkit.stores._seating import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit.stores._seating import columns, empty_row
 from hdpkit.stores.counts import NamelessTables
 from hdpkit.stores.protocol import Detail, Frozen
 
@@ -90,8 +90,6 @@ class CountsReference(NamelessTables):
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and counts."""
         eaten, *counts = columns(frozen, "dish", *_NAMES)
-        check_range("dish", eaten, -1, LARGEST, self.n_customers)
-        check_counts(*counts, self.n_nodes)
         self.clear()
         self._dish = eaten.tolist()
         for node, dish, customers, tables in zip(*(column.tolist() for column in counts), strict=True):

@@ -96,6 +96,12 @@ def test_snapshots_and_homes():
             with pytest.raises(HdpkitError):
                 snapshot.probabilities(*given)
     assert snapshot.probabilities([0], [0], [1.0]).shape == (1,)
+    for given in (([10**6], [0], [1.0]), ([0, 0], [0], [1.0]), ([0], [0], [1.0, 1.0])):
+        with pytest.raises(ParameterError):
+            snapshot.probabilities(*given)
+    for bad in (-1, 10**6, 2**40, None, 0.5):
+        with pytest.raises(ParameterError, match="node"):
+            snapshot.row(bad)
     with pytest.raises(ParameterError, match="eaten"):
         HomeState(None, None, 0, 0)
 

@@ -6,7 +6,7 @@ from hdpkit._count_changes import add_up_sparse, read_sparse, write_sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 
 CHANGES = st.dictionaries(st.integers(0, 2**40), st.integers(-(2**31), 2**31).filter(bool), max_size=30)
 
@@ -47,9 +47,3 @@ def test_other_bytes_are_refused(sparse):
         read_sparse(sparse)
     with pytest.raises(DataError, match="unchanged since they were written"):
         add_up_sparse(b"", sparse)
-
-
-@pytest.mark.parametrize(("places", "changes"), [([1, 1], [1, 1]), ([-1], [1]), ([1], [0]), ([1], [2**33])])
-def test_what_has_no_form_is_refused(places, changes):
-    with pytest.raises(ParameterError):
-        write_sparse(np.array(places, dtype=np.int64), np.array(changes, dtype=np.int64))

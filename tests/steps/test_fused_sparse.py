@@ -15,7 +15,7 @@ from test_fused_sites import VARIATION, drawn, law_at, standing
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import KernelError, ParameterError
+from hdpkit.errors import ParameterError
 from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import SelectionProportions
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -267,8 +267,6 @@ def test_under_weights_the_generic_sweep_runs():
         corpus(4, 12, 30), "explicit", measure=MEASURES["uniform"](), above="weights", sweeps=1
     )
     assert franchise.kernel("reseat") == "generic"
-    with pytest.raises(KernelError, match="weights"):
-        fused_topics.reseat(franchise.walk(), franchise.bank, 0, 3, RandomStream((1, 1)))
 
 
 # ------------------------------------------------------------------ many dishes, many customers

@@ -289,7 +289,3 @@ def test_a_histogram_store_that_observes_remembers_who_is_seated():
     store.observe(np.arange(20, dtype=np.int32))
     store.open(0, 19, 19)
     assert store.dish_of(19) == 19
-    late = HistogramStore(2, 1)
-    late.open(0, 0, 0)
-    with pytest.raises(ValueError, match="without seated customers"):
-        late.observe(np.zeros(2, dtype=np.int32))

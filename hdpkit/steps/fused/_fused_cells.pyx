@@ -28,9 +28,8 @@ from hdpkit.steps.fused._slices cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._cells cimport PIECE, CellsStore
-from hdpkit._arguments cimport whole
 from hdpkit.steps._walk cimport Walk
-from hdpkit.errors import KernelError, StateError
+from hdpkit.errors import StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.sources cimport draw_bernoulli, draw_uniform
@@ -197,15 +196,11 @@ cdef extern from *:
     void keep "hdpkit_keep"(vector[int32_t] *runs, vector[int32_t] *room, int64_t words) noexcept nogil
 
 
-cdef int check_cells(Walk walk, CellsStore store, int64_t n_terms) except -1:
+cdef int check_seated(CellsStore store) except -1:
     cdef int64_t d
     cdef int64_t cell
     cdef int64_t n
     cdef int64_t node
-    store.check_cells()
-    if store.n_terms > n_terms:
-        raise StateError("bank", f"of {n_terms} terms", f"of {store.n_terms} terms or more, as the cells have",
-                         "Use the bank of the same data.")
     for d in range(store.begin.shape[0] - 1):
         n = 0
         for cell in range(store.begin[d], store.begin[d + 1]):
@@ -253,13 +248,11 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace
     cdef vector[vector[int8_t]] scratch
     cdef vector[int8_t] empty
     cdef vector[int32_t] no_room
-    if type(walk.store) is not CellsStore:
-        raise KernelError("store", type(walk.store).__name__, "CellsStore", "Sweep over customers.")
     store = walk.store
     walk.check_dishes()
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
-    check_cells(walk, store, bank.b.n_terms)
+    check_seated(store)
     stride = bank.b.stride
     work.index_rows(walk.parent)
     begin_topics(walk, bank, work, plan, source, scripted)

@@ -19,10 +19,9 @@ from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.stores._histogram cimport Bin, HistogramStore
 from hdpkit.measures._measure cimport CompiledBank, pending_exception
 from hdpkit.stores._seating cimport Entry, Node
-from hdpkit.steps._root cimport AtomRoot
 from hdpkit.steps._walk cimport Walk
 from hdpkit.steps.fused._customer_paths cimport AHEAD_HOMES, AHEAD_PATHS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
-from hdpkit.errors import KernelError, StateError
+from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.philox cimport philox
 from hdpkit.random import RandomStream
@@ -374,10 +373,6 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed)."""
     cdef int64_t i
     walk.check_dishes()
-    if type(walk.root) is not AtomRoot or type(walk.store) not in STORES:
-        raise KernelError("store", type(walk.store).__name__,
-                          f"one of {[store.__name__ for store in STORES]}, over observed dishes",
-                          "Use the generic kernel.")
     with nogil:
         for i in range(first, last):
             if walk.store.dish_at(<int32_t>i) < 0:

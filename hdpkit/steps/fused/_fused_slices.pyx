@@ -26,7 +26,6 @@ from hdpkit.measures._cell_table cimport clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
-from hdpkit._arguments cimport refuse
 from hdpkit.steps._walk cimport Walk
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.random import RandomStream
@@ -80,9 +79,7 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
 
 
 cdef CountsStore counts_of(Walk walk):
-    """The store of a walk, if sweeps over documents can use it."""
-    if type(walk.store) is not CountsStore:
-        raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
+    """The store of a walk; raises an error unless rows can be filled."""
     walk.check_dishes()
     return walk.store
 
@@ -160,7 +157,6 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
 cdef object begin_bursts(Walk walk, BurstyBank bank, object plan):
     """Check the bank; returns the plan with proportions integrated out."""
     cdef int64_t n = bank.b.n_customers
-    bank.ready()
     if walk.home.shape[0] < n or (n > 0 and memcmp(bank.b.restaurant, &walk.home[0], n * sizeof(int32_t)) != 0):
         raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
                           "Use TableGibbs.")
@@ -275,10 +271,6 @@ cdef int hide_large(BurstyBank bank) except -1:
 def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None,
                       plan not None, ChoiceSource source not None):
     """Draw topics, or this worker's share of them (`SliceWorkspace.share_topics`), for `sweep_shards`."""
-    cdef int64_t r
-    for r in range(walk.parent.shape[0]):
-        if walk.parent[r] > 0:
-            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Sweep over all documents at once.")
     work.apart = True
     begin_documents(walk, bank, work, plan, source)
 

@@ -19,7 +19,7 @@ from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._seating cimport ENTRY_WORDS
 from hdpkit.steps._sweeps cimport fail, misplaced, reseat_one
-from hdpkit.steps._root cimport LatentRoot, WeightedRoot, WeightTable
+from hdpkit.steps._root cimport WeightedRoot, WeightTable
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -28,7 +28,6 @@ from hdpkit.steps.fused._topic_workspace cimport (
     HDPKIT_UNSEATED, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.steps import _sweeps as generic
-from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
 cdef extern from "topics.h":
@@ -66,11 +65,6 @@ cdef class Sweep:
 
     def __cinit__(self, Walk walk not None, Workspace workspace not None):
         weighted = isinstance(walk.root, WeightedRoot)
-        serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
-        if type(walk.store) not in serves:
-            raise KernelError("store and root", (type(walk.store).__name__, type(walk.root).__name__),
-                              f"one of {[store.__name__ for store in STORES_UNDER_WEIGHTS]} under weights, of "
-                              f"{[store.__name__ for store in STORES]} under a restaurant", "Use the generic kernel.")
         self.walk = walk
         self.workspace = workspace
         self.histogram = walk.store if type(walk.store) is HistogramStore else None
@@ -257,9 +251,6 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     if first >= last:
         return
     if sweep.table is not None:
-        if workspace.plain == NULL:
-            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial under weights",
-                              "Use the generic kernel.")
         if workspace.counts.stride * (bank.n_customers + workspace.plain.eta_sum) > FINEST:
             generic.reseat(walk, bank, first, last, source)
             return

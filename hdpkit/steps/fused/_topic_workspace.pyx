@@ -11,7 +11,6 @@ from hdpkit.measures._measure cimport CompiledBank
 from hdpkit.measures._sparse_counts cimport SlotFactors, factors_at, factors_of
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.measures._term_counts cimport TermCountsBank
-from hdpkit.errors import KernelError
 
 cdef enum:
     LINE_BYTES = 64
@@ -36,11 +35,8 @@ cdef class Workspace:
         self.words = NULL
         if type(bank) is DirichletMultinomialBank:
             self.counts = self.plain = &(<DirichletMultinomialBank>bank).b
-        elif type(bank) is SparseDirichletMultinomialBank:
-            self.counts = self.sparse = &(<SparseDirichletMultinomialBank>bank).b
         else:
-            raise KernelError("bank", type(bank).__name__, "that of a Dirichlet-multinomial, sparse or not",
-                              "Use the generic kernel.")
+            self.counts = self.sparse = &(<SparseDirichletMultinomialBank>bank).b
         self.term_bound.resize(self.counts.n_terms)
         self.s.term_bound = self.term_bound.data()
         self.version = -1
