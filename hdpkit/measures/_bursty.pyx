@@ -48,7 +48,7 @@ cdef class BurstyBank(CompiledBank):
     n_earlier : int, optional
         Number of the last values that are earlier observations of known components: each is a table of its own,
         in the inner bank only, and is never removed.
-    kept : DishConcentrations, optional
+    kept : OwnNumbers, optional
         For `DishBurstsBank`, whose dishes have concentrations of their own.
     unlisted : int, optional
         The fused sweep lists the cells of restaurants with more customers.
@@ -524,8 +524,8 @@ cdef class BurstyBank(CompiledBank):
         cdef vector[OwnCell] cells, totals
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
-        for one, row in zip(found, self.inner.counts(kept)):
-            one.tables.terms, one.tables.total = row, int(row.sum())
+        for one, tables in zip(found, self.inner.statistics(kept, dishes)):
+            one.tables = tables
         collect(&self.b, True, &cells, &totals)
         for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
             if place[slot] >= 0:

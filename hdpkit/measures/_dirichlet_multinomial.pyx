@@ -15,6 +15,7 @@ from hdpkit._arguments cimport check_length, refuse
 from hdpkit.measures._measure cimport as_weights
 from hdpkit.measures._term_counts cimport (
     TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)
+from hdpkit.measures.terms import TermCounts as CountsOfDish
 from hdpkit.numerics cimport det_exp, det_log, log_gamma_ratio, log_rising
 
 cdef enum:
@@ -393,6 +394,10 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         for i in range(s.shape[0]):
             o[i] = self.b.totals[s[i]]
         return out
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
+        return [CountsOfDish(row, int(row.sum())) for row in self.counts(slots)]
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""

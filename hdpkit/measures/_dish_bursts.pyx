@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The compiled bank of topics that differ by restaurant, each with a concentration of its own.
 
-Concentrations are drawn and stored in Python (`DishConcentrations`); the bank has a copy by slot. The interpreter
+Concentrations are drawn and stored in Python (`OwnNumbers`); the bank has a copy by slot. The interpreter
 lock is taken when a dish is born or dies, and for a block of several customers.
 """
 
@@ -126,7 +126,7 @@ cdef class DishBurstsBank(BurstyBank):
     ----------
     measure, values, inner, scanned, n_earlier
         As for `BurstyBank`.
-    kept : DishConcentrations
+    kept : OwnNumbers
         Draws and stores the concentrations.
     """
 

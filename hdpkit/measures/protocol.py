@@ -668,12 +668,16 @@ class BaseMeasure(abc.ABC):
         return PythonBank(self, data.values)
 
 
-def in_python(kind: type[M]) -> type[M]:
-    """The readable twin of a compiled measure: the same methods, called by a bank in Python."""
+def in_python(kind: type[M], **own: Any) -> type[M]:
+    """The readable twin of a compiled measure: the same methods, called by a bank in Python.
+
+    ``own``: members that replace compiled ones.
+    """
     members = {
         "__doc__": f"`{kind.__name__}` as a readable reference: its Python methods keep the statistics.",
         "__module__": kind.__module__,
         "bank": lambda self, data: self.readable_bank(data),
+        **own,
     }
     made: type[M] = attrs.frozen(eq=False)(type(f"{kind.__name__}Reference", (kind,), members))
     return made

@@ -57,8 +57,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "counts with the smoothing of another dish",
         "The counts of all dishes are weighed with the smoothing of the first.",
         _KEPT,
-        "            setattr(statistics, self.held, self.kept.parameter(slot))\n",
-        "            setattr(statistics, self.held, self.kept.parameter(slots[0]))\n",
+        "            setattr(statistics, self.measure.held, self.kept.parameter(slot))\n",
+        "            setattr(statistics, self.measure.held, self.kept.parameter(slots[0]))\n",
         "check_dish_smoothings",
     ),
     PlantedBug(
