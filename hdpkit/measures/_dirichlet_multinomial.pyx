@@ -15,7 +15,6 @@ from hdpkit._arguments cimport check_length, refuse
 from hdpkit.measures._measure cimport as_weights
 from hdpkit.measures._term_counts cimport (
     TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)
-from hdpkit.measures.terms import TermCounts as CountsOfDish
 from hdpkit.numerics cimport det_exp, det_log, log_gamma_ratio, log_rising
 
 cdef enum:
@@ -223,14 +222,17 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     eta : float64 array, shape (n_terms,)
+    make_statistics : callable
+        Called with the counts of a dish and their sum: statistics for the measure's methods in Python.
     """
 
     COMPILED = COUNTING = True
 
-    def __cinit__(self, terms, eta, double power=1.0):
+    def __cinit__(self, terms, eta, make_statistics, double power=1.0):
         if not 0.0 < power <= 1.0 or (power < 1.0 and not isinstance(self, TemperedBank)):
             refuse("power", power, "1 (TemperedBank: above 0, up to 1)", "Leave it out.")
         self.b.power = power
+        self.make_statistics = make_statistics
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -397,7 +399,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
-        return [CountsOfDish(row, int(row.sum())) for row in self.counts(slots)]
+        return [self.make_statistics(row, int(row.sum())) for row in self.counts(slots)]
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
@@ -539,13 +541,15 @@ cdef class TemperedBank(DirichletMultinomialBank):
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     eta : float64 array, shape (n_terms,)
+    make_statistics : callable
+        As for `DirichletMultinomialBank`.
     power : float
         Above 0, up to 1.
     """
 
     COMPILED = COUNTING = True
 
-    def __cinit__(self, terms, eta, double power):
+    def __cinit__(self, terms, eta, make_statistics, double power):
         self.c.predictive = tempered_predictive
         self.c.block = tempered_block
         self.c.log_block = tempered_log_block

@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats
 from hdpkit.data import GroupedData
 from hdpkit.measures._conjugate import BetaBernoulliBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
@@ -120,14 +120,8 @@ class BetaBernoulli(VectorMeasure):
         return BetaBernoulliBank(self._matrix(data), self, Sums)
 
 
-BetaBernoulliReference = in_python(BetaBernoulli)
-
-
-def _examples(kind: type[BetaBernoulli]) -> list[Any]:
+def _examples(kind: type[BetaBernoulli]) -> list[BetaBernoulli]:
     return [kind(0.7, 1.2, n_dims=3), kind([0.7, 0.4], [1.2, 0.9])]
 
 
-base_measures.register("beta-bernoulli", BetaBernoulli, lambda: _examples(BetaBernoulli))
-base_measures.register(
-    "beta-bernoulli-reference", BetaBernoulliReference, lambda: _examples(BetaBernoulliReference)
-)
+BetaBernoulliReference = in_python("beta-bernoulli", BetaBernoulli, _examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -417,6 +417,12 @@ class Bursty(ByRestaurant, OwnParameter):
         return BurstyCells(self)
 
 
+def _columns(pairs: Iterable[Sequence[int]]) -> tuple[Int64s, Int64s]:
+    """The first and the second numbers of pairs: int64, shape (n,) each."""
+    first, second = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
+    return first, second
+
+
 def _n_earlier(data: Any) -> int:
     """Number of the last values that are earlier observations of known components."""
     return getattr(data, "n_earlier", 0)
@@ -749,15 +755,11 @@ class BurstyReferenceBank(PythonBank):
 
     def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in a dish, in any order: int64, shape (n,) each."""
-        found = [numbers for one in self._of.values() for numbers in one.totals.values()]
-        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return customers, tables
+        return _columns(numbers for one in self._of.values() for numbers in one.totals.values())
 
     def cells(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every term of a restaurant in a dish, in any order: int64, shape (n,)."""
-        found = [numbers for one in self._of.values() for numbers in one.cells.values()]
-        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return customers, tables
+        return _columns(numbers for one in self._of.values() for numbers in one.cells.values())
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
         return [
@@ -839,13 +841,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
     and draws the tables of the block given it.
     """
 
-    log_marginals = BurstyReferenceBank.log_marginals  # statistics have the concentration from the birth on
-    statistics = BurstyReferenceBank.statistics
-
-    def born(self, slot: int) -> None:
-        super().born(slot)
-        self._of[int(slot)].concentration = self.parameter(slot)
-
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
         if len(customers) == 1:  # the same whatever the concentration of the new dish
@@ -862,7 +857,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
         super().set_parameter(slot, parameter)
-        self._of[int(slot)].concentration = self.parameter(slot)
         self._log_seating.pop(int(slot), None)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
@@ -873,14 +867,7 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
 
     def totals_of(self, slot: int) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in the dish of a slot, in any order: shape (n,) each."""
-        found = np.array(list(self._of[int(slot)].totals.values()), dtype=np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
-
-    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
-        super().rebuild(dishes, slots)
-        for slot, statistics in self._of.items():
-            statistics.concentration = self.parameter(slot)
+        return _columns(self._of[int(slot)].totals.values())
 
     def freeze(self) -> dict[str, Any]:
         return {**BurstyReferenceBank.freeze(self), **super().freeze()}

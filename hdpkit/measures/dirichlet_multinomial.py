@@ -16,7 +16,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import BaseMeasure, base_measures, in_python, parameter
+from hdpkit.measures.protocol import BaseMeasure, in_python, parameter
 from hdpkit.measures.terms import CountsTerms, TermCounts, known_terms
 from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
@@ -129,7 +129,7 @@ class DirichletMultinomial(CountsTerms):
 
     def log_marginals(self, bank: Any, slots: Int32s, dishes: Int32s) -> Floats:
         """log B(eta + n_k) / B(eta) of these slots of any bank of counts, in nats: shape (n,)."""
-        if not isinstance(bank, DirichletMultinomialBank):
+        if not hasattr(bank, "log_marginals_under"):  # in Python
             return super().log_marginals(bank, slots, dishes)
         found: Floats = bank.log_marginals_under(slots, self.eta_vector, self.power)
         return found
@@ -165,11 +165,11 @@ class DirichletMultinomial(CountsTerms):
         return DirichletMultinomial(self.eta, self.n_terms) if power == 1.0 else made
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector)
+        return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector, TermCounts)
 
     def bank_of_cells(self) -> StatisticsBank:
         """Return compiled counts for a store by cell, without updates for single customers."""
-        return DirichletMultinomialBank(np.empty(0, dtype=np.int32), self.eta_vector)
+        return DirichletMultinomialBank(np.empty(0, dtype=np.int32), self.eta_vector, TermCounts)
 
 
 @attrs.frozen(eq=False)
@@ -206,22 +206,16 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
         return exp_each(self.power * np.array(rows))
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        return TemperedBank(np.asarray(data.values, dtype=np.int32), self.eta_vector, self.power)
+        return TemperedBank(np.asarray(data.values, dtype=np.int32), self.eta_vector, TermCounts, self.power)
 
     def bank_of_cells(self) -> StatisticsBank:
-        return TemperedBank(np.empty(0, dtype=np.int32), self.eta_vector, self.power)
+        return TemperedBank(np.empty(0, dtype=np.int32), self.eta_vector, TermCounts, self.power)
 
 
-DirichletMultinomialReference = in_python(DirichletMultinomial, tempered=BaseMeasure.tempered)
-
-
-def _examples(kind: type[DirichletMultinomial]) -> list[Any]:
+def _examples(kind: type[DirichletMultinomial]) -> list[DirichletMultinomial]:
     return [kind(0.5, n_terms=3), kind([0.3, 1.1, 0.6], n_terms=3)]
 
 
-base_measures.register("dirichlet-multinomial", DirichletMultinomial, lambda: _examples(DirichletMultinomial))
-base_measures.register(
-    "dirichlet-multinomial-reference",
-    DirichletMultinomialReference,
-    lambda: _examples(DirichletMultinomialReference),
+DirichletMultinomialReference = in_python(
+    "dirichlet-multinomial", DirichletMultinomial, _examples, tempered=BaseMeasure.tempered
 )

@@ -15,7 +15,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.measures._conjugate import GammaPoissonBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
@@ -158,14 +158,8 @@ class GammaPoisson(VectorMeasure):
         return GammaPoissonBank(self._matrix(data), self, CountSums)
 
 
-GammaPoissonReference = in_python(GammaPoisson)
-
-
-def _examples(kind: type[GammaPoisson]) -> list[Any]:
+def _examples(kind: type[GammaPoisson]) -> list[GammaPoisson]:
     return [kind(1.5, 0.8), kind([1.5, 0.6], [0.8, 1.1])]
 
 
-base_measures.register("gamma-poisson", GammaPoisson, lambda: _examples(GammaPoisson))
-base_measures.register(
-    "gamma-poisson-reference", GammaPoissonReference, lambda: _examples(GammaPoissonReference)
-)
+GammaPoissonReference = in_python("gamma-poisson", GammaPoisson, _examples)

@@ -369,6 +369,11 @@ class ParameterBank(PythonBank):
     def born(self, slot: int) -> None:
         self.kept.born(slot)
         super().born(slot)
+        self._hold(slot)
+
+    def _hold(self, slot: int) -> None:
+        """Put the number of a dish in its statistics."""
+        setattr(self._of[int(slot)], self.measure.held, self.kept.parameter(slot))
 
     def died(self, slot: int) -> None:
         """Remove the parameter of the dish, except for the current step."""
@@ -383,19 +388,6 @@ class ParameterBank(PythonBank):
         self.kept.seated(customers)
         super().add(slot, customers)
 
-    def begin(self, slot: int) -> Any:
-        """Statistics without values, with the parameter of a slot."""
-        begin = getattr(super(), "begin", None)
-        made = self.measure.make() if begin is None else begin(slot)
-        setattr(made, self.measure.held, self.kept.parameter(slot))
-        return made
-
-    def _many(self, slots: IntsOrList) -> list[Any]:
-        many = super()._many(slots)
-        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
-            setattr(statistics, self.measure.held, self.kept.parameter(slot))
-        return many
-
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
         if len(customers) == 1:  # the same under all auxiliary dishes, so none are drawn
@@ -406,14 +398,6 @@ class ParameterBank(PythonBank):
         values = [self.values[i] for i in customers]
         logs = log_densities(measure, "log_block", measure.log_block(values, many), len(many))
         return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
-
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot, given its parameter: shape (n,)."""
-        self._many(slots)
-        return super().log_marginals(slots, dishes)
-
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        return self._many(slots)[:-1]
 
     def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; statistics and parameters of dishes are kept."""
@@ -437,6 +421,7 @@ class ParameterBank(PythonBank):
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the parameter of a dish."""
         self.kept.set_parameter(slot, parameter)
+        self._hold(slot)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log marginal of a dish as a function of its parameter."""
@@ -451,6 +436,8 @@ class ParameterBank(PythonBank):
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)
+        for slot in self._of:
+            self._hold(slot)
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
         self.kept.relabelled(mapping)

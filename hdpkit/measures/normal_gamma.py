@@ -18,7 +18,7 @@ from hdpkit.measures._conjugate import NormalGammaBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.moments import Moments, finite
 from hdpkit.measures.near_pairs import central, near_variances
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import (
     LARGEST_VALUE,
     MULTIPLIER,
@@ -283,14 +283,8 @@ class NormalGamma(VectorMeasure):
         return NormalGammaBank(self._matrix(data), self, Moments)
 
 
-NormalGammaReference = in_python(NormalGamma)
-
-
-def _examples(kind: type[NormalGamma]) -> list[Any]:
+def _examples(kind: type[NormalGamma]) -> list[NormalGamma]:
     return [kind(0.2, 0.5, 1.5, 0.8), kind([0.2, -0.4], 0.7, [1.5, 2.0], 0.8)]
 
 
-base_measures.register("normal-gamma", NormalGamma, lambda: _examples(NormalGamma))
-base_measures.register(
-    "normal-gamma-reference", NormalGammaReference, lambda: _examples(NormalGammaReference)
-)
+NormalGammaReference = in_python("normal-gamma", NormalGamma, _examples)

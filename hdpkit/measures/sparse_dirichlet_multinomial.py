@@ -20,7 +20,7 @@ from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultino
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import OwnNumbers, OwnParameter, ParameterBank, SmoothingOfDishes
 from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
-from hdpkit.measures.protocol import Resampled, base_measures, in_python
+from hdpkit.measures.protocol import Resampled, at_mean, in_python
 from hdpkit.measures.selection import (
     LARGEST,
     SMALLEST,
@@ -33,7 +33,7 @@ from hdpkit.measures.selection import (
 from hdpkit.measures.terms import CountsTerms, TermCounts, known_terms
 from hdpkit.numerics import log, log1p
 from hdpkit.parts import Part
-from hdpkit.priors import Beta, Each, Prior, mean_of
+from hdpkit.priors import Beta, Each, mean_of
 from hdpkit.random import ChoiceSource
 
 SMOOTHING = "smoothing"
@@ -68,13 +68,9 @@ class SelectionPrior:
 
 def _parameter(name: str, value: Any, check: Any) -> Any:
     """A number, or the current value of a parameter with a prior, which starts at its mean."""
-    if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(mean_of(value), value)
-    if isinstance(value, Resampled):
-        check(float(value))
-        return value
-    check(value)
-    return float(value)
+    number = at_mean(value)
+    check(float(number) if isinstance(number, Resampled) else number)
+    return number if isinstance(number, Resampled) else float(number)
 
 
 def _smoothing(value: Any) -> Any:
@@ -274,7 +270,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
 
     def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> npt.NDArray[Any]:
         """Means of the topics in these slots, shape (n, V)."""
-        if not isinstance(bank, SparseDirichletMultinomialBank):
+        if not hasattr(bank, "factors"):  # in Python
             return super().posterior_means(bank, slots, dishes)
         counts, (smoothing, inside, outside, _) = bank.counts(slots), self._coefficients(bank, slots, dishes)
         return np.where(counts > 0, (counts + smoothing[:, None]) * inside[:, None], outside[:, None])
@@ -296,7 +292,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         self, bank: Any, slots: Int32s, dishes: Int32s
     ) -> tuple[Floats, Floats, Floats, list[Any]]:
         """Smoothing of each dish, the coefficients of its f(v), and log pi and log(1 - pi) if pi is given."""
-        if isinstance(bank, SparseDirichletMultinomialBank):  # it has them; all counts may not fit in memory
+        if hasattr(bank, "factors"):  # compiled; the counts of all dishes may not fit in memory
             known = [(self._own_of(one, 0), one.given) for one in map(bank.begin, slots.tolist())]
             factors = bank.factors(slots)
         else:
@@ -363,19 +359,17 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
 class SmoothingBank(ParameterBank, SelectionBank):
     """Statistics in Python of a measure with selected terms and a separate smoothing for each dish."""
 
+    def begin(self, slot: int) -> Any:
+        """Statistics without values, with the smoothing and the proportion of a slot."""
+        made = super().begin(slot)
+        made.smoothing = self.parameter(slot)
+        return made
 
-SparseDirichletMultinomialReference = in_python(SparseDirichletMultinomial, numerics=SelectionReference)
 
-
-def _examples(kind: Any) -> list[Any]:
+def _examples(kind: type[SparseDirichletMultinomial]) -> list[SparseDirichletMultinomial]:
     return [kind(0.5, n_terms=3), kind(0.3, Beta(2.0, 0.7), n_terms=3), kind(0.7, 0.4, n_terms=3)]
 
 
-base_measures.register(
-    "sparse-dirichlet-multinomial", SparseDirichletMultinomial, lambda: _examples(SparseDirichletMultinomial)
-)
-base_measures.register(
-    "sparse-dirichlet-multinomial-reference",
-    SparseDirichletMultinomialReference,
-    lambda: _examples(SparseDirichletMultinomialReference),
+SparseDirichletMultinomialReference = in_python(
+    "sparse-dirichlet-multinomial", SparseDirichletMultinomial, _examples, numerics=SelectionReference
 )

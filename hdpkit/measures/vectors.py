@@ -14,8 +14,8 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures.protocol import BaseMeasure, Resampled
-from hdpkit.priors import Above, Gamma, Prior, mean_of
+from hdpkit.measures.protocol import BaseMeasure, Resampled, at_mean
+from hdpkit.priors import Above, Gamma
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchical` priors
@@ -25,10 +25,7 @@ LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by par
 def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
     error = ParameterError(name, value, allowed, "Give a float, one float per dimension, or a prior.")
-    # Numbers first, because an isinstance check of a protocol is slow.
-    number = isinstance(value, float | int | np.ndarray)
-    if not number and isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(mean_of(value), value)
+    value = at_mean(value)
     if isinstance(value, Resampled):
         if not legal(np.asarray(float(value))):
             raise error

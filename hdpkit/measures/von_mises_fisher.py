@@ -19,10 +19,10 @@ from hdpkit.measures._conjugate import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
 from hdpkit.measures.moments import finite
-from hdpkit.measures.protocol import Resampled, base_measures, by_entry, in_python
+from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure
 from hdpkit.parts import Part
-from hdpkit.priors import Each, Gamma, Prior, mean_of
+from hdpkit.priors import Each, Gamma, mean_of
 from hdpkit.random import ChoiceSource
 
 FROM_ONE = 1e-5  # how far the length of a unit vector may be from 1
@@ -83,19 +83,16 @@ def bessel_ratio(order: float, r: Any) -> Floats:
 
 
 def _concentration(value: Any) -> Any:
-    error = ParameterError(
-        "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
-        "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
-    )  # fmt: skip
     if isinstance(value, Each):
         VonMisesFisher.check_own(mean_of(VonMisesFisher.check_each(value)))
         return value
-    number = isinstance(value, float | int | np.ndarray)
-    if not number and isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(mean_of(value), value)
-    if not VonMisesFisher.is_legal(value):
-        raise error
-    return value if isinstance(value, Resampled) else as_float(value)
+    number = at_mean(value)
+    if not VonMisesFisher.is_legal(number):
+        raise ParameterError(
+            "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
+            "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
+        )  # fmt: skip
+    return number if isinstance(number, Resampled) else as_float(number)
 
 
 def _prior_concentration(value: Any) -> float:
@@ -449,14 +446,8 @@ def _unit_rows(values: npt.NDArray[Any]) -> Floats:
     return unit
 
 
-VonMisesFisherReference = in_python(VonMisesFisher)
-
-
-def _examples(kind: type[VonMisesFisher]) -> list[Any]:
+def _examples(kind: type[VonMisesFisher]) -> list[VonMisesFisher]:
     return [kind(1.7, n_dims=2), kind(2.5, [0.6, 0.0, -0.8], 0.7)]
 
 
-base_measures.register("von-mises-fisher", VonMisesFisher, lambda: _examples(VonMisesFisher))
-base_measures.register(
-    "von-mises-fisher-reference", VonMisesFisherReference, lambda: _examples(VonMisesFisherReference)
-)
+VonMisesFisherReference = in_python("von-mises-fisher", VonMisesFisher, _examples)

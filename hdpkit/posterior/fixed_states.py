@@ -26,7 +26,6 @@ from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.reading import chain_tree
 from hdpkit.franchise.sample import Level, Sample, sample_of
-from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import add_up
@@ -652,7 +651,7 @@ def _draw_sequences(
 def _values_drawn(given: _Given, parameters: list[Any], source: ChoiceSource) -> Callable[[int], Any]:
     """A function that draws the next value of a state: from its topic, or by the chain rule."""
     measure = given.measure
-    if isinstance(given.bank, DirichletMultinomialBank):
+    if hasattr(given.bank, "log_marginals_under"):  # compiled counts of terms
         return lambda state: source.choose(parameters[state])
     kept = given.bank.statistics(given.slots, given.dishes)
     statistics = [measure.copy(one) for one in kept]
