@@ -205,7 +205,7 @@ cdef class BurstyBank(CompiledBank):
         """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef int status = bursty_add(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        cdef int status = self.c.add(self.c.self, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, "customers who have no dish", "Remove them first.")
         self.check(status)
@@ -214,7 +214,7 @@ cdef class BurstyBank(CompiledBank):
         """Remove these customers from a slot, the last one first."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef int status = bursty_remove(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        cdef int status = self.c.remove(self.c.self, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
         self.check(status)

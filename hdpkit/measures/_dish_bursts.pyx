@@ -195,24 +195,6 @@ cdef class DishBurstsBank(BurstyBank):
         self.s.pending = False
         BurstyBank.prepare(self, source)
 
-    def add(self, slot, customers):
-        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
-        cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef int status = own_add(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
-        if status == ABSENT:
-            refuse("customers", customers, "customers who have no dish", "Remove them first.")
-        self.check(status)
-
-    def remove(self, slot, customers):
-        """Remove these customers from a slot, the last one first."""
-        cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef int status = own_remove(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
-        if status == ABSENT:
-            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
-        self.check(status)
-
     # ------------------------------------------------------------------ concentrations
 
     def bring_back(self, customer):

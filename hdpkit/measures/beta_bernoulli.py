@@ -35,6 +35,7 @@ class BetaBernoulli(VectorMeasure):
     a: Any = positive("a", default=1.0)
     b: Any = positive("b", default=1.0)
 
+    examples = ((0, 1, 1), (1, 0, 1), (1, 1, 1), (0, 0, 1), (1, 1, 0))
     exact_statistics = True  # integers: independent of the order of additions and removals
 
     @property
@@ -109,12 +110,6 @@ class BetaBernoulli(VectorMeasure):
     def moments(self, means: Floats) -> tuple[Floats, Floats]:
         p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return p, diagonal(p * (1.0 - p))
-
-    def example_values(self) -> Any:
-        values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         return BetaBernoulliBank(self._matrix(data), self, Sums)

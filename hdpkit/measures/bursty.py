@@ -19,11 +19,11 @@ from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
+from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
 from hdpkit.measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
-from hdpkit.measures.python_bank import FixedBank, PythonBank
+from hdpkit.measures.python_bank import FixedBank
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
@@ -389,7 +389,7 @@ class Bursty(ByRestaurant, OwnParameter):
                 from hdpkit.measures._dish_bursts import DishBurstsBank
 
                 return DishBurstsBank(self, values, inner, kept=OwnNumbers(self, values))
-            return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
+            return BurstyBank(self, values, inner, n_earlier=getattr(data, "n_earlier", 0))
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
@@ -423,11 +423,6 @@ def _columns(pairs: Iterable[Sequence[int]]) -> tuple[Int64s, Int64s]:
     return first, second
 
 
-def _n_earlier(data: Any) -> int:
-    """Number of the last values that are earlier observations of known components."""
-    return getattr(data, "n_earlier", 0)
-
-
 @attrs.frozen
 class _Path:
     """How the customers of a block sit in a slot: which of them open tables, and log p(block)."""
@@ -456,7 +451,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank(PythonBank):
+class BurstyReferenceBank(RestaurantBank):
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
     Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
@@ -485,9 +480,8 @@ class BurstyReferenceBank(PythonBank):
     measure: Any
 
     def __init__(self, measure: Bursty, data: GroupedData) -> None:
-        super().__init__(measure, data.values)
+        super().__init__(measure, data.values, getattr(data, "n_earlier", 0))
         self.inner: Any = measure.measure.bank(data)
-        self._placed_values = PlacedValues(data.values, _n_earlier(data))
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._log_seating: dict[int, float] = {}  # by slot, until its customers or tables change
@@ -500,24 +494,17 @@ class BurstyReferenceBank(PythonBank):
     def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
         """Set fixed topics of slots, as `FixedBank.fix` does."""
         if not hasattr(self.inner, "fix"):
-            self.inner = FixedBank(self.measure.measure, self.values)
+            self.inner = FixedBank(self.measure.measure, self.values.values)
         self.inner.fix(topics, which)
 
     def _forget(self) -> None:
         self._left: dict[int, _Path] = {}  # the block that was removed last, by the slot that it left
         self._offered: dict[int, _Path] = {}  # the block that `log_block` was asked for, by slot
 
-    def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer."""
-        self._placed_values.read(restaurants)
-
     def prepare(self, source: ChoiceSource) -> None:
         """Use this source for draws until the end of a step."""
         self._source = source
         self._forget()
-
-    def _placed(self, customer: int) -> Placed:
-        return self._placed_values[customer]
 
     def _bernoulli(self, p: float) -> bool:
         if self._source is None:
@@ -552,17 +539,17 @@ class BurstyReferenceBank(PythonBank):
         """Log predictive of a customer's term under each slot, given the topics."""
         many = [self._of.get(int(slot), Bursts(None)) for slot in slots]
         topics = [self._topic(customer, int(slot)) for slot in slots]
-        return self.measure.log_probabilities(many, self._placed(customer), topics)
+        return self.measure.log_probabilities(many, self.values[customer], topics)
 
     def _topic(self, customer: int, slot: int) -> float:
         """Probability of a customer's term under the topic of a dish."""
         if self._given is not None:
-            return exp(self.measure.measure.log_likelihood(self.values[customer], self._given[slot]))
+            return exp(self.measure.measure.log_likelihood(self.values[customer].value, self._given[slot]))
         return exp(float(self.inner.log_predictive(customer, [slot])[0]))
 
     def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
         """Seat a customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
-        value, here = self._placed(customer), self._of[slot]
+        value, here = self.values[customer], self._of[slot]
         shared, opening = self.measure.weights(here, value, self._topic(customer, slot))
         customers, _ = here.totals.get(value.restaurant, (0, 0))
         log_p = log((shared + opening) / (customers + self.measure.concentration_of(here)))
@@ -576,7 +563,7 @@ class BurstyReferenceBank(PythonBank):
 
     def _rise(self, customer: int, slot: int, alone: bool | None = None) -> bool:
         """Remove a customer; whether it sat alone is drawn unless it is given."""
-        value, here = self._placed(customer), self._of[slot]
+        value, here = self.values[customer], self._of[slot]
         n, t = here.cells[value.restaurant, value.value]
         if alone is None:
             alone = t == n or (t > 1 and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
@@ -599,7 +586,7 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         for i, opens in zip(block, known, strict=True):
             if self._settling:
-                opens = (self._placed(i).restaurant, self._placed(i).value) not in self._of[slot].cells
+                opens = (self.values[i].restaurant, self.values[i].value) not in self._of[slot].cells
             opens, log_p = self._sit(i, slot, opens)
             if trial is None:
                 self._slot[i] = slot
@@ -613,7 +600,7 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         opens, log_p = [], 0.0
         for i in reversed(block):
-            value, here = self._placed(i), self._of[slot]
+            value, here = self.values[i], self._of[slot]
             n, t = here.cells[value.restaurant, value.value]
             opens.append(self._rise(i, slot, n == t if self._settling else None))
             self._slot[i] = -1
@@ -625,7 +612,7 @@ class BurstyReferenceBank(PythonBank):
         """Log predictive of a customer's term under each slot and, last, a new dish: shape (n + 1,)."""
         topics = exp_each(np.asarray(self.inner.log_predictive(customer, slots))).tolist()
         many = [*(self._of[int(slot)] for slot in slots), Bursts(None)]
-        return self.measure.log_probabilities(many, self._placed(customer), topics)
+        return self.measure.log_probabilities(many, self.values[customer], topics)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
@@ -676,7 +663,7 @@ class BurstyReferenceBank(PythonBank):
         for i in map(int, reversed(customers)):
             slot = int(self._slot[i])
             alone[i] = self._rise(i, slot)
-            value = self._placed(i)
+            value = self.values[i]
             log_p += log(self.measure.probability(self._of[slot], value, self._topic(i, slot)))
         return alone, log_p
 
@@ -724,7 +711,7 @@ class BurstyReferenceBank(PythonBank):
             self._settling = False
         self._exchange = None
         for i in reversed(trial.order):
-            slot, value = int(self._slot[i]), self._placed(i)
+            slot, value = int(self._slot[i]), self.values[i]
             n, t = self._of[slot].cells[value.restaurant, value.value]
             self._rise(i, slot, n == t)
         for i in trial.order:
@@ -781,7 +768,7 @@ class BurstyReferenceBank(PythonBank):
         found = np.zeros(len(self._slot), dtype=np.int8)
         left: dict[tuple[int, int, Any], int] = {}
         for i in np.flatnonzero(self._slot >= 0).tolist():
-            value, slot = self._placed(i), int(self._slot[i])
+            value, slot = self.values[i], int(self._slot[i])
             key = slot, value.restaurant, value.value
             if key not in left:
                 left[key] = self._of[slot].cells[value.restaurant, value.value][1]
@@ -791,7 +778,7 @@ class BurstyReferenceBank(PythonBank):
 
     def freeze(self) -> dict[str, Any]:
         """The numbers of tables, as customers who represent them: the first ones of each."""
-        return {"opens": self.opens()[: self._placed_values.n_customers]}
+        return {"opens": self.opens()[: self.values.n_customers]}
 
     def thaw(self, frozen: Any) -> None:
         """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
@@ -807,13 +794,13 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         self._log_seating = {}
         self._slot[:] = -1
-        n = min(len(dishes), self._placed_values.n_customers)
+        n = min(len(dishes), self.values.n_customers)
         self._slot[:n] = dishes[:n]
         self._of = {int(slot): self.measure.make() for slot in slots}
         heads = np.full(len(self._slot), -1, dtype=np.int32)
         heads[n : len(dishes)] = dishes[n:]
         for i in np.flatnonzero(self._slot >= 0).tolist():
-            value, slot = self._placed(i), int(self._slot[i])
+            value, slot = self.values[i], int(self._slot[i])
             first = (value.restaurant, value.value) not in self._of[slot].cells
             represents = bool(opens[i]) or first
             self._of[slot].count(value.restaurant, value.value, 1, int(represents))
@@ -860,8 +847,7 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         self._log_seating.pop(int(slot), None)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return log p(terms, numbers of tables) of a dish as a function of its concentration, up to a
-        constant."""
+        """Return log p(terms, numbers of tables) of a dish given its concentration, up to a constant."""
         statistics = self._of[int(slot)]
         return lambda b: self.measure.log_seating(attrs.evolve(statistics, concentration=float(b)))
 

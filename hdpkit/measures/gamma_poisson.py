@@ -53,6 +53,8 @@ class GammaPoisson(VectorMeasure):
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
 
+    examples = ((0, 2), (3, 0), (1, 1), (7, 0), (1, 4))
+
     @property
     def parameters(self) -> dict[str, Any]:
         return {"shape": self.shape, "rate": self.rate}
@@ -147,12 +149,6 @@ class GammaPoisson(VectorMeasure):
         """Rates, which are means and variances."""
         rates = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return rates, diagonal(rates)
-
-    def example_values(self) -> Any:
-        values = np.array([[0, 2], [3, 0], [1, 1], [7, 0], [1, 4]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         return GammaPoissonBank(self._matrix(data), self, CountSums)

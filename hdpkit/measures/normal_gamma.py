@@ -273,12 +273,6 @@ class NormalGamma(VectorMeasure):
         means = np.asarray(means, dtype=np.float64).reshape(len(means), 2, -1)
         return means[:, 0], diagonal(means[:, 1])
 
-    def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return NormalGammaBank(self._matrix(data), self, Moments)
 

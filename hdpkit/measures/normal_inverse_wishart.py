@@ -386,11 +386,6 @@ class NormalInverseWishart(VectorMeasure):
         means = np.asarray(means, dtype=np.float64)
         return means[:, 0], means[:, 1:]
 
-    def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
-        D = len(self.mean)
-        return np.tile(values, (1, (D + 1) // 2))[:, :D]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return NormalInverseWishartBank(self._matrix(data), self, Moments)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -108,6 +108,7 @@ class VectorMeasure(BaseMeasure):
     """
 
     takes_terms = False
+    examples: ClassVar[Any] = (0.3, -1.1), (0.1, 0.4), (-1.2, 0.2), (2.0, 1.5), (0.4, -0.3)
 
     n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
 
@@ -169,6 +170,11 @@ class VectorMeasure(BaseMeasure):
             i = int(bad[0][0])
             raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
         return attrs.evolve(self, n_dims=n_dims)
+
+    def example_values(self) -> Any:
+        D, columns = self.n_dims or 1, np.array(self.examples)
+        tiled = np.tile(columns, (1, -(-D // columns.shape[1])))[:, :D]
+        return tiled if self.n_dims else tiled[:, 0]
 
     def copy(self, statistics: Any) -> Any:
         return statistics.copy()

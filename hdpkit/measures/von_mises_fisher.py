@@ -419,9 +419,8 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         return A[:, None] * mu, covariance
 
     def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
         D = self.n_dims or 2
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D] + 0.2 * np.arange(D)
+        tiled = np.tile(self.examples, (1, (D + 1) // 2))[:, :D] + 0.2 * np.arange(D)
         return tiled / np.linalg.norm(tiled, axis=1, keepdims=True)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
