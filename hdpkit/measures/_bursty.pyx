@@ -48,7 +48,7 @@ cdef class BurstyBank(CompiledBank):
     n_earlier : int, optional
         Number of the last values that are earlier observations of known components: each is a table of its own,
         in the inner bank only, and is never removed.
-    kept : DishConcentrations, optional
+    kept : OwnNumbers, optional
         For `DishBurstsBank`, whose dishes have concentrations of their own.
     unlisted : int, optional
         The fused sweep lists the cells of restaurants with more customers.
@@ -182,7 +182,7 @@ cdef class BurstyBank(CompiledBank):
         """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
-        cdef int status = bursty_add(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        cdef int status = self.c.add(self.c.self, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, "customers who have no dish", "Remove them first.")
         self.check(status)
@@ -191,7 +191,7 @@ cdef class BurstyBank(CompiledBank):
         """Remove these customers from a slot, the last one first."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
-        cdef int status = bursty_remove(&self.b, k, &who[0], who.shape[0]) if who.shape[0] else 0
+        cdef int status = self.c.remove(self.c.self, k, &who[0], who.shape[0]) if who.shape[0] else 0
         if status == ABSENT:
             refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
         self.check(status)
@@ -472,8 +472,8 @@ cdef class BurstyBank(CompiledBank):
         cdef vector[OwnCell] cells, totals
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
-        for one, row in zip(found, self.inner.counts(kept)):
-            one.tables.terms, one.tables.total = row, int(row.sum())
+        for one, tables in zip(found, self.inner.statistics(kept, dishes)):
+            one.tables = tables
         collect(&self.b, True, &cells, &totals)
         for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
             if place[slot] >= 0:

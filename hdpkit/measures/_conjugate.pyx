@@ -1,8 +1,8 @@
 # distutils: language = c++
 """The compiled conjugate measures of values with statistics of fixed width.
 
-Each is a model with C functions over rows of a `DenseBank`, and a bank. The readable twins are the modules of the
-same names in files `*_twin.py`.
+Each is a model with C functions over rows of a `DenseBank`, and a bank. The readable twins are the Python methods of
+the measures.
 """
 
 import numpy as np

@@ -22,6 +22,7 @@ cdef cppclass DirichletCounts(TermCounts):
 
 cdef class DirichletMultinomialBank(TermCountsBank):
     cdef DirichletCounts b
+    cdef object make_statistics
     cdef readonly double smallest_eta
     cdef int64_t eta_version        # increases whenever eta is set
 

@@ -222,12 +222,15 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     eta : float64 array, shape (n_terms,)
+    make_statistics : callable
+        Called with the counts of a dish and their sum: statistics for the measure's methods in Python.
     """
 
     COMPILED = COUNTING = True
 
-    def __cinit__(self, terms, eta, double power=1.0):
+    def __cinit__(self, terms, eta, make_statistics, double power=1.0):
         self.b.power = power
+        self.make_statistics = make_statistics
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -383,6 +386,10 @@ cdef class DirichletMultinomialBank(TermCountsBank):
             o[i] = self.b.totals[s[i]]
         return out
 
+    def statistics(self, slots, dishes):
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
+        return [self.make_statistics(row, int(row.sum())) for row in self.counts(slots)]
+
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
         cdef const int32_t[::1] s = as_int32(slots)
@@ -520,13 +527,15 @@ cdef class TemperedBank(DirichletMultinomialBank):
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     eta : float64 array, shape (n_terms,)
+    make_statistics : callable
+        As for `DirichletMultinomialBank`.
     power : float
         Above 0, up to 1.
     """
 
     COMPILED = COUNTING = True
 
-    def __cinit__(self, terms, eta, double power):
+    def __cinit__(self, terms, eta, make_statistics, double power):
         self.c.predictive = tempered_predictive
         self.c.block = tempered_block
         self.c.log_block = tempered_log_block

@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The compiled bank of topics that differ by restaurant, each with a concentration of its own.
 
-Concentrations are drawn and stored in Python (`DishConcentrations`); the bank has a copy by slot. The interpreter
+Concentrations are drawn and stored in Python (`OwnNumbers`); the bank has a copy by slot. The interpreter
 lock is taken when a dish is born or dies, and for a block of several customers.
 """
 
@@ -12,10 +12,8 @@ from hdpkit.vectors cimport has_room, no_memory
 
 from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._bursty_counts cimport (
-    ABSENT, OwnCell, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
+    OwnCell, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
     bursty_remove, collect)
-from hdpkit._arguments cimport refuse
-from hdpkit.measures._measure cimport as_int32
 from hdpkit.numerics cimport log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector
@@ -127,7 +125,7 @@ cdef class DishBurstsBank(BurstyBank):
     ----------
     measure, values, inner, scanned, n_earlier
         As for `BurstyBank`.
-    kept : DishConcentrations
+    kept : OwnNumbers
         Draws and stores the concentrations.
     """
 
@@ -195,24 +193,6 @@ cdef class DishBurstsBank(BurstyBank):
         self.kept.prepare(source)
         self.s.pending = False
         BurstyBank.prepare(self, source)
-
-    def add(self, slot, customers):
-        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
-        cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = as_int32(customers)
-        cdef int status = own_add(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
-        if status == ABSENT:
-            refuse("customers", customers, "customers who have no dish", "Remove them first.")
-        self.check(status)
-
-    def remove(self, slot, customers):
-        """Remove these customers from a slot, the last one first."""
-        cdef int32_t k = self.slot_number(slot)
-        cdef const int32_t[::1] who = as_int32(customers)
-        cdef int status = own_remove(&self.s, k, &who[0], who.shape[0]) if who.shape[0] else 0
-        if status == ABSENT:
-            refuse("customers", customers, f"customers whose values slot {k} has", "Add them first.")
-        self.check(status)
 
     # ------------------------------------------------------------------ concentrations
 

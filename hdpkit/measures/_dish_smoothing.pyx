@@ -513,7 +513,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         Kept by reference, never changed.
     measure : SparseDirichletMultinomial
         Prepared for the data.
-    kept : DishSmoothings
+    kept : OwnNumbers
         Draws and stores the smoothings.
     """
 
@@ -629,10 +629,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         self.kept.set_parameter(k, parameter)
         self.s.own[k] = self.kept.parameter(k)
         self.b.seen[k] = -1
-
-    def smoothings(self, slots):
-        """Smoothings of these slots: float64, shape (n,)."""
-        return np.array([self.kept.parameter(slot) for slot in as_int32(slots).tolist()], dtype=float)
 
     def log_likelihood_of(self, slot, customers):
         """Return the log marginal of a dish, in nats, as a function of its smoothing; ``customers``: all of it."""

@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats
 from hdpkit.data import GroupedData
 from hdpkit.measures._conjugate import BetaBernoulliBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
@@ -35,6 +35,7 @@ class BetaBernoulli(VectorMeasure):
     a: Any = positive("a", default=1.0)
     b: Any = positive("b", default=1.0)
 
+    examples = ((0, 1, 1), (1, 0, 1), (1, 1, 1), (0, 0, 1), (1, 1, 0))
     exact_statistics = True  # integers: independent of the order of additions and removals
 
     @property
@@ -110,24 +111,12 @@ class BetaBernoulli(VectorMeasure):
         p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return p, diagonal(p * (1.0 - p))
 
-    def example_values(self) -> Any:
-        values = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 2) // 3))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return BetaBernoulliBank(self._matrix(data), self, Sums)
 
 
-BetaBernoulliReference = in_python(BetaBernoulli)
-
-
-def _examples(kind: type[BetaBernoulli]) -> list[Any]:
+def _examples(kind: type[BetaBernoulli]) -> list[BetaBernoulli]:
     return [kind(0.7, 1.2, n_dims=3), kind([0.7, 0.4], [1.2, 0.9])]
 
 
-base_measures.register("beta-bernoulli", BetaBernoulli, lambda: _examples(BetaBernoulli))
-base_measures.register(
-    "beta-bernoulli-reference", BetaBernoulliReference, lambda: _examples(BetaBernoulliReference)
-)
+BetaBernoulliReference = in_python("beta-bernoulli", BetaBernoulli, _examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -14,20 +14,20 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
-from hdpkit.measures.dirichlet_multinomial_twin import DirichletMultinomialReference
-from hdpkit.measures.kept_parameters import KeptParameters, ParameterBank, ParametersOfDishes
+from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
 from hdpkit.measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
-from hdpkit.measures.python_bank import FixedBank, PythonBank
-from hdpkit.measures.sparse_dirichlet_multinomial_twin import SparseDirichletMultinomialReference
+from hdpkit.measures.python_bank import FixedBank
+from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
-from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, support_of
+from hdpkit.priors import Each, Gamma, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 from hdpkit.stores._stirling import sum_of_logs
@@ -35,7 +35,6 @@ from hdpkit.stores._stirling import sum_of_logs
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
 _START = 1e6  # of b: on AP, chains from one topic with 1e4 had half as many topics after 40 s
-_MOST_DRAWS = 1000
 _COMPILED = DirichletMultinomialBank, SparseDirichletMultinomialBank
 
 
@@ -50,7 +49,7 @@ def _parameter_or_each(default: Any, check: Callable[[Any, Any, Any], None]) -> 
 
 def _concentration(instance: Any, attribute: Any, value: Any) -> None:
     if isinstance(value, Each):
-        _each_concentration(value)
+        Bursty.check_each(value)
         return
     number = as_float(value)
     infinite = number == math.inf
@@ -59,14 +58,6 @@ def _concentration(instance: Any, attribute: Any, value: Any) -> None:
             "concentration", _given(value),
             f"a number above 0, up to {_LARGEST:g} or infinite, or a prior of positive numbers",
             "The larger it is, the less terms repeat; hk.Gamma(1.0, 0.01) is resampled.",
-        )  # fmt: skip
-
-
-def _each_concentration(value: Each) -> None:
-    if isinstance(value.prior, Shifted) or support_of(value.prior)[0] < 0.0:
-        raise ParameterError(
-            "concentration", value, "hk.Each of a prior of positive numbers",
-            "For instance hk.Each(hk.Gamma(1.0, 0.01)).",
         )  # fmt: skip
 
 
@@ -125,7 +116,7 @@ def _count(counts: dict[Any, list[int]], key: Any, customers: int, tables: int) 
 
 
 @attrs.frozen(eq=False)
-class Bursty(ByRestaurant):
+class Bursty(ByRestaurant, OwnParameter):
     """Topics that differ by document: a term that has occurred in a document occurs there again.
 
     phi_k is the topic of dish k under ``measure``, and phi_jk ~ PY(discount, concentration, phi_k) that of
@@ -164,22 +155,18 @@ class Bursty(ByRestaurant):
 
     exact_statistics = True
     seats_values = True
+    held = "concentration"
+    smallest, largest, in_range = 5e-324, _LARGEST, f"above 0, up to {_LARGEST:g}"
     auxiliary: ClassVar[int] = 1
-    update: ClassVar[None] = None
 
     @property
     def plain(self) -> bool:
         """Whether the concentration is infinite, so that topics don't differ by document."""
         return self.conjugate and float(self.concentration) == math.inf
 
-    @property
-    def conjugate(self) -> bool:  # type: ignore[override]
-        """Whether all topics have one concentration, and so dishes keep no parameters in the state."""
-        return not isinstance(self.concentration, Each)
-
     @measure.validator
     def _check_measure(self, attribute: Any, value: Any) -> None:
-        kinds = DirichletMultinomialReference, SparseDirichletMultinomialReference
+        kinds = DirichletMultinomial, SparseDirichletMultinomial
         instance(
             "measure", value, kinds, "a DirichletMultinomial or SparseDirichletMultinomial",
             remedy="Terms repeat in a measure over terms.",
@@ -247,32 +234,6 @@ class Bursty(ByRestaurant):
         """The concentrations of dishes, if each has one; the inner measure may have no parts."""
         return {} if self.conjugate else {"bursts": BurstsOfDishes(state)}
 
-    # ------------------------------------------------------------------ concentrations of dishes
-
-    def draw(self, source: ChoiceSource) -> float:
-        """Draw the concentration of a dish from its prior, truncated to the range of concentrations."""
-        prior = self.concentration.prior
-        for _ in range(_MOST_DRAWS):
-            drawn = float(draw_from(prior, source))
-            if self.is_concentration(drawn):
-                return drawn
-        raise DeclarationError(
-            "concentration", prior, f"a prior with mass above 0, up to {_LARGEST:g}", "Give it another prior."
-        )
-
-    @property
-    def log_prior(self) -> Callable[[float], float] | None:
-        """Log prior density of the concentration of a dish; None if the prior has finitely many values."""
-        prior = self.concentration.prior
-        if hasattr(prior, "choose"):
-            return None
-        return lambda b: log_density_at(prior, b) if self.is_concentration(b) else -math.inf
-
-    @staticmethod
-    def is_concentration(number: float) -> bool:
-        """Whether this can be the concentration of a dish."""
-        return 0.0 < number <= _LARGEST
-
     def concentration_of(self, statistics: Bursts) -> float:
         """b of a dish."""
         if self.conjugate:
@@ -301,12 +262,20 @@ class Bursty(ByRestaurant):
 
     def log_predictive(self, value: Placed, many: Sequence[Bursts]) -> Floats:
         """log f_jk(v) given the numbers of tables: shape (n,)."""
-        topics = exp_each(np.asarray(self.measure.log_predictive(value.value, [one.tables for one in many])))
+        logs = np.asarray(self.measure.log_predictive(value.value, [one.tables for one in many]))
+        return self.log_probabilities(many, value, exp_each(logs).tolist())
+
+    def log_probabilities(self, many: Sequence[Bursts], value: Placed, topics: Sequence[float]) -> Floats:
+        """log f_jk(v) under each dish, with ``topics`` the predictives of a new table: shape (n,).
+
+        Parameters
+        ----------
+        many : sequence of n Bursts
+        value : Placed
+        topics : sequence of n float
+        """
         return np.array(
-            [
-                log(self.probability(one, value, topic))
-                for one, topic in zip(many, topics.tolist(), strict=True)
-            ]
+            [log(self.probability(*one)) for one in zip(many, [value] * len(many), topics, strict=True)]
         )
 
     def probability(self, statistics: Bursts, value: Placed, topic: float) -> float:
@@ -419,8 +388,8 @@ class Bursty(ByRestaurant):
             if not self.conjugate:
                 from hdpkit.measures._dish_bursts import DishBurstsBank
 
-                return DishBurstsBank(self, values, inner, kept=DishConcentrations(self, values))
-            return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
+                return DishBurstsBank(self, values, inner, kept=OwnNumbers(self, values))
+            return BurstyBank(self, values, inner, n_earlier=getattr(data, "n_earlier", 0))
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
@@ -448,9 +417,10 @@ class Bursty(ByRestaurant):
         return BurstyCells(self)
 
 
-def _n_earlier(data: Any) -> int:
-    """Number of the last values that are earlier observations of known components."""
-    return getattr(data, "n_earlier", 0)
+def _columns(pairs: Iterable[Sequence[int]]) -> tuple[Int64s, Int64s]:
+    """The first and the second numbers of pairs: int64, shape (n,) each."""
+    first, second = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
+    return first, second
 
 
 @attrs.frozen
@@ -481,7 +451,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank(PythonBank):
+class BurstyReferenceBank(RestaurantBank):
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
     Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
@@ -510,9 +480,8 @@ class BurstyReferenceBank(PythonBank):
     measure: Any
 
     def __init__(self, measure: Bursty, data: GroupedData) -> None:
-        super().__init__(measure, data.values)
+        super().__init__(measure, data.values, getattr(data, "n_earlier", 0))
         self.inner: Any = measure.measure.bank(data)
-        self._placed_values = PlacedValues(data.values, _n_earlier(data))
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._log_seating: dict[int, float] = {}  # by slot, until its customers or tables change
@@ -525,24 +494,17 @@ class BurstyReferenceBank(PythonBank):
     def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
         """Set fixed topics of slots, as `FixedBank.fix` does."""
         if not hasattr(self.inner, "fix"):
-            self.inner = FixedBank(self.measure.measure, self.values)
+            self.inner = FixedBank(self.measure.measure, self.values.values)
         self.inner.fix(topics, which)
 
     def _forget(self) -> None:
         self._left: dict[int, _Path] = {}  # the block that was removed last, by the slot that it left
         self._offered: dict[int, _Path] = {}  # the block that `log_block` was asked for, by slot
 
-    def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer."""
-        self._placed_values.read(restaurants)
-
     def prepare(self, source: ChoiceSource) -> None:
         """Use this source for draws until the end of a step."""
         self._source = source
         self._forget()
-
-    def _placed(self, customer: int) -> Placed:
-        return self._placed_values[customer]
 
     def _bernoulli(self, p: float) -> bool:
         if self._source is None:
@@ -575,23 +537,19 @@ class BurstyReferenceBank(PythonBank):
 
     def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's term under each slot, given the topics."""
-        value, none = self._placed(customer), Bursts(None)
-        return np.array(
-            [
-                log(self.measure.probability(self._of.get(slot, none), value, self._topic(customer, slot)))
-                for slot in map(int, slots)
-            ]
-        )
+        many = [self._of.get(int(slot), Bursts(None)) for slot in slots]
+        topics = [self._topic(customer, int(slot)) for slot in slots]
+        return self.measure.log_probabilities(many, self.values[customer], topics)
 
     def _topic(self, customer: int, slot: int) -> float:
         """Probability of a customer's term under the topic of a dish."""
         if self._given is not None:
-            return exp(self.measure.measure.log_likelihood(self.values[customer], self._given[slot]))
+            return exp(self.measure.measure.log_likelihood(self.values[customer].value, self._given[slot]))
         return exp(float(self.inner.log_predictive(customer, [slot])[0]))
 
     def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
         """Seat a customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
-        value, here = self._placed(customer), self._of[slot]
+        value, here = self.values[customer], self._of[slot]
         shared, opening = self.measure.weights(here, value, self._topic(customer, slot))
         customers, _ = here.totals.get(value.restaurant, (0, 0))
         log_p = log((shared + opening) / (customers + self.measure.concentration_of(here)))
@@ -605,7 +563,7 @@ class BurstyReferenceBank(PythonBank):
 
     def _rise(self, customer: int, slot: int, alone: bool | None = None) -> bool:
         """Remove a customer; whether it sat alone is drawn unless it is given."""
-        value, here = self._placed(customer), self._of[slot]
+        value, here = self.values[customer], self._of[slot]
         n, t = here.cells[value.restaurant, value.value]
         if alone is None:
             alone = t == n or (t > 1 and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
@@ -628,7 +586,7 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         for i, opens in zip(block, known, strict=True):
             if self._settling:
-                opens = (self._placed(i).restaurant, self._placed(i).value) not in self._of[slot].cells
+                opens = (self.values[i].restaurant, self.values[i].value) not in self._of[slot].cells
             opens, log_p = self._sit(i, slot, opens)
             if trial is None:
                 self._slot[i] = slot
@@ -642,7 +600,7 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         opens, log_p = [], 0.0
         for i in reversed(block):
-            value, here = self._placed(i), self._of[slot]
+            value, here = self.values[i], self._of[slot]
             n, t = here.cells[value.restaurant, value.value]
             opens.append(self._rise(i, slot, n == t if self._settling else None))
             self._slot[i] = -1
@@ -652,17 +610,9 @@ class BurstyReferenceBank(PythonBank):
 
     def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's term under each slot and, last, a new dish: shape (n + 1,)."""
-        value, topics = (
-            self._placed(customer),
-            exp_each(np.asarray(self.inner.log_predictive(customer, slots))),
-        )
+        topics = exp_each(np.asarray(self.inner.log_predictive(customer, slots))).tolist()
         many = [*(self._of[int(slot)] for slot in slots), Bursts(None)]
-        return np.array(
-            [
-                log(self.measure.probability(one, value, topic))
-                for one, topic in zip(many, topics.tolist(), strict=True)
-            ]
-        )
+        return self.measure.log_probabilities(many, self.values[customer], topics)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
@@ -713,7 +663,7 @@ class BurstyReferenceBank(PythonBank):
         for i in map(int, reversed(customers)):
             slot = int(self._slot[i])
             alone[i] = self._rise(i, slot)
-            value = self._placed(i)
+            value = self.values[i]
             log_p += log(self.measure.probability(self._of[slot], value, self._topic(i, slot)))
         return alone, log_p
 
@@ -761,7 +711,7 @@ class BurstyReferenceBank(PythonBank):
             self._settling = False
         self._exchange = None
         for i in reversed(trial.order):
-            slot, value = int(self._slot[i]), self._placed(i)
+            slot, value = int(self._slot[i]), self.values[i]
             n, t = self._of[slot].cells[value.restaurant, value.value]
             self._rise(i, slot, n == t)
         for i in trial.order:
@@ -792,31 +742,17 @@ class BurstyReferenceBank(PythonBank):
 
     def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in a dish, in any order: int64, shape (n,) each."""
-        found = [numbers for one in self._of.values() for numbers in one.totals.values()]
-        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return customers, tables
+        return _columns(numbers for one in self._of.values() for numbers in one.totals.values())
 
     def cells(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every term of a restaurant in a dish, in any order: int64, shape (n,)."""
-        found = [numbers for one in self._of.values() for numbers in one.cells.values()]
-        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
-        return customers, tables
+        return _columns(numbers for one in self._of.values() for numbers in one.cells.values())
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
         return [
             attrs.evolve(self._of[int(slot)], tables=own)
-            for slot, own in zip(slots, self._tables(slots, dishes), strict=True)
+            for slot, own in zip(slots, self.inner.statistics(slots, dishes), strict=True)
         ]
-
-    def _tables(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
-        """Statistics of these slots in the inner bank."""
-        if hasattr(self.inner, "statistics"):
-            found: list[Any] = self.inner.statistics(slots, dishes)
-            return found
-        found = [self.measure.measure.make() for _ in slots]  # a compiled bank of counts
-        for one, row in zip(found, self.inner.counts(np.asarray(slots, dtype=np.int32)), strict=True):
-            one.terms, one.total = row, int(row.sum())
-        return found
 
     def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""
@@ -832,7 +768,7 @@ class BurstyReferenceBank(PythonBank):
         found = np.zeros(len(self._slot), dtype=np.int8)
         left: dict[tuple[int, int, Any], int] = {}
         for i in np.flatnonzero(self._slot >= 0).tolist():
-            value, slot = self._placed(i), int(self._slot[i])
+            value, slot = self.values[i], int(self._slot[i])
             key = slot, value.restaurant, value.value
             if key not in left:
                 left[key] = self._of[slot].cells[value.restaurant, value.value][1]
@@ -842,7 +778,7 @@ class BurstyReferenceBank(PythonBank):
 
     def freeze(self) -> dict[str, Any]:
         """The numbers of tables, as customers who represent them: the first ones of each."""
-        return {"opens": self.opens()[: self._placed_values.n_customers]}
+        return {"opens": self.opens()[: self.values.n_customers]}
 
     def thaw(self, frozen: Any) -> None:
         """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
@@ -858,13 +794,13 @@ class BurstyReferenceBank(PythonBank):
         self._forget()
         self._log_seating = {}
         self._slot[:] = -1
-        n = min(len(dishes), self._placed_values.n_customers)
+        n = min(len(dishes), self.values.n_customers)
         self._slot[:n] = dishes[:n]
         self._of = {int(slot): self.measure.make() for slot in slots}
         heads = np.full(len(self._slot), -1, dtype=np.int32)
         heads[n : len(dishes)] = dishes[n:]
         for i in np.flatnonzero(self._slot >= 0).tolist():
-            value, slot = self._placed(i), int(self._slot[i])
+            value, slot = self.values[i], int(self._slot[i])
             first = (value.restaurant, value.value) not in self._of[slot].cells
             represents = bool(opens[i]) or first
             self._of[slot].count(value.restaurant, value.value, 1, int(represents))
@@ -885,55 +821,12 @@ class BurstyReferenceBank(PythonBank):
         return int(self.inner.memory_bytes() + self._slot.nbytes + self._opens.nbytes)
 
 
-class DishConcentrations(KeptParameters):
-    """The concentration b_k of each dish, independently distributed as the prior.
-
-    The first customer of a dish opens a table whatever b_k is. So a dish born for one customer draws b_k from
-    the prior, which is also the posterior; for a block, b_k is that of an auxiliary dish.
-    """
-
-    def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
-        """Raise a DataError unless this can be the concentration of a dish."""
-        array = np.array(parameter)
-        if (
-            array.shape != ()
-            or array.dtype.kind not in "iuf"
-            or not self.measure.is_concentration(float(array))
-        ):
-            raise DataError(key, parameter, "the concentration of a dish, above 0 and up to 1e100", remedy)
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        value = float(parameter)
-        if not self.measure.is_concentration(value):
-            raise ParameterError(
-                "concentration of a dish", parameter, "above 0 and up to 1e100", "Give a positive number."
-            )
-        super().set_parameter(slot, value)
-
-    @staticmethod
-    def without_tables(frozen: Any) -> Any:
-        """The concentrations of what a bank froze; None if it has none."""
-        if not isinstance(frozen, Mapping):
-            return frozen
-        return {name: value for name, value in frozen.items() if name != "opens"} or None
-
-
 class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
     """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
 
     `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
     and draws the tables of the block given it.
     """
-
-    held = "concentration"
-    kind = DishConcentrations
-    kept: DishConcentrations
-    log_marginals = BurstyReferenceBank.log_marginals  # statistics have the concentration from the birth on
-    statistics = BurstyReferenceBank.statistics
-
-    def born(self, slot: int) -> None:
-        super().born(slot)
-        self._of[int(slot)].concentration = self.parameter(slot)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
@@ -946,31 +839,21 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         return logs
 
     def _new_dish(self) -> Bursts:
-        made = super()._new_dish()
-        made.concentration = self._next
+        made: Bursts = self.measure.begun(self._next)
         return made
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
         super().set_parameter(slot, parameter)
-        self._of[int(slot)].concentration = self.parameter(slot)
         self._log_seating.pop(int(slot), None)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return log p(terms, numbers of tables) of a dish as a function of its concentration, up to a
-        constant."""
+        """Return log p(terms, numbers of tables) of a dish given its concentration, up to a constant."""
         statistics = self._of[int(slot)]
         return lambda b: self.measure.log_seating(attrs.evolve(statistics, concentration=float(b)))
 
     def totals_of(self, slot: int) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in the dish of a slot, in any order: shape (n,) each."""
-        found = np.array(list(self._of[int(slot)].totals.values()), dtype=np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
-
-    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
-        super().rebuild(dishes, slots)
-        for slot, statistics in self._of.items():
-            statistics.concentration = self.parameter(slot)
+        return _columns(self._of[int(slot)].totals.values())
 
     def freeze(self) -> dict[str, Any]:
         return {**BurstyReferenceBank.freeze(self), **super().freeze()}
@@ -984,17 +867,8 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         super().thaw(self.kept.without_tables(frozen))
 
 
-class BurstsOfDishes(ParametersOfDishes):
-    """The concentrations of dishes as a part of the state. The bank of the measure stores them."""
-
-    name = "concentration"
-
-    def concentrations(self) -> Floats:
-        """Return the concentration of each dish, in the order of the dishes."""
-        return self.values()
-
-    def is_legal(self, value: float) -> bool:
-        return bool(self.state.measure.is_concentration(value))
+class BurstsOfDishes(ConcentrationsOfDishes):
+    """The concentrations of dishes of terms that repeat. Most are large, so the trace has their median."""
 
     def scalars(self, state: Any) -> Mapping[str, float]:
         return {"median": float(np.median(self.values()))}

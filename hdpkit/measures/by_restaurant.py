@@ -237,8 +237,10 @@ class PlacedValues:
 class RestaurantBank(PythonBank):
     """The bank of a `ByRestaurant` measure written in Python."""
 
-    def __init__(self, measure: Any, values: Any) -> None:
-        super().__init__(measure, PlacedValues(values))
+    values: PlacedValues
+
+    def __init__(self, measure: Any, values: Any, n_earlier: int = 0) -> None:
+        super().__init__(measure, PlacedValues(values, n_earlier))
 
     def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""

@@ -15,7 +15,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.measures._conjugate import GammaPoissonBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
@@ -52,6 +52,8 @@ class GammaPoisson(VectorMeasure):
 
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
+
+    examples = ((0, 2), (3, 0), (1, 1), (7, 0), (1, 4))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -148,24 +150,12 @@ class GammaPoisson(VectorMeasure):
         rates = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
         return rates, diagonal(rates)
 
-    def example_values(self) -> Any:
-        values = np.array([[0, 2], [3, 0], [1, 1], [7, 0], [1, 4]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return GammaPoissonBank(self._matrix(data), self, CountSums)
 
 
-GammaPoissonReference = in_python(GammaPoisson)
-
-
-def _examples(kind: type[GammaPoisson]) -> list[Any]:
+def _examples(kind: type[GammaPoisson]) -> list[GammaPoisson]:
     return [kind(1.5, 0.8), kind([1.5, 0.6], [0.8, 1.1])]
 
 
-base_measures.register("gamma-poisson", GammaPoisson, lambda: _examples(GammaPoisson))
-base_measures.register(
-    "gamma-poisson-reference", GammaPoissonReference, lambda: _examples(GammaPoissonReference)
-)
+GammaPoissonReference = in_python("gamma-poisson", GammaPoisson, _examples)

@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, IntsOrList
-from hdpkit.checks import log_densities, whole_number
-from hdpkit.errors import AuditError, DataError, StateError
+from hdpkit.checks import as_float, log_densities, whole_number
+from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
 from hdpkit.parts import Attached, Part
-from hdpkit.priors import log_density_at
+from hdpkit.priors import Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
+_MOST_DRAWS = 10_000  # of a number in its range
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
 
 
@@ -219,25 +221,143 @@ class KeptParameters:
         return sum(getattr(parameter, "nbytes", 0) for parameter in self._of.values())
 
 
-class ParameterBank(PythonBank):
-    """Statistics in Python, with a parameter of each dish that the measure doesn't integrate out.
+class OwnParameter(BaseMeasure):
+    """A measure of which one parameter, a positive number, may be an `Each`: every dish has its own.
 
-    The predictive of one value under a dish without values must not depend on the parameter.
+    The numbers of dishes are independently distributed as the prior, truncated to a range, and are in the
+    state. The probability of a single observation under a dish without others must not depend on its number:
+    then a dish born for one customer draws it from the prior, which is also the posterior. For a block of
+    several customers, auxiliary dishes are used.
 
     Attributes
     ----------
     held : str
-        The attribute of statistics that has the parameter; also the name of the measure's.
-    kind : type
-        The `KeptParameters` of the measure.
+        Name of the parameter, and of the attribute of statistics that has the number of a dish; that is None
+        if it is not known.
+    smallest, largest : float
+        Range of the numbers.
+    in_range : str
+        The range in words.
     """
 
     held: ClassVar[str]
-    kind: ClassVar[type[KeptParameters]]
+    smallest: ClassVar[float]
+    largest: ClassVar[float]
+    in_range: ClassVar[str]
+    auxiliary: ClassVar[int] = 3
+    update: ClassVar[None] = None
+
+    @property
+    def conjugate(self) -> bool:  # type: ignore[override]
+        """Whether all dishes have one number; otherwise that of each dish is part of the state."""
+        return not isinstance(getattr(self, self.held), Each)
+
+    @property
+    def _prior_of_dishes(self) -> Any:
+        return getattr(self, self.held).prior
+
+    @classmethod
+    def is_legal(cls, value: Any) -> bool:
+        """Whether this can be the number of a dish."""
+        return cls.smallest <= as_float(value) <= cls.largest
+
+    @classmethod
+    def check_own(cls, value: Any) -> float:
+        """Return the number of a dish as a float; raises a ParameterError unless it can be one."""
+        if cls.is_legal(value):
+            return as_float(value)
+        raise ParameterError(f"{cls.held} of a dish", value, f"a number {cls.in_range}", "For instance 1.0.")
+
+    @classmethod
+    def check_each(cls, value: Each) -> Prior:
+        """Return the prior of an `Each`; raises a ParameterError unless it is one of positive numbers."""
+        if not isinstance(value.prior, Shifted) and support_of(value.prior)[0] >= 0.0:
+            return value.prior
+        raise ParameterError(
+            cls.held, value, "hk.Each of a prior of positive numbers",
+            "For instance hk.Each(hk.Gamma(1.0, 1.0)).",
+        )  # fmt: skip
+
+    def _own_of(self, statistics: Any, n: int) -> float:
+        """The number of a dish that has this many observations, one to come included."""
+        if self.conjugate:
+            return float(getattr(self, self.held))
+        number: float | None = getattr(statistics, self.held)
+        if number is not None:
+            return number
+        if n > 1:
+            raise StateError(
+                self.held, None, f"the {self.held} of the dish, where each dish has its own",
+                f"Call measure.begun({self.held}) instead of measure.make().",
+            )  # fmt: skip
+        return mean_of(self._prior_of_dishes)
+
+    def begun(self, number: float) -> Any:
+        """Return the statistics of a dish without observations that has this number.
+
+        Parameters
+        ----------
+        number : float
+            Within the range.
+        """
+        return attrs.evolve(self.make(), **{self.held: self.check_own(number)})
+
+    def draw(self, source: ChoiceSource) -> float:
+        """Draw the number of a dish from its prior, truncated to the range."""
+        prior = self._prior_of_dishes
+        for _ in range(_MOST_DRAWS):
+            drawn = float(draw_from(prior, source))
+            if self.is_legal(drawn):
+                return drawn
+        raise DeclarationError(
+            self.held, prior, f"a prior with mass {self.in_range}", "Give it another prior."
+        )
+
+    @property
+    def log_prior(self) -> Callable[[float], float] | None:
+        """Log prior density of the number of a dish; None if the prior has finitely many values."""
+        prior = self._prior_of_dishes
+        if hasattr(prior, "choose"):
+            return None
+        return lambda x: log_density_at(prior, x) if self.is_legal(x) else -math.inf
+
+
+class OwnNumbers(KeptParameters):
+    """The number of each dish of an `OwnParameter` measure."""
+
+    def _draw_several(self, n: int) -> list[float]:
+        """Draw several numbers at once: a sweep over blocks needs some for each block."""
+        prior = getattr(self.measure, self.measure.held).prior
+        if self._source is None or n < 2 or hasattr(prior, "choose"):
+            return super()._draw_several(n)
+        drawn = draw_from(prior, self._source, n).tolist()
+        return [one if self.measure.is_legal(one) else self._draw() for one in drawn]
+
+    def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
+        """Raise a DataError unless this can be the number of a dish."""
+        array, measure = np.array(parameter), self.measure
+        if array.shape != () or array.dtype.kind not in "iuf" or not measure.is_legal(float(array)):
+            raise DataError(key, parameter, f"the {measure.held} of a dish, {measure.in_range}", remedy)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        super().set_parameter(slot, self.measure.check_own(parameter))
+
+    @staticmethod
+    def without_tables(frozen: Any) -> Any:
+        """The numbers of what a bank of terms that repeat froze; None if it has none."""
+        if not isinstance(frozen, Mapping):
+            return frozen
+        return {name: value for name, value in frozen.items() if name != "opens"} or None
+
+
+class ParameterBank(PythonBank):
+    """Statistics in Python of an `OwnParameter` measure, and the number of each dish."""
+
+    measure: Any
 
     def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, values)
-        self.kept = self.kind(measure, self.values)
+        self.kept = OwnNumbers(measure, self.values)
 
     # ------------------------------------------------------------------ dishes
 
@@ -249,6 +369,11 @@ class ParameterBank(PythonBank):
     def born(self, slot: int) -> None:
         self.kept.born(slot)
         super().born(slot)
+        self._hold(slot)
+
+    def _hold(self, slot: int) -> None:
+        """Put the number of a dish in its statistics."""
+        setattr(self._of[int(slot)], self.measure.held, self.kept.parameter(slot))
 
     def died(self, slot: int) -> None:
         """Remove the parameter of the dish, except for the current step."""
@@ -263,37 +388,16 @@ class ParameterBank(PythonBank):
         self.kept.seated(customers)
         super().add(slot, customers)
 
-    def begin(self, slot: int) -> Any:
-        """Statistics without values, with the parameter of a slot."""
-        begin = getattr(super(), "begin", None)
-        made = self.measure.make() if begin is None else begin(slot)
-        setattr(made, self.held, self.kept.parameter(slot))
-        return made
-
-    def _many(self, slots: IntsOrList) -> list[Any]:
-        many = super()._many(slots)
-        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
-            setattr(statistics, self.held, self.kept.parameter(slot))
-        return many
-
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
         if len(customers) == 1:  # the same under all auxiliary dishes, so none are drawn
             return self.log_predictive(customers[0], slots)
         offered = self.kept.offered(customers)
-        measure: Any = self.measure
+        measure = self.measure
         many = [*self._many(slots)[:-1], *(measure.begun(one) for one in offered)]
         values = [self.values[i] for i in customers]
         logs = log_densities(measure, "log_block", measure.log_block(values, many), len(many))
         return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
-
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot, given its parameter: shape (n,)."""
-        self._many(slots)
-        return super().log_marginals(slots, dishes)
-
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        return self._many(slots)[:-1]
 
     def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; statistics and parameters of dishes are kept."""
@@ -317,13 +421,14 @@ class ParameterBank(PythonBank):
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the parameter of a dish."""
         self.kept.set_parameter(slot, parameter)
+        self._hold(slot)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log marginal of a dish as a function of its parameter."""
         statistics = self._many([slot])[0]
-        measure: Any = self.measure
+        measure = self.measure
         return lambda parameter: float(
-            measure.log_marginal(attrs.evolve(statistics, **{self.held: float(parameter)}))
+            measure.log_marginal(attrs.evolve(statistics, **{measure.held: float(parameter)}))
         )
 
     # ------------------------------------------------------------------ saved with the state
@@ -331,6 +436,8 @@ class ParameterBank(PythonBank):
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)
+        for slot in self._of:
+            self._hold(slot)
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
         self.kept.relabelled(mapping)
@@ -351,42 +458,46 @@ class ParameterBank(PythonBank):
 
 
 class ParametersOfDishes(Attached, Part):
-    """The parameters of dishes as a part of the state. The bank of the measure stores them.
-
-    Attributes
-    ----------
-    name : str
-        Of the measure's parameter, an `hdpkit.Each`.
-    """
-
-    name: ClassVar[str]
-
-    def is_legal(self, value: float) -> bool:
-        """Whether this can be the parameter of a dish."""
-        raise NotImplementedError
+    """The numbers of dishes of an `OwnParameter` measure as a part of the state; its bank stores them."""
 
     def values(self) -> Floats:
-        """Return the parameter of each dish, in the order of the dishes."""
+        """Return the number of each dish, in the order of the dishes."""
         slots, bank = self.state.slots.occupied_slots().tolist(), self.state.bank
         return np.array([bank.parameter(slot) for slot in slots], dtype=float)
 
     def log_density(self, state: Any) -> float:
-        """Log prior density of the parameters, in nats. The likelihood is conditional on them."""
-        prior = getattr(state.measure, self.name).prior
+        """Log prior density of the numbers, in nats. The likelihood is conditional on them."""
+        prior = getattr(state.measure, state.measure.held).prior
         return math.fsum(log_density_at(prior, value) for value in self.values().tolist())
 
     def scalars(self, state: Any) -> Mapping[str, float]:
         return {"mean": float(np.mean(self.values()))}
 
     def audit(self, slots: npt.NDArray[np.int32]) -> None:
-        bank = self.state.bank
+        bank, measure = self.state.bank, self.state.measure
         for slot in slots.tolist():
-            if not (bank.has_parameter(slot) and self.is_legal(bank.parameter(slot))):
+            if not (bank.has_parameter(slot) and measure.is_legal(bank.parameter(slot))):
                 raise AuditError(
-                    self.name, f"none of the dish in slot {slot}", "one of each dish",
+                    measure.held, f"none of the dish in slot {slot}", "one of each dish",
                     "The state is inconsistent: report the move that ran last.",
                 )  # fmt: skip
 
     def clone(self, state: Any) -> Self:
         """Not used: a copy of the franchise creates its own."""
         raise NotImplementedError
+
+
+class SmoothingOfDishes(ParametersOfDishes):
+    """The smoothings of dishes of a sparse Dirichlet-multinomial."""
+
+    def smoothings(self) -> Floats:
+        """Return the smoothing of each dish, in the order of the dishes."""
+        return self.values()
+
+
+class ConcentrationsOfDishes(ParametersOfDishes):
+    """The concentrations of dishes of unit vectors, or of terms that repeat."""
+
+    def concentrations(self) -> Floats:
+        """Return the concentration of each dish, in the order of the dishes."""
+        return self.values()

@@ -18,7 +18,7 @@ from hdpkit.measures._conjugate import NormalGammaBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.moments import Moments, finite
 from hdpkit.measures.near_pairs import central, near_variances
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import (
     LARGEST_VALUE,
     MULTIPLIER,
@@ -273,24 +273,12 @@ class NormalGamma(VectorMeasure):
         means = np.asarray(means, dtype=np.float64).reshape(len(means), 2, -1)
         return means[:, 0], diagonal(means[:, 1])
 
-    def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
-        D = self.n_dims or 1
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D]
-        return tiled if self.n_dims else tiled[:, 0]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return NormalGammaBank(self._matrix(data), self, Moments)
 
 
-NormalGammaReference = in_python(NormalGamma)
-
-
-def _examples(kind: type[NormalGamma]) -> list[Any]:
+def _examples(kind: type[NormalGamma]) -> list[NormalGamma]:
     return [kind(0.2, 0.5, 1.5, 0.8), kind([0.2, -0.4], 0.7, [1.5, 2.0], 0.8)]
 
 
-base_measures.register("normal-gamma", NormalGamma, lambda: _examples(NormalGamma))
-base_measures.register(
-    "normal-gamma-reference", NormalGammaReference, lambda: _examples(NormalGammaReference)
-)
+NormalGammaReference = in_python("normal-gamma", NormalGamma, _examples)

@@ -18,7 +18,7 @@ from hdpkit.measures._conjugate import NormalInverseWishartBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.moments import Moments, finite
 from hdpkit.measures.near_pairs import central, near_covariance
-from hdpkit.measures.protocol import base_measures, by_entry, in_python
+from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import (
     LARGEST_VALUE,
     MULTIPLIER,
@@ -386,27 +386,12 @@ class NormalInverseWishart(VectorMeasure):
         means = np.asarray(means, dtype=np.float64)
         return means[:, 0], means[:, 1:]
 
-    def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
-        D = len(self.mean)
-        return np.tile(values, (1, (D + 1) // 2))[:, :D]
-
     def bank(self, data: GroupedData) -> StatisticsBank:
         return NormalInverseWishartBank(self._matrix(data), self, Moments)
 
 
-NormalInverseWishartReference = in_python(NormalInverseWishart)
-
-
-def _examples(kind: type[NormalInverseWishart]) -> list[Any]:
+def _examples(kind: type[NormalInverseWishart]) -> list[NormalInverseWishart]:
     return [kind([0.2], 0.5, 1.5, [[0.8]]), kind([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]])]
 
 
-base_measures.register(
-    "normal-inverse-wishart", NormalInverseWishart, lambda: _examples(NormalInverseWishart)
-)
-base_measures.register(
-    "normal-inverse-wishart-reference",
-    NormalInverseWishartReference,
-    lambda: _examples(NormalInverseWishartReference),
-)
+NormalInverseWishartReference = in_python("normal-inverse-wishart", NormalInverseWishart, _examples)

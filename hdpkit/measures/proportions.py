@@ -187,14 +187,6 @@ class SelectionBank(PythonBank):
             statistics.given = None if self.table is None else self.table.get(slot)
         return many
 
-    def log_marginals(self, slots: Any, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot, given its proportion: shape (n,)."""
-        self._many(slots)
-        return super().log_marginals(slots, dishes)
-
-    def statistics(self, slots: Any, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        return self._many(slots)[:-1]
-
     def sizes(self, slots: Any) -> tuple[list[int], list[int]]:
         """Numbers of distinct terms and of values of these slots."""
         many = [self._of[int(slot)] for slot in slots]

@@ -55,6 +55,15 @@ class Resampled(float):
         return type(self), (float(self), self.prior)
 
 
+def at_mean(value: Any) -> Any:
+    """A prior as a `Resampled`, which begins at its mean; anything else as it is."""
+    # Numbers first, because an isinstance check of a protocol takes ten microseconds.
+    number = isinstance(value, float | int | np.ndarray)
+    if not number and isinstance(value, Prior) and not isinstance(value, type):
+        return Resampled(mean_of(value), value)
+    return value
+
+
 def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
     """Declare a parameter in an attrs class: a number, an array, or a prior.
 
@@ -71,11 +80,9 @@ def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attr
 
 def as_parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
     """A number, a read-only array or, for a prior, a `Resampled`."""
+    value = at_mean(value)
     if isinstance(value, Resampled):
         return value
-    # Numbers first, because an isinstance check of a protocol takes ten microseconds.
-    if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
-        return Resampled(mean_of(value), value)
     array = number_array(value)
     if array is not None and array.size and not np.isnan(array).any():
         array.setflags(write=False)
@@ -668,12 +675,18 @@ class BaseMeasure(abc.ABC):
         return PythonBank(self, data.values)
 
 
-def in_python(kind: type[M]) -> type[M]:
-    """The readable twin of a compiled measure: the same methods, called by a bank in Python."""
+def in_python(name: str, kind: type[M], examples: Callable[[type[M]], list[M]], **own: Any) -> type[M]:
+    """Register a compiled measure and its readable twin: the same methods, called by a bank in Python.
+
+    ``own``: members of the twin, which is returned, that replace compiled ones.
+    """
     members = {
         "__doc__": f"`{kind.__name__}` as a readable reference: its Python methods keep the statistics.",
         "__module__": kind.__module__,
         "bank": lambda self, data: self.readable_bank(data),
+        **own,
     }
     made: type[M] = attrs.frozen(eq=False)(type(f"{kind.__name__}Reference", (kind,), members))
+    base_measures.register(name, kind, lambda: examples(kind))
+    base_measures.register(f"{name}-reference", made, lambda: examples(made))
     return made

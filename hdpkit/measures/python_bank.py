@@ -73,7 +73,7 @@ class PythonBank:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
         if self.measure.supports("log_marginal"):
             measure = self.measure
-            logs = (measure.log_marginal(self._of[slot]) for slot in slots)
+            logs = (measure.log_marginal(one) for one in self._many(slots)[:-1])
             return np.array([log_density(measure, "log_marginal", value) for value in logs], dtype=float)
         return np.array(
             [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
@@ -81,7 +81,7 @@ class PythonBank:
 
     def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Statistics of these slots."""
-        return [self._of[int(slot)] for slot in slots]
+        return self._many(slots)[:-1]
 
     def adopt(self, measure: Measure) -> bool:
         """Replace the parameter values; statistics depend only on the data and are kept."""

@@ -17,10 +17,10 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.checks import as_float, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.measures.selection_range import between
 from hdpkit.random import ChoiceSource
 
 _MOST_TERMS = 2**31 - 1
+SMALLEST, LARGEST = 1e-6, 1e6  # range of the smoothing, and of the parameters of the prior of proportions
 
 
 def check_n_terms(value: Any) -> int:
@@ -35,18 +35,20 @@ def check_n_terms(value: Any) -> int:
 
 def check_shape(name: str, value: Any) -> float:
     """Return r or s, a parameter of the Beta prior of the proportion of selected terms."""
-    return between(name, value, "1 and 1 make every proportion equally probable.")
+    return _between(name, value, "1 and 1 make every proportion equally probable.")
 
 
-def check_proportion(value: Any) -> float:
-    """Return pi, the probability that a term is selected: above 0 and below 1."""
+def check_smoothing(value: Any) -> float:
+    """Return lambda, the Dirichlet parameter of each selected term."""
+    return _between("smoothing", value, "0.01 to 1 is usual for topics.")
+
+
+def _between(name: str, value: Any, remedy: str) -> float:
+    """Return a parameter as a float; a ParameterError unless it is from `SMALLEST` to `LARGEST`."""
     number = as_float(value)
-    if 0.0 < number < 1.0:
+    if SMALLEST <= number <= LARGEST:
         return number
-    raise ParameterError(
-        "pi", value, "a number above 0 and below 1",
-        "With 0 no topic has a term, with 1 every topic has all terms: for 1 use DirichletMultinomial.",
-    )  # fmt: skip
+    raise ParameterError(name, value, f"a number from {SMALLEST} to {LARGEST}", remedy)
 
 
 class SelectionReference:

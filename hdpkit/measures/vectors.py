@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -14,8 +14,8 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures.protocol import BaseMeasure, Resampled
-from hdpkit.priors import Above, Gamma, Prior, mean_of
+from hdpkit.measures.protocol import BaseMeasure, Resampled, at_mean
+from hdpkit.priors import Above, Gamma
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchical` priors
@@ -25,10 +25,7 @@ LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by par
 def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
     error = ParameterError(name, value, allowed, "Give a float, one float per dimension, or a prior.")
-    # Numbers first, because an isinstance check of a protocol is slow.
-    number = isinstance(value, float | int | np.ndarray)
-    if not number and isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(mean_of(value), value)
+    value = at_mean(value)
     if isinstance(value, Resampled):
         if not legal(np.asarray(float(value))):
             raise error
@@ -111,6 +108,7 @@ class VectorMeasure(BaseMeasure):
     """
 
     takes_terms = False
+    examples: ClassVar[Any] = (0.3, -1.1), (0.1, 0.4), (-1.2, 0.2), (2.0, 1.5), (0.4, -0.3)
 
     n_dims: int | None = attrs.field(default=None, kw_only=True, validator=_check_n_dims)
 
@@ -172,6 +170,11 @@ class VectorMeasure(BaseMeasure):
             i = int(bad[0][0])
             raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
         return attrs.evolve(self, n_dims=n_dims)
+
+    def example_values(self) -> Any:
+        D, columns = self.n_dims or 1, np.array(self.examples)
+        tiled = np.tile(columns, (1, -(-D // columns.shape[1])))[:, :D]
+        return tiled if self.n_dims else tiled[:, 0]
 
     def copy(self, statistics: Any) -> Any:
         return statistics.copy()

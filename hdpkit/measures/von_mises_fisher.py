@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -14,25 +14,19 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.checks import as_float, number_array
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures._conjugate import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
 from hdpkit.measures.moments import finite
-from hdpkit.measures.own_concentrations import (
-    LARGEST,
-    SMALLEST,
-    ConcentrationBank,
-    ConcentrationsOfDishes,
-    is_concentration,
-)
-from hdpkit.measures.protocol import Resampled, base_measures, by_entry, in_python
+from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python
 from hdpkit.measures.vectors import Sums, VectorMeasure
 from hdpkit.parts import Part
-from hdpkit.priors import Each, Gamma, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
+from hdpkit.priors import Each, Gamma, mean_of
 from hdpkit.random import ChoiceSource
 
 FROM_ONE = 1e-5  # how far the length of a unit vector may be from 1
-MOST_DRAWS = 10_000  # of a concentration in its range
+SMALLEST, LARGEST = 1e-10, 1e10  # range of concentrations
 
 
 @attrs.define
@@ -89,29 +83,21 @@ def bessel_ratio(order: float, r: Any) -> Floats:
 
 
 def _concentration(value: Any) -> Any:
-    error = ParameterError(
-        "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
-        "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
-    )  # fmt: skip
     if isinstance(value, Each):
-        prior = value.prior
-        if isinstance(prior, Shifted) or support_of(prior)[0] < 0.0 or not is_concentration(mean_of(prior)):
-            raise ParameterError(
-                "concentration", value, "hk.Each of a prior of positive numbers",
-                "For instance hk.Each(hk.Gamma(1.0, 0.01)).",
-            )  # fmt: skip
+        VonMisesFisher.check_own(mean_of(VonMisesFisher.check_each(value)))
         return value
-    number = isinstance(value, float | int | np.ndarray)
-    if not number and isinstance(value, Prior) and not isinstance(value, type):
-        value = Resampled(mean_of(value), value)
-    if not is_concentration(value):
-        raise error
-    return value if isinstance(value, Resampled) else as_float(value)
+    number = at_mean(value)
+    if not VonMisesFisher.is_legal(number):
+        raise ParameterError(
+            "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
+            "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
+        )  # fmt: skip
+    return number if isinstance(number, Resampled) else as_float(number)
 
 
 def _prior_concentration(value: Any) -> float:
     number = as_float(value)
-    if number == 0.0 or is_concentration(number):
+    if number == 0.0 or VonMisesFisher.is_legal(number):
         return number
     raise ParameterError(
         "prior_concentration",
@@ -195,7 +181,7 @@ def _by_source(direction: Floats, concentration: float, n: int, source: ChoiceSo
 
 
 @attrs.frozen(eq=False)
-class VonMisesFisher(VectorMeasure):
+class VonMisesFisher(VectorMeasure, OwnParameter):
     """Unit vectors about an unknown mean direction; compiled.
 
     x ~ vMF(mu, concentration), with density C(concentration) exp(concentration mu'x) on the sphere of
@@ -221,8 +207,8 @@ class VonMisesFisher(VectorMeasure):
 
     support = "sphere"
     predicts: ClassVar[bool] = True
-    auxiliary: ClassVar[int] = 3
-    update: ClassVar[None] = None
+    held = "concentration"
+    smallest, largest, in_range = SMALLEST, LARGEST, "from 1e-10 to 1e10"
 
     _legal = staticmethod(finite)
 
@@ -308,68 +294,16 @@ class VonMisesFisher(VectorMeasure):
         _unit_rows(values)
         return made
 
-    # ------------------------------------------------------------------ one concentration per dish
-
-    @property
-    def conjugate(self) -> bool:  # type: ignore[override]
-        """Whether all dishes share one concentration; otherwise each dish's is part of the state."""
-        return not isinstance(self.concentration, Each)
-
     def _concentration_of(self, statistics: Resultant) -> float:
         """Concentration of a dish; of one without values any, because one vector is uniform under it."""
-        if isinstance(self.concentration, Each):
-            if statistics.concentration is not None:
-                return statistics.concentration
-            if statistics.n == 0:
-                return float(mean_of(cast(Prior, self.concentration.prior)))
-            raise StateError(
-                "concentration", None, "the concentration of the dish, where each dish has its own",
-                "Call measure.begun(concentration) instead of measure.make().",
-            )  # fmt: skip
-        return float(self.concentration)
-
-    def begun(self, concentration: float) -> Resultant:
-        """Return the statistics of a dish without values that has this concentration.
-
-        Parameters
-        ----------
-        concentration : float
-            From 1e-10 to 1e10.
-        """
-        if not is_concentration(concentration):
-            raise ParameterError(
-                "concentration", concentration, f"a number from {SMALLEST} to {LARGEST}", "For instance 10.0."
-            )
-        return attrs.evolve(self.make(), concentration=float(concentration))
-
-    def draw(self, source: ChoiceSource) -> float:
-        """Draw the concentration of a dish from its prior, truncated to the range of concentrations."""
-        prior = self.concentration.prior
-        for _ in range(MOST_DRAWS):
-            drawn = float(draw_from(prior, source))
-            if is_concentration(drawn):
-                return drawn
-        raise DeclarationError(
-            "concentration",
-            prior,
-            f"a prior with mass from {SMALLEST} to {LARGEST}",
-            "Give it another prior.",
-        )
-
-    @property
-    def log_prior(self) -> Callable[[float], float] | None:
-        """Log prior density of the concentration of a dish; None if the prior has finitely many values."""
-        prior = self.concentration.prior
-        if hasattr(prior, "choose"):
-            return None
-        return lambda x: log_density_at(prior, x) if is_concentration(x) else -math.inf
+        return self._own_of(statistics, statistics.n + 1)
 
     def parts(self, state: Any) -> Mapping[str, Part]:
         """The concentrations, if dishes have separate ones."""
         return {} if self.conjugate else {"concentration": ConcentrationsOfDishes(state)}
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        return super().readable_bank(data) if self.conjugate else ConcentrationBank(self, data.values)
+        return super().readable_bank(data) if self.conjugate else ParameterBank(self, data.values)
 
     # ------------------------------------------------------------------ statistics
 
@@ -485,9 +419,8 @@ class VonMisesFisher(VectorMeasure):
         return A[:, None] * mu, covariance
 
     def example_values(self) -> Any:
-        values = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5], [0.4, -0.3]])
         D = self.n_dims or 2
-        tiled = np.tile(values, (1, (D + 1) // 2))[:, :D] + 0.2 * np.arange(D)
+        tiled = np.tile(self.examples, (1, (D + 1) // 2))[:, :D] + 0.2 * np.arange(D)
         return tiled / np.linalg.norm(tiled, axis=1, keepdims=True)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
@@ -512,14 +445,8 @@ def _unit_rows(values: npt.NDArray[Any]) -> Floats:
     return unit
 
 
-VonMisesFisherReference = in_python(VonMisesFisher)
-
-
-def _examples(kind: type[VonMisesFisher]) -> list[Any]:
+def _examples(kind: type[VonMisesFisher]) -> list[VonMisesFisher]:
     return [kind(1.7, n_dims=2), kind(2.5, [0.6, 0.0, -0.8], 0.7)]
 
 
-base_measures.register("von-mises-fisher", VonMisesFisher, lambda: _examples(VonMisesFisher))
-base_measures.register(
-    "von-mises-fisher-reference", VonMisesFisherReference, lambda: _examples(VonMisesFisherReference)
-)
+VonMisesFisherReference = in_python("von-mises-fisher", VonMisesFisher, _examples)

@@ -691,7 +691,7 @@ def _draw_sequences(
 def _values_drawn(given: _Given, parameters: list[Any], source: ChoiceSource) -> Callable[[int], Any]:
     """A function that draws the next value of a state: from its topic, or by the chain rule."""
     measure = given.measure
-    if not callable(getattr(given.bank, "statistics", None)):  # a bank of counts of terms
+    if hasattr(given.bank, "log_marginals_under"):  # compiled counts of terms
         return lambda state: source.choose(parameters[state])
     kept = given.bank.statistics(given.slots, given.dishes)
     statistics = [measure.copy(one) for one in kept]

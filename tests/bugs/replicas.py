@@ -70,8 +70,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "eta raised to the power in a block",
         "The power belongs to the likelihood of words, not to the prior of topics.",
         _MEASURE,
-        "eta, more = self.eta_vector[terms], self.power * counts",
-        "eta, more = self.power * self.eta_vector[terms], self.power * counts",
+        "eta, more, gammaln = self.eta_vector[terms], self.power * counts, ",
+        "eta, more, gammaln = self.power * self.eta_vector[terms], self.power * counts, ",
         "check_readable_tempered_measure",
     ),
     PlantedBug(

@@ -11,7 +11,7 @@ _SWEEPS = "hdpkit.steps.sweeps"
 _UNITS = "hdpkit.steps.units"
 _EXPLICIT = "hdpkit.stores.explicit"
 _HISTOGRAM = "hdpkit.stores.histogram"
-_MULTINOMIAL = "hdpkit.measures.dirichlet_multinomial_twin"
+_MULTINOMIAL = "hdpkit.measures.dirichlet_multinomial"
 _MEASURE = "hdpkit.measures.protocol"
 
 BUGS: tuple[PlantedBug, ...] = (
@@ -311,16 +311,16 @@ BUGS: tuple[PlantedBug, ...] = (
         "repeated words once",
         "Hopper 2015: a product over the terms of a table counts a repeated word once.",
         _MULTINOMIAL,
-        "scipy.special.gammaln(before + counts) - scipy.special.gammaln(before)",
-        "scipy.special.gammaln(before + 1) - scipy.special.gammaln(before)",
+        "gammaln(before + more) - gammaln(before)",
+        "gammaln(before + 1) - gammaln(before)",
         "check_dish_gibbs",
     ),
     PlantedBug(
         "block's normaliser by terms",
         "The denominator of a block's probability grows by its distinct terms, not by its words.",
         _MULTINOMIAL,
-        "scipy.special.gammaln(total + counts.sum())",
-        "scipy.special.gammaln(total + len(counts))",
+        "gammaln(total + self.power * counts.sum())",
+        "gammaln(total + len(counts))",
         "check_dish_gibbs",
     ),
     PlantedBug(
@@ -335,8 +335,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "shifted cumulative sum of terms",
         "The cumulative sum of a simulated term starts at zero.",
         _MULTINOMIAL,
-        "weights = np.cumsum(statistics.terms + self.eta_vector)",
-        "weights = np.cumsum(np.roll(statistics.terms + self.eta_vector, 1))",
+        "weights = np.cumsum(self._posterior(statistics))",
+        "weights = np.cumsum(np.roll(self._posterior(statistics), 1))",
         "check_simulated_terms",
     ),
     PlantedBug(

@@ -7,7 +7,7 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _SUMS = "hdpkit.measures.selection"
-_MEASURE = "hdpkit.measures.sparse_dirichlet_multinomial_twin"
+_MEASURE = "hdpkit.measures.sparse_dirichlet_multinomial"
 _PART = "hdpkit.measures.proportions"
 _COEFFICIENTS = "        log_sum = self.log_sum(a, n)\n        inside"
 _NUMBER = "            selected = a + self._law(slot, given).draw(a, n, source)\n"

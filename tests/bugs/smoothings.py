@@ -11,6 +11,11 @@ _PART = "hdpkit.measures.proportions"
 _BIRTH_AND_DEATH = (
     "        self.kept.born(slot)\n"
     "        super().born(slot)\n"
+    "        self._hold(slot)\n"
+    "\n"
+    "    def _hold(self, slot: int) -> None:\n"
+    '        """Put the number of a dish in its statistics."""\n'
+    "        setattr(self._of[int(slot)], self.measure.held, self.kept.parameter(slot))\n"
     "\n"
     "    def died(self, slot: int) -> None:\n"
     '        """Remove the parameter of the dish, except for the current step."""\n'
@@ -57,8 +62,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "counts with the smoothing of another dish",
         "The counts of all dishes are weighed with the smoothing of the first.",
         _KEPT,
-        "            setattr(statistics, self.held, self.kept.parameter(slot))\n",
-        "            setattr(statistics, self.held, self.kept.parameter(slots[0]))\n",
+        "        setattr(self._of[int(slot)], self.measure.held, self.kept.parameter(slot))\n",
+        "        setattr(self._of[int(slot)], self.measure.held, self.kept.parameter(min(self._of)))\n",
         "check_dish_smoothings",
     ),
     PlantedBug(

@@ -254,7 +254,7 @@ def test_what_needs_one_concentration_is_refused():
 
 BUGS = [
     ("the old concentration of a block's dish", "hdpkit.measures.bursty",
-     "made.concentration = self._next", "made.concentration = 1.0", moves.DishGibbs()),
+     "self.measure.begun(self._next)", "self.measure.begun(1.0)", moves.DishGibbs()),
     ("a fresh draw for the dish a block left", "hdpkit.measures.kept_parameters",
      "self.kept.left(slot, int(customers[0]))", "pass", moves.DishGibbs()),
     ("b of the dish", "hdpkit.measures.bursty",

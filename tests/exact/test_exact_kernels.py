@@ -20,10 +20,6 @@ from marginals import (
 from montecarlo import swept
 
 import hdpkit as hk
-from hdpkit.base_measures import (
-    DirichletMultinomialReference,
-    SparseDirichletMultinomialReference,
-)
 from hdpkit.errors import ReturnValueError, ScheduleError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.known import Known
@@ -78,9 +74,9 @@ def witness_for(measure):
         hk.NormalInverseWishart: normal_inverse_wishart_log_marginal,
         hk.VonMisesFisher: von_mises_fisher_log_marginal,
     }
-    if isinstance(measure, DirichletMultinomialReference):
+    if isinstance(measure, DirichletMultinomial):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)
-    if isinstance(measure, SparseDirichletMultinomialReference):
+    if isinstance(measure, hk.SparseDirichletMultinomial):
         shapes, given = measure.law_numbers()
         proportion = None if given is None else np.exp(given[0])
         return sparse_dirichlet_multinomial_log_marginal(measure.smoothing, 3, shapes, proportion)
@@ -382,7 +378,7 @@ def of_measures(measures):
     ]  # fmt: skip
 
 
-HAVE_LAUNCHES = (DirichletMultinomialReference, hk.NormalGamma)  # and those derived from them
+HAVE_LAUNCHES = (DirichletMultinomial, hk.NormalGamma)  # and those derived from them
 
 
 # Moves see a measure through its bank, and no store sees it: readable kernels over a readable store, compiled
@@ -393,7 +389,7 @@ def test_every_base_measure(move, measure):
     symmetric = type(measure) is DirichletMultinomial and np.ndim(measure.eta) == 0
     many = isinstance(move, ReseatGroups) or getattr(move, "candidates", None) == 2
     shape = fewer_units("2+2", move) if symmetric and not many else "2+1"
-    both = isinstance(measure, DirichletMultinomialReference)
+    both = isinstance(measure, DirichletMultinomial)
     readable = READABLE_STORES if both else READABLE_STORES[:1]
     stores = LENT_TO if is_lent(move) and not both else None
     check(move, shape, "middle", fitted(measure), stores=stores, readable=readable)

@@ -21,8 +21,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
-from hdpkit.measures.dish_smoothing import SMOOTHING
 from hdpkit.measures.proportions import NAME
+from hdpkit.measures.sparse_dirichlet_multinomial import SMOOTHING
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves

@@ -8,7 +8,6 @@ from hdpkit.measures._selection import Selection
 
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.measures import selection as readable
-from hdpkit.measures.selection_range import check_smoothing
 
 
 def walk_of_states(steps, V, seed):
@@ -62,9 +61,8 @@ def test_memory_of_a_table_is_bounded():
     ("check", "bad"),
     [
         (readable.check_n_terms, [0, -1, 2.0, True, 2**31, None]),
-        (check_smoothing, [0, 0.0, -1.0, math.inf, math.nan, 1e7, 1e-7, "1", None, True]),
+        (readable.check_smoothing, [0, 0.0, -1.0, math.inf, math.nan, 1e7, 1e-7, "1", None, True]),
         (lambda value: readable.check_shape("r", value), [0, -2.0, math.inf, math.nan, 1e7, 1e-7, "1", None]),
-        (readable.check_proportion, [0, 0.0, 1, 1.0, -0.1, 1.5, math.nan, "0.5", None, False]),
     ],
 )
 def test_checks_of_parameters(check, bad):
@@ -75,9 +73,8 @@ def test_checks_of_parameters(check, bad):
 
 def test_parameters_that_pass():
     assert readable.check_n_terms(np.int64(7)) == 7
-    assert check_smoothing(1) == 1.0
+    assert readable.check_smoothing(1) == 1.0
     assert readable.check_shape("s", 1e-3) == 1e-3
-    assert readable.check_proportion(1e-300) == 1e-300
     with pytest.raises(DeclarationError, match="n_terms"):
         readable.check_n_terms(1)
 

@@ -11,6 +11,7 @@ from step_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
+from hdpkit.measures.terms import TermCounts
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.step import COMPILED_STORES
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
@@ -381,7 +382,7 @@ class ProudMeasure(hk.DirichletMultinomial):
     """Its bank is one in Python."""
 
     def bank(self, data):
-        return Proud(np.asarray(data.values, dtype=np.int32), self.eta_vector)
+        return Proud(np.asarray(data.values, dtype=np.int32), self.eta_vector, TermCounts)
 
 
 class OwnPredictive(hk.DirichletMultinomial):
