@@ -23,7 +23,7 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.slices import cell_sweep, slice_sweep
+from hdpkit.steps.documents import reseat_cells, reseat_documents
 from hdpkit.steps.step import COUNTING_BANKS
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
 from hdpkit.stores._cells import CellsStore
@@ -38,7 +38,7 @@ class Customers(Attached):
     """Each data customer has a dish; a step may seat any of them."""
 
     single = True
-    sweep = slice_sweep  # over documents
+    sweep = reseat_documents  # over documents
 
     # ------------------------------------------------------------------ store and bank
 
@@ -137,7 +137,7 @@ class CustomersByCell(Customers):
     """Only the number of customers of each dish in each cell is kept: they are exchangeable."""
 
     single = False
-    sweep = cell_sweep
+    sweep = reseat_cells
 
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of cells."""

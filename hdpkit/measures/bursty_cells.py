@@ -51,7 +51,7 @@ class BurstyCells:
     """
 
     needs_dishes = False
-    TABLES_BY_CELL = True  # see `hdpkit.steps.slices`
+    TABLES_BY_CELL = True  # see `hdpkit.steps.documents`
 
     def __init__(self, measure: Any) -> None:
         self.measure = measure

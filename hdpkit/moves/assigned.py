@@ -136,7 +136,7 @@ class Assigned:
         return np.bincount(after, minlength=n_slots) - np.bincount(before, minlength=n_slots), change
 
     def block(self, number: int, n_blocks: int) -> bytes:
-        """Changes of the counts of a block of terms, as of `SliceWorkspace.take_changes`."""
+        """Changes of the counts of a block of terms, as of `DocumentWorkspace.take_changes`."""
         n_terms, n_slots = self.plan.measure.n_terms, int(self.plan.slots.max()) + 1
         bounds = [n_terms * i // n_blocks * n_slots for i in (number, number + 1)]
         first, last = np.searchsorted(self._places, bounds)

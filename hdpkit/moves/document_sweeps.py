@@ -19,9 +19,9 @@ from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.moves.assigned import Assigned, Assignment
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
+from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
+from hdpkit.steps.fused._document_workspace import DocumentWorkspace
 from hdpkit.steps.fused._fused_cells import FEW
-from hdpkit.steps.fused._slice_workspace import SliceWorkspace
-from hdpkit.steps.slices import draw_shard_topics, settle_shards, sweep_shards
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 BELOW = (
@@ -32,7 +32,7 @@ KEYS = 2**62  # a stream is identified by two numbers below this
 
 
 @attrs.frozen
-class SlicePlan:
+class DocumentPlan:
     """Labels of a sweep over documents: dishes, and the possible new dishes.
 
     Parameters
@@ -105,8 +105,8 @@ class DocumentSweeps(Attached):
 
     def __init__(self, state: Franchise) -> None:
         super().__init__(state)
-        self.workspace = SliceWorkspace()
-        self.begun: tuple[SlicePlan, ChoiceSource] | None = None
+        self.workspace = DocumentWorkspace()
+        self.begun: tuple[DocumentPlan, ChoiceSource] | None = None
         self.assigned: Assigned | None = None
 
     @classmethod
@@ -135,14 +135,14 @@ class DocumentSweeps(Attached):
                 state.expand_cells()
             self.run(self.plan(source, integrated, threads), source)
 
-    def run(self, plan: SlicePlan, source: ChoiceSource) -> None:
+    def run(self, plan: DocumentPlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         state = self.state
         with state.root.weights.births_given():
             run_unchecked(state, state.population.sweep, self.workspace, plan, source=source)
         self._weigh(plan)
 
-    def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
+    def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> DocumentPlan:
         """Break the remainder into labels.
 
         With proportions drawn, each customer has a slice, and the rest is below all of them. Otherwise labels
@@ -179,7 +179,7 @@ class DocumentSweeps(Attached):
         order = np.argsort(labels)
         labels = labels[order].astype(np.int32)
         topics = state.measure.draw_term_weights(state.bank, labels, order < len(slots), source)
-        return SlicePlan(
+        return DocumentPlan(
             labels,
             np.ascontiguousarray(weights[order]),
             remainder,
@@ -195,7 +195,7 @@ class DocumentSweeps(Attached):
             before=0 if corpus is None else corpus.before,
         )
 
-    def _weigh(self, plan: SlicePlan) -> None:
+    def _weigh(self, plan: DocumentPlan) -> None:
         """Set the weights of the dishes after a sweep."""
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
@@ -205,7 +205,7 @@ class DocumentSweeps(Attached):
     # ------------------------------------------------------------------ over shards
 
     def share(self, memory: Any, worker: int, n_workers: int) -> None:
-        """Share topics with other workers, each of which draws some; see `SliceWorkspace.share_topics`."""
+        """Share topics with other workers, each of which draws some; see `DocumentWorkspace.share_topics`."""
         self.workspace.share_topics(memory, worker, n_workers)
 
     def begin(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
@@ -224,11 +224,11 @@ class DocumentSweeps(Attached):
         self._begin(plan, source)
         self.assigned = Assigned(plan, (source.index(KEYS), source.index(KEYS)))
 
-    def _begin(self, plan: SlicePlan, source: ChoiceSource) -> None:
+    def _begin(self, plan: DocumentPlan, source: ChoiceSource) -> None:
         self.draw_topics(plan, source)
         self.begun, self.assigned = (plan, source), None
 
-    def draw_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
+    def draw_topics(self, plan: DocumentPlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
         run_unchecked(self.state, draw_shard_topics, self.workspace, plan, source=source)
 
@@ -240,7 +240,7 @@ class DocumentSweeps(Attached):
         """
         return self.sweep_by(*self._under_way(), n_blocks)
 
-    def sweep_by(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
+    def sweep_by(self, plan: DocumentPlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
         observations, tables = run_unchecked(self.state, sweep_shards, self.workspace, plan, source=source)
         take = self.workspace.take_changes
@@ -275,7 +275,7 @@ class DocumentSweeps(Attached):
         self.begun = self.assigned = None
         self.settle(plan, total)
 
-    def settle(self, plan: SlicePlan, total: Changes) -> None:
+    def settle(self, plan: DocumentPlan, total: Changes) -> None:
         """Update dishes, the root and its weights after a sweep over all shards by this plan."""
         state = self.state
         # Arrays from another process may begin at any byte.
@@ -289,7 +289,7 @@ class DocumentSweeps(Attached):
             take_bursts(state.bank, total.bursts)
         self._weigh(plan)
 
-    def _under_way(self) -> tuple[SlicePlan, ChoiceSource]:
+    def _under_way(self) -> tuple[DocumentPlan, ChoiceSource]:
         if self.begun is None:
             raise StateError("sweep", None, "begun", "Call begin first.")
         return self.begun

@@ -23,7 +23,7 @@ from hdpkit.moves.requirements import (
 )
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.slices import slice_sweep
+from hdpkit.steps.documents import reseat_documents
 
 
 def _weights_of_documents(state: Franchise, move: Move) -> bool:
@@ -34,15 +34,15 @@ def _weights_of_documents(state: Franchise, move: Move) -> bool:
 def _differ_by_documents(state: Franchise, move: Move) -> bool:
     documents = state.declarations[-1].name
     differ_by = getattr(state.measure, "differ_by", documents)
-    return differ_by == documents or kernel_of(state, "slice_sweep") == "reference"
+    return differ_by == documents or kernel_of(state, "reseat_documents") == "reference"
 
 
 @attrs.frozen
-class _BySlices(OverDocuments):
+class _ByDocument(OverDocuments):
     """A sweep that draws every token given topics and the root's weights."""
 
     proportions = "integrated"
-    calls = (slice_sweep,)
+    calls = (reseat_documents,)
     requires = (
         Requirement(
             _weights_of_documents,
@@ -59,12 +59,15 @@ class _BySlices(OverDocuments):
             "TableGibbs.",
         ),
         Requirement(
-            lambda state, move: state.topology.n_levels > 2 or kernel_of(state, "slice_sweep") is not None,
+            lambda state, move: (
+                state.topology.n_levels > 2 or kernel_of(state, "reseat_documents") is not None
+            ),
             "No sweep over documents serves {state.measure!r} over this store: use TableGibbs.",
         ),
         Requirement(
             lambda state, move: (
-                state.topology.n_levels == 2 or kernel_of(state, "slice_sweep") not in (None, "reference")
+                state.topology.n_levels == 2
+                or kernel_of(state, "reseat_documents") not in (None, "reference")
             ),
             "With levels above the documents there is compiled code only, for DirichletMultinomial and "
             "kernel='auto': use TableGibbs.",
@@ -97,7 +100,7 @@ class _BySlices(OverDocuments):
         return MoveInfo(n, n)
 
 
-class SliceGibbs(_BySlices):
+class SliceGibbs(_ByDocument):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
@@ -122,7 +125,7 @@ class SliceGibbs(_BySlices):
     """
 
 
-class CountGibbs(_BySlices):
+class CountGibbs(_ByDocument):
     """Like `SliceGibbs` with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
 
     Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers

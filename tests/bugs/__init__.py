@@ -22,12 +22,12 @@ from bugs import (
 from bugs.fused import (
     ALL_FAULTS,
     BLOCK_FAULTS,
-    BURST_SLICE_FAULTS,
+    BURSTY_DOCUMENT_FAULTS,
     CELL_FAULTS,
+    DOCUMENT_FAULTS,
     FAULTS,
     LEVEL_FAULTS,
     OBSERVED_FAULTS,
-    SLICE_FAULTS,
     STATE_FAULTS,
 )
 
@@ -35,12 +35,12 @@ __all__ = [
     "ALL_FAULTS",
     "BLOCK_FAULTS",
     "BUGS",
-    "BURST_SLICE_FAULTS",
+    "BURSTY_DOCUMENT_FAULTS",
     "CELL_FAULTS",
+    "DOCUMENT_FAULTS",
     "FAULTS",
     "LEVEL_FAULTS",
     "OBSERVED_FAULTS",
-    "SLICE_FAULTS",
     "STATE_FAULTS",
 ]
 

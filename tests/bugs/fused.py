@@ -53,13 +53,13 @@ def _patch(text: str) -> Patch:
 FAULTS = _read("topics")
 BLOCK_FAULTS = _read("blocks")
 OBSERVED_FAULTS = _read("observed")
-SLICE_FAULTS = _read("slices")
+DOCUMENT_FAULTS = _read("documents")
 CELL_FAULTS = _read("cells")
 LEVEL_FAULTS = _read("levels")
 BURST_FAULTS = _read("bursts")
-BURST_SLICE_FAULTS = _read("burst_slices")
+BURSTY_DOCUMENT_FAULTS = _read("bursty_documents")
 STATE_FAULTS = _read("states")
 ALL_FAULTS = (
-    *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *SLICE_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
-    *BURST_SLICE_FAULTS, *STATE_FAULTS,
+    *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *DOCUMENT_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
+    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS,
 )  # fmt: skip

@@ -34,7 +34,7 @@ BUGS = (
     PlantedBug(
         "tables of held documents kept",
         "A sweep over documents leaves out all of a held one.",
-        "hdpkit.steps.slices",
+        "hdpkit.steps.documents",
         "    draw_tables_given(walk, set(nodes.tolist()), psi, source)\n",
         "    draw_tables_given(walk, set(nodes[plan.held[nodes] == 0].tolist()), psi, source)\n",
         "check_tables_of_held_documents",
@@ -42,7 +42,7 @@ BUGS = (
     PlantedBug(
         "tables of a new dish without its weight",
         "Tables are drawn before the weights of new dishes are in the state.",
-        "hdpkit.steps.slices",
+        "hdpkit.steps.documents",
         "    draw_tables_given(walk, set(nodes.tolist()), psi, source)\n",
         "    from hdpkit.steps.table_counts import draw_tables_of\n"
         "    draw_tables_of(walk, set(nodes.tolist()), source)\n",

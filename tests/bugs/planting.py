@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
 MODULES = (
-    "_slice_ends", "_fused_topics", "_fused_blocks", "_fused_observed", "_fused_slices", "_fused_cells",
-    "_state_sequences",
+    "_document_sweep", "_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents",
+    "_fused_cells", "_state_sequences",
 )  # fmt: skip
 OTHERS = ("_draws", "instruction_set")  # that they import, and that are patched too
 SWITCH = """\
@@ -59,21 +59,21 @@ HDPKIT_EXPORT int hdpkit_fault = 0;
 #endif
 """
 DECLARED = '\ncdef extern from "switch.h":\n    int hdpkit_fault\n'
-OF_SLICES = """
+OF_DOCUMENTS = """
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from hdpkit.steps.fused._slices cimport HDPKIT_SLICE_CAPSULE, hdpkit_slice_functions
+from hdpkit.steps.fused._documents cimport HDPKIT_DOCUMENT_CAPSULE, hdpkit_document_functions
 from planted_sweeps.instruction_set import chosen
 
-cdef const hdpkit_slice_functions *functions = (
-    <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE))
-cdef const hdpkit_slice_functions *of_scripts = functions
+cdef const hdpkit_document_functions *functions = (
+    <const hdpkit_document_functions *>PyCapsule_GetPointer(chosen.documents, HDPKIT_DOCUMENT_CAPSULE))
+cdef const hdpkit_document_functions *of_scripts = functions
 """
 
 
 def patched() -> dict[str, str]:
     """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
-    for name in (*(f"{module}.pyx" for module in MODULES), "_draws.pxd", "_slice_ends.pxd"):
+    for name in (*(f"{module}.pyx" for module in MODULES), "_draws.pxd", "_document_sweep.pxd"):
         found[name] = (SOURCES / name).read_text(encoding="utf-8")
     for number, fault in enumerate(ALL_FAULTS, start=1):
         for patch in fault.patches:
@@ -90,12 +90,12 @@ def sources() -> dict[str, str]:
     copied = "|".join((*MODULES, *OTHERS))
     for name in [name for name in found if name.endswith((".pyx", ".pxd"))]:
         text = re.sub(rf"{re.escape(PRODUCTION)}\.({copied})\b", rf"{PACKAGE}.\1", found[name])
-        found[name] = text + DECLARED * (name != "_slice_ends.pxd")
-    slices = found["_fused_slices.pyx"]
-    begin = slices.index("\nfrom")
-    assert "cimport SliceWorkspace, add_blocks, functions, of_scripts" in slices
-    slices = slices.replace(", add_blocks, functions, of_scripts", ", add_blocks")
-    found["_fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
+        found[name] = text + DECLARED * (name != "_document_sweep.pxd")
+    documents = found["_fused_documents.pyx"]
+    begin = documents.index("\nfrom")
+    assert "cimport DocumentWorkspace, add_blocks, functions, of_scripts" in documents
+    documents = documents.replace(", add_blocks, functions, of_scripts", ", add_blocks")
+    found["_fused_documents.pyx"] = documents[:begin] + OF_DOCUMENTS + documents[begin:]
     module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
     found |= {
         "isa_baseline.cpp": '#include "switch.h"\n' + module,

@@ -10,7 +10,7 @@ from bugs.planting import planted_fault
 from slice_model import law_of_tables
 
 import hdpkit as hk
-from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
+from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import ScriptedSource, Streams
 
 # Labels: two that no slice cuts off, two below the threshold.
@@ -116,7 +116,7 @@ class Model:
             proportions = np.zeros((1 + len(self.theta), 16))
             for k, at in slot.items():
                 proportions[1:, at] = self.theta[:, k]
-            plan = SlicePlan(
+            plan = DocumentPlan(
                 np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, THRESHOLD,
                 self.franchise.measure, None, integrated=False, few=few,
                 topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions, **self.given(slot),

@@ -23,7 +23,7 @@ from slice_model import law_of_tables, stirling
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start
-from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
+from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.laws import law_of
 
@@ -154,7 +154,7 @@ class Given(Levels):
         by_slot = np.zeros((2, self.n, 16))
         by_slot[0][:, slots], by_slot[1][:, slots] = self.theta, self.own
         order = np.argsort(slots)
-        plan = SlicePlan(
+        plan = DocumentPlan(
             np.arange(self.K, dtype=np.int32), WEIGHTS[order], 0.0,
             THRESHOLD, self.franchise.measure, None, integrated=False, few=few,
             topics=np.ascontiguousarray(TOPICS[order]), proportions=by_slot[0], above=by_slot[1],
@@ -293,7 +293,7 @@ class Whole(Levels):
         by_slot = np.zeros((2, self.n, 16))
         by_slot[0][:, 0], by_slot[0][:, 1] = theta, 1.0 - theta
         by_slot[1][:, 0], by_slot[1][:, 1] = above, 1.0 - above
-        return SlicePlan(
+        return DocumentPlan(
             np.arange(2, dtype=np.int32), np.full(2, 0.5), 0.0, 0.5,
             self.franchise.measure, None, integrated=False,
             topics=np.array([KNOWN.matrix[0], [topic, 1.0 - topic]]), proportions=by_slot[0],
@@ -386,7 +386,7 @@ class Customers(SliceModel):
         by_slot = np.zeros((2, len(self.own), self.stride))
         for k, at in slot.items():
             by_slot[0][:, at], by_slot[1][:, at] = self.theta[:, k], self.own[:, k]
-        return SlicePlan(
+        return DocumentPlan(
             np.arange(len(LABELS), dtype=np.int32), LABELS[labels], 0.0,
             SLICES_BELOW, self.franchise.measure, self.franchise.data.values, integrated=self.integrated,
             topics=np.ascontiguousarray(OF_LABELS[labels]), proportions=by_slot[0],

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bugs import BURST_SLICE_FAULTS, SLICE_FAULTS
+from bugs import BURSTY_DOCUMENT_FAULTS, DOCUMENT_FAULTS
 from bugs.planting import planted_fault
 from slice_model import ALPHA, BurstyModel, Model, franchise
 
@@ -62,7 +62,7 @@ def _check_invariance(model):
     assert np.abs(model.pi @ P - model.pi).max() < 1e-12
 
 
-@pytest.mark.parametrize("fault", SLICE_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", DOCUMENT_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_are_caught(fault):
     name = "two documents" if "document before" in fault.name else "one document"
     model = Model(CASES[name], "fused", True, BOUND if "bound" in fault.name else 0.0)
@@ -71,7 +71,7 @@ def test_planted_bugs_are_caught(fault):
     assert np.abs(model.pi @ P - model.pi).max() > 1e-6
 
 
-@pytest.mark.parametrize("fault", BURST_SLICE_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", BURSTY_DOCUMENT_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_over_terms_that_repeat_are_caught(fault):
     discount = 0.0 if fault.name == "one customer less" else 0.3
     model = BurstyModel(BURSTY["two terms"], "fused", True, (0.8, discount))

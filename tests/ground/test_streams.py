@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hdpkit.steps.fused._slice_workspace import philox32
+from hdpkit.steps.fused._document_workspace import philox32
 
 import hdpkit as hk
 from hdpkit.errors import HdpkitError, ParameterError, StateError

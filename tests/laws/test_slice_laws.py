@@ -14,7 +14,7 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import KernelError, ScheduleError
-from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
+from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -73,7 +73,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     tiny = tiny_franchise(
         shape, measure, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
     )
-    assert tiny.kernel("slice_sweep") == kernel
+    assert tiny.kernel("reseat_documents") == kernel
     model = ExactWeightModel(tiny, dirichlet_multinomial_log_marginal(eta, 3))
     draws = DRAWS // 4 if kernel == "reference" else DRAWS
     schedule = [move, moves.RootWeights()]
@@ -119,7 +119,7 @@ def test_topics_of_labels_without_customers_have_their_law(case):
     document = hk.Restaurant(base=base, concentration=1.0, each="document")
     franchise = hk.Franchise(document, corpus, store="counts", root="weights")
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, init="one")
-    assert franchise.kernel("slice_sweep") == "fused"
+    assert franchise.kernel("reseat_documents") == "fused"
     # The probability that a term has more than half of the topic, and that none has.
     law = [stats.beta.sf(0.5, a, eta.sum() - a) for a in eta]
     law = np.array([*law, max(0.0, 1.0 - sum(law))])
@@ -128,7 +128,7 @@ def test_topics_of_labels_without_customers_have_their_law(case):
         streams, found = Streams(seed), np.zeros(4, dtype=np.int64)
         for i in range(DRAWS * more // 20):
             labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
-            plan = SlicePlan(labels, weights, 0.0, 0.01, franchise.measure, corpus.values)
+            plan = DocumentPlan(labels, weights, 0.0, 0.01, franchise.measure, corpus.values)
             DocumentSweeps.of(franchise).draw_topics(plan, streams.source(1, i))
             topics = DocumentSweeps.of(franchise).workspace.topics_of(labels[1:])  # slot 0 has the dish
             assert np.allclose(topics.sum(axis=1), 1.0)
@@ -183,7 +183,7 @@ def test_a_sweep_without_code_names_the_measure_and_the_levels():
     measure = hk.SparseDirichletMultinomial(0.5, n_terms=3)
     tiny = tiny_franchise("three levels of three", measure, store="counts", root="weights")
     with pytest.raises(KernelError, match="SparseDirichletMultinomialBank with 3 levels") as raised:
-        tiny.kernel("slice_sweep")
+        tiny.kernel("reseat_documents")
     assert "kernel='auto'" not in str(raised.value)
     with pytest.raises(ScheduleError, match="compiled code only"):
         hk.Scheduler([moves.SliceGibbs()]).run(tiny, sweeps=1, rng=0)
@@ -231,7 +231,7 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
             franchise.slots.close(slots[1])  # it stands among the labels without being a dish
             labels = np.array([*slots, *(max(slots) + 1 + np.arange(2))], dtype=np.int32)
             measure = franchise.measure
-            plan = SlicePlan(labels, psi, 0.0, threshold, measure, corpus.values, integrated)
+            plan = DocumentPlan(labels, psi, 0.0, threshold, measure, corpus.values, integrated)
             DocumentSweeps.of(franchise).run(plan, source)
             found += np.bincount(franchise.seating.dishes()[::2], minlength=len(psi))[labels]
         assert found[2] == 0
@@ -264,7 +264,7 @@ def test_customers_move_among_the_labels_above_the_bound(integrated):
             franchise.enter_given(np.tile(slots[[0, 2]], HEAVY), 0, 2 * HEAVY, source)
             for free in slots[[1, 3]]:
                 franchise.slots.close(free)
-            plan = SlicePlan(
+            plan = DocumentPlan(
                 slots, psi, 0.0, least, franchise.measure, corpus.values, integrated, least=least
             )
             DocumentSweeps.of(franchise).run(plan, source)
@@ -299,7 +299,7 @@ def test_customers_of_the_root_reach_every_label_in_their_slices():
             slot = franchise.open_dish(source)
             franchise.enter_given(np.full(n + 1, slot, dtype=np.int32), 0, n + 1, source)
             labels = slot + np.arange(4, dtype=np.int32)
-            plan = SlicePlan(labels, psi, 0.0, threshold, franchise.measure, data.values)
+            plan = DocumentPlan(labels, psi, 0.0, threshold, franchise.measure, data.values)
             DocumentSweeps.of(franchise).run(plan, source)
             found += np.bincount(franchise.seating.dishes()[:n], minlength=slot + 4)[labels]
         return one_sample_p(found, law)

@@ -9,7 +9,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.moves.document_sweeps import DocumentSweeps, SlicePlan
+from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
 from hdpkit.testing.laws import outcomes
 
@@ -87,7 +87,7 @@ class Model:
         proportions = np.zeros((1 + len(self.theta), 64))
         for k, at in slot.items():
             proportions[1:, at] = self.theta[:, k]
-        return SlicePlan(
+        return DocumentPlan(
             np.arange(len(self.labels), dtype=np.int32),
             WEIGHTS[order],
             1.0 - float(WEIGHTS[order].sum()),

@@ -12,10 +12,10 @@ reproduce the numbers of production).
   dish of a document and ends with draws of their numbers; in between the workspace has the counts of the
   current document, which are written to the store before the next document and before any event.
 - `_fused_blocks`: dish Gibbs and the scans of split-merge, in double precision.
-- `_fused_slices`: documents in parallel, given topics and weights of the root, over a store of counts;
-  `_slice_ends` has the beginning and the end of the sweep, `hdpkit.moves.document_sweeps` its labels. Threads
-  share only integer counters, and the stream of a document is keyed by its number, so the result doesn't
-  depend on which thread handles which document.
+- `_fused_documents`: documents in parallel, given topics and weights of the root, over a store of counts;
+  `_document_sweep` has the beginning and the end of the sweep, `hdpkit.moves.document_sweeps` its labels.
+  Threads share only integer counters, and the stream of a document is keyed by its number, so the result
+  doesn't depend on which thread handles which document.
 - `_fused_cells`: the same by cell, where the customers of a document with the same term are interchangeable.
   It has no readable twin, nor have levels above the documents: ``tests/exact/test_cells.py`` and
   ``test_levels.py`` have their laws.

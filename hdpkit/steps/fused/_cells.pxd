@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.steps.fused._slices cimport hdpkit_slice_thread, hdpkit_slices
+from hdpkit.steps.fused._documents cimport hdpkit_document_thread, hdpkit_documents
 from hdpkit.random.philox cimport philox
 
 cdef extern from "cells.h":
@@ -31,7 +31,7 @@ cdef extern from "cells.h":
         void *own
         double *logs
         const double *given
-    ctypedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node) noexcept nogil
+    ctypedef void (*hdpkit_cells_run)(const hdpkit_documents *, hdpkit_document_thread *, hdpkit_cells *, int64_t node) noexcept nogil
     ctypedef struct hdpkit_cells_functions:
         hdpkit_cells_run production
         hdpkit_cells_run scripted

@@ -1,7 +1,7 @@
 # distutils: language = c++
 """Full Gibbs on counts: a sweep over the cells of documents (`cell_sweep.h`), given topics, weights and proportions.
 
-The data that documents share are those of `fused_slices`; for each document the customers of dishes by cell
+The data that documents share are those of `fused_documents`; for each document the customers of dishes by cell
 are drawn. With levels above the documents a document's proportions are drawn given the weights of the
 restaurant above it.
 
@@ -21,11 +21,11 @@ from hdpkit.vectors cimport has_place, has_room, vector
 from hdpkit.steps.fused._cells cimport (
     HDPKIT_CELLS_CAPSULE, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
-from hdpkit.steps.fused._slice_ends cimport (
+from hdpkit.steps.fused._document_sweep cimport (
     Sweep, begin, begin_topics, draw_number, end, finish, finish_held)
-from hdpkit.steps.fused._slice_workspace cimport SliceWorkspace
-from hdpkit.steps.fused._slices cimport (
-    HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
+from hdpkit.steps.fused._document_workspace cimport DocumentWorkspace
+from hdpkit.steps.fused._documents cimport (
+    HDPKIT_LEAST_SHAPE, hdpkit_document_thread, hdpkit_documents, share_out)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._cells cimport PIECE, CellsStore
 from hdpkit.steps._walk cimport Walk
@@ -69,8 +69,8 @@ cdef cppclass CellSweep:
 cdef int64_t seat(CellSweep *sweep, int thread, const int32_t *was_tables, vector[int32_t] *tables) noexcept nogil:
     """Draw the tables of the runs of a document, and count them. Returns the number of runs before the sweep."""
     cdef hdpkit_cells *c = sweep.cells + thread
-    cdef hdpkit_slice_thread *t = sweep.ends.threads + thread
-    cdef hdpkit_slices *s = sweep.ends.s
+    cdef hdpkit_document_thread *t = sweep.ends.threads + thread
+    cdef hdpkit_documents *s = sweep.ends.s
     cdef const int32_t *was = c.was
     cdef const int32_t *now = c.now
     cdef int64_t cell, n_was = 0, term, k, number
@@ -183,7 +183,7 @@ cdef extern from *:
         runs->assign(room->data(), room->data() + words);
     }
     /* Count tables of a term, which other threads may also count. */
-    inline void hdpkit_add_tables(const hdpkit_slices *s, int64_t place, int32_t change) noexcept {
+    inline void hdpkit_add_tables(const hdpkit_documents *s, int64_t place, int32_t change) noexcept {
         if (!s->shared) s->counts[place] += change;
     #if defined(__GNUC__)
         else __atomic_fetch_add(s->counts + place, change, __ATOMIC_RELAXED);
@@ -192,7 +192,7 @@ cdef extern from *:
     #endif
     }
     """
-    void add_to "hdpkit_add_tables"(const hdpkit_slices *s, int64_t place, int32_t change) noexcept nogil
+    void add_to "hdpkit_add_tables"(const hdpkit_documents *s, int64_t place, int32_t change) noexcept nogil
     void keep "hdpkit_keep"(vector[int32_t] *runs, vector[int32_t] *room, int64_t words) noexcept nogil
 
 
@@ -212,23 +212,23 @@ cdef int check_seated(CellsStore store) except -1:
     return 0
 
 
-def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+def reseat_cells(Walk walk not None, DirichletMultinomialBank bank not None, DocumentWorkspace work not None, plan not None,
                ChoiceSource source not None):
-    """Draw the customers of each dish by cell, given topics and weights of a `SlicePlan`; then draw tables.
+    """Draw the customers of each dish by cell, given topics and weights of a `DocumentPlan`; then draw tables.
 
     Topics and proportions are drawn first unless the plan has them, which it must for a script.
     """
     sweep_cells(walk, bank, work, plan, source, 0.0, None)
 
 
-def bursty_cell_sweep(Walk walk not None, bank not None, SliceWorkspace work not None, plan not None,
+def reseat_bursty_cells(Walk walk not None, bank not None, DocumentWorkspace work not None, plan not None,
                       ChoiceSource source not None):
     """The same where topics differ by document: over a `BurstyCells`, whose tables are drawn too."""
     bank.tables = sweep_cells(walk, bank.inner, work, plan, source, bank.measure.concentration,
                               np.ascontiguousarray(bank.tables, dtype=np.int32))
 
 
-cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, object plan, ChoiceSource source,
                         double burst, object was_tables):
     """A sweep over all cells; returns the numbers of tables by run if topics differ by document (burst > 0)."""
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden

@@ -53,7 +53,7 @@ struct inverses {
 static constexpr inverses INVERSES;
 
 /* By inversion from 0 upwards, for n p < 10 and p <= 1/2. */
-HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_slice_thread *t, int64_t n, double p) {
+HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_document_thread *t, int64_t n, double p) {
     /* (1 - p)**n is at least 1 - n p: most draws for improbable labels end here. */
     const double likely = 1.0 - (double)n * p;
     double u = uniform_of(t);
@@ -75,7 +75,7 @@ HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_slice_thread *t, int64
 }
 
 /* By transformed rejection, n p >= 10 and p <= 1/2 (Hoermann 1993, BTRS). */
-HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_slice_thread *t, int64_t n, double p) {
+HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_document_thread *t, int64_t n, double p) {
     const double q = 1.0 - p, spread = sqrt((double)n * p * q);
     const double b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p, c = (double)n * p + 0.5;
     const double sure = 0.92 - 4.2 / b;
@@ -97,7 +97,7 @@ HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_slice_thread *t, int6
 }
 
 /* The number of successes in n trials of probability p. */
-HDPKIT_INLINE static int64_t draw_binomial(hdpkit_slice_thread *t, int64_t n, double p) {
+HDPKIT_INLINE static int64_t draw_binomial(hdpkit_document_thread *t, int64_t n, double p) {
     const bool failures = p > 0.5;
     const double rare = failures ? 1.0 - p : p;
     int64_t k;
@@ -108,7 +108,7 @@ HDPKIT_INLINE static int64_t draw_binomial(hdpkit_slice_thread *t, int64_t n, do
 
 /* For tests: this many draws, from words with the key of a stream. */
 static void binomials_of(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out) {
-    hdpkit_slice_thread t;
+    hdpkit_document_thread t;
     t.stream = *stream;
     t.n_words = t.next_word = 0;
     for (int64_t i = 0; i < size; i++) out[i] = draw_binomial(&t, n, p);
@@ -119,7 +119,7 @@ static void binomials_of(const hdpkit_philox *stream, int64_t n, double p, int64
    by rounding down. */
 static void spreads_of(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
                        int64_t size, void *room, int32_t *out) {
-    hdpkit_slice_thread t;
+    hdpkit_document_thread t;
     double *w = (double *)room;
     int32_t *edge = (int32_t *)(w + n * LANES), *above = edge + n * LANES, *drawn = above + n * LANES;
     t.stream = *stream;

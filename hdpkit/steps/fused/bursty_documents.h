@@ -27,7 +27,7 @@ struct burst_weights : document_weights {
 
     static constexpr int ARRAYS = 10;
 
-    void lay_out(hdpkit_slice_thread *t, int64_t room) {
+    void lay_out(hdpkit_document_thread *t, int64_t room) {
         double **array[ARRAYS] = {&customers, &scale, &one, &edge, &base, &rate, &cell, &seated, &tables, &kept};
         dish = t->dish;
         for (int i = 0; i < ARRAYS; i++) *array[i] = t->few + i * room;
@@ -78,11 +78,11 @@ struct burst_weights : document_weights {
 };
 
 template <class Real, bool Scripted> struct Bursts {
-    typedef Slices<Real, Scripted> Documents;
+    typedef Documents<Real, Scripted> Base;
 
     /* 1 with this probability; -1 if a script fails. */
-    HDPKIT_INLINE static int coin(const hdpkit_slices *s, hdpkit_slice_thread *t, double p) {
-        if (!Scripted) return Documents::next_uniform(t) < p;
+    HDPKIT_INLINE static int coin(const hdpkit_documents *s, hdpkit_document_thread *t, double p) {
+        if (!Scripted) return Base::next_uniform(t) < p;
         if (!(p > 0.0)) return 0;
         if (p >= 1.0) return 1;
         const double odds[2] = {1.0 - p, p};
@@ -90,23 +90,23 @@ template <class Real, bool Scripted> struct Bursts {
     }
 
     /* threshold / xi_k */
-    static double lift_of(const hdpkit_slices *s, int32_t k) {
+    static double lift_of(const hdpkit_documents *s, int32_t k) {
         return s->psi[k] > 0.0 && s->psi[k] < s->threshold ? s->threshold / s->psi[k] : 1.0;
     }
 
-    static int32_t place_of(const hdpkit_slices *s, hdpkit_slice_thread *t, burst_weights *d, int32_t k, double alpha,
+    static int32_t place_of(const hdpkit_documents *s, hdpkit_document_thread *t, burst_weights *d, int32_t k, double alpha,
                             const double *base) {
         if (!t->place[k]) {
             const double lift = lift_of(s, k);
-            t->place[k] = d->put(k, Documents::is_open(s, k) ? lift : 0.0, (double)((const Real *)s->factor)[k] / lift,
+            t->place[k] = d->put(k, Base::is_open(s, k) ? lift : 0.0, (double)((const Real *)s->factor)[k] / lift,
                                  alpha * base[k]) + 1;
-            Documents::list(t, k);
+            Base::list(t, k);
         }
         return t->place[k] - 1;
     }
 
     /* Draw given the slice without rejections. */
-    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const burst_weights *d,
+    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_documents *s, hdpkit_document_thread *t, const burst_weights *d,
                                                const Real *row, double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)t->share;
         double *w = t->weights, sum = 0.0;
@@ -128,44 +128,44 @@ template <class Real, bool Scripted> struct Bursts {
     }
 
     /* Draw the dish of a customer who is left out of all numbers. */
-    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const burst_weights *d, const Real *row,
+    HDPKIT_INLINE static int32_t draw(const hdpkit_documents *s, hdpkit_document_thread *t, const burst_weights *d, const Real *row,
                                       int32_t own, double alpha, double smooth, const Real **passed) {
         const double here = d->total, rest = here + smooth;
         double slice = -1.0;
         for (int refused = 0; refused < MOST_REFUSALS; refused++) {
-            const double threshold = Documents::next_uniform(t) * rest;
+            const double threshold = Base::next_uniform(t) * rest;
             int64_t k;
             if (threshold < here) {
                 const int32_t place = d->find(threshold);
                 if (place < 0) return own;
                 k = d->dish[place];
             } else {
-                k = Documents::pick_share(s, t, row, (const Real *)t->share, passed);
+                k = Base::pick_share(s, t, row, (const Real *)t->share, passed);
                 if (k < 0 || t->place[k]) continue;
             }
-            if (k != own && s->psi[k] < s->threshold && !Documents::lets_through(s, t, &slice, own, s->psi[k])) continue;
+            if (k != own && s->psi[k] < s->threshold && !Base::lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
         }
-        if (slice < 0.0) slice = Documents::slice_of(s, t, own);
+        if (slice < 0.0) slice = Base::slice_of(s, t, own);
         return draw_through(s, t, d, row, alpha, slice, own);
     }
 
     /* The same with a script. */
-    static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const burst_weights *d, const Real *row,
+    static int32_t choose(const hdpkit_documents *s, hdpkit_document_thread *t, const burst_weights *d, const Real *row,
                           int32_t own, double alpha, const double *base) {
         double slice, *w = t->weights;
-        if (!Documents::script_slice(s, t, own, &slice)) return -1;
+        if (!Base::script_slice(s, t, own, &slice)) return -1;
         for (int64_t k = 0; k < s->stride; k++) {
             const double x = (double)row[k];
             const double weight = t->place[k] ? d->weight(t->place[k] - 1, x)
-                                              : alpha * base[k] * (double)Documents::open_factor(s, (int32_t)k) * x;
+                                              : alpha * base[k] * (double)Base::open_factor(s, (int32_t)k) * x;
             w[k] = s->psi[k] > slice ? weight : 0.0;
         }
         return (int32_t)s->choose(s->script, w, s->stride);
     }
 
     /* Draw the number of tables of c customers of a process with this concentration; -1 if a script fails. */
-    HDPKIT_INLINE static int32_t draw_tables(const hdpkit_slices *s, hdpkit_slice_thread *t, double mass, int32_t c) {
+    HDPKIT_INLINE static int32_t draw_tables(const hdpkit_documents *s, hdpkit_document_thread *t, double mass, int32_t c) {
         int32_t tables = 1;
         for (int32_t i = 1; i < c; i++) {
             const int opens = coin(s, t, mass / (mass + (double)i));
@@ -176,15 +176,15 @@ template <class Real, bool Scripted> struct Bursts {
     }
 
     /* Count tables of a term. */
-    HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t term, int32_t k, int32_t change) {
-        Documents::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
+    HDPKIT_INLINE static void count(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t term, int32_t k, int32_t change) {
+        Base::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
         t->change[k] += change;
     }
 
     /* Read the numbers of tables of a cell of customers first .. last - 1 with one term. */
-    static void begin_cell(const hdpkit_slices *s, hdpkit_slice_thread *t, burst_weights *d, int64_t first, int64_t last) {
+    static void begin_cell(const hdpkit_documents *s, hdpkit_document_thread *t, burst_weights *d, int64_t first, int64_t last) {
         for (int64_t i = first; i < last; i++) {
-            const int64_t c = Documents::customer(s, i);
+            const int64_t c = Base::customer(s, i);
             const int32_t j = t->place[s->labels[c]] - 1;
             d->cell[j] += 1.0;
             d->seated[j] += s->bursts->opens[c];
@@ -193,11 +193,11 @@ template <class Real, bool Scripted> struct Bursts {
     }
 
     /* Draw their new tables or take those that were drawn along, count them, and choose who represents them. */
-    static void end_cell(const hdpkit_slices *s, hdpkit_slice_thread *t, burst_weights *d, int64_t first, int64_t last,
+    static void end_cell(const hdpkit_documents *s, hdpkit_document_thread *t, burst_weights *d, int64_t first, int64_t last,
                          const Real *row, int32_t first_moved) {
-        const int32_t term = s->terms[Documents::customer(s, first)];
+        const int32_t term = s->terms[Base::customer(s, first)];
         for (int64_t i = first; i < last; i++) {
-            const int32_t k = s->labels[Documents::customer(s, i)], j = t->place[k] - 1;
+            const int32_t k = s->labels[Base::customer(s, i)], j = t->place[k] - 1;
             if (!(d->cell[j] > 0.0)) continue;
             if (d->a == 0.0) {
                 const int32_t tables = draw_tables(s, t, d->b * d->one[j] * (double)row[k], (int32_t)d->cell[j]);
@@ -215,16 +215,16 @@ template <class Real, bool Scripted> struct Bursts {
             d->kept[j] = d->seated[j] = 0.0;
         }
         for (int64_t i = first; i < last; i++) {
-            const int64_t c = Documents::customer(s, i);
+            const int64_t c = Base::customer(s, i);
             const int32_t j = t->place[s->labels[c]] - 1;
             s->bursts->opens[c] = d->seated[j] > 0.5;
             d->seated[j] -= 1.0;
         }
-        for (int64_t i = first; i < last; i++) d->seated[t->place[s->labels[Documents::customer(s, i)]] - 1] = 0.0;
+        for (int64_t i = first; i < last; i++) d->seated[t->place[s->labels[Base::customer(s, i)]] - 1] = 0.0;
     }
 
     /* Leave a customer out of the numbers; 0 if a script fails. */
-    HDPKIT_INLINE static bool leave(const hdpkit_slices *s, hdpkit_slice_thread *t, burst_weights *d, int32_t j) {
+    HDPKIT_INLINE static bool leave(const hdpkit_documents *s, hdpkit_document_thread *t, burst_weights *d, int32_t j) {
         if (d->a > 0.0) {
             const int64_t n = (int64_t)d->cell[j], tables = (int64_t)d->seated[j];
             const int alone = tables == n ? 1 : tables == 1 ? 0
@@ -239,7 +239,7 @@ template <class Real, bool Scripted> struct Bursts {
         return true;
     }
 
-    HDPKIT_INLINE static bool sit(const hdpkit_slices *s, hdpkit_slice_thread *t, burst_weights *d, int32_t j, double x) {
+    HDPKIT_INLINE static bool sit(const hdpkit_documents *s, hdpkit_document_thread *t, burst_weights *d, int32_t j, double x) {
         if (d->a > 0.0) {
             const double shared = d->shared(j), opening = d->opening(j, x);
             const int opens = d->cell[j] > 0.0 ? coin(s, t, opening / (opening + shared)) : 1;
@@ -253,17 +253,17 @@ template <class Real, bool Scripted> struct Bursts {
         return true;
     }
 
-    static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
+    static void run(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node) {
         const int64_t first = s->begin[node], last = s->begin[node + 1];
-        const bool own_weights = Documents::has_weights(s, node);
-        const double alpha = own_weights ? 1.0 : s->concentration[node], *base = Documents::base_of(s, node);
+        const bool own_weights = Base::has_weights(s, node);
+        const double alpha = own_weights ? 1.0 : s->concentration[node], *base = Base::base_of(s, node);
         const Real *passed = 0;
         burst_weights d;
         int64_t next = first, end;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
         t->n_moved = t->n_words = 0;
         t->next_word = 0;
-        Documents::clear(s, t);
+        Base::clear(s, t);
         t->share = (const Real *)s->share + s->base_row[node] * s->stride;
         t->smooth = s->smooth + s->base_row[node] * s->n_terms;
         d.lay_out(t, s->stride + LANES);
@@ -275,26 +275,26 @@ template <class Real, bool Scripted> struct Bursts {
         d.dish[0] = 0;
         d.clear(0);
         for (int64_t i = first; i < last; i++) {
-            const int64_t c = Documents::customer(s, i);
+            const int64_t c = Base::customer(s, i);
             const int32_t j = place_of(s, t, &d, s->labels[c], alpha, base);
             d.customers[j] += 1.0;
             d.tables[j] += s->bursts->opens[c];
         }
         for (int32_t j = 0; j < d.used; j++) d.refresh(j);
         for (int64_t i = first; i < last && !t->failed; i = end) {
-            const int32_t term = s->terms[Documents::customer(s, i)], first_moved = t->n_moved;
+            const int32_t term = s->terms[Base::customer(s, i)], first_moved = t->n_moved;
             const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
             const double smooth = alpha * t->smooth[term];
             for (; next < last && next < i + 16; next++) {
-                const int32_t coming = s->terms[Documents::customer(s, next)];
-                if (next == first || coming != s->terms[Documents::customer(s, next - 1)]) Documents::look_ahead(s, t, coming);
+                const int32_t coming = s->terms[Base::customer(s, next)];
+                if (next == first || coming != s->terms[Base::customer(s, next - 1)]) Base::look_ahead(s, t, coming);
             }
-            for (end = i + 1; end < last && s->terms[Documents::customer(s, end)] == term;) end++;
+            for (end = i + 1; end < last && s->terms[Base::customer(s, end)] == term;) end++;
             begin_cell(s, t, &d, i, end);
             for (int64_t who = i; who < end && !t->failed; who++) {
-                const int64_t c = Documents::customer(s, who);
+                const int64_t c = Base::customer(s, who);
                 const int32_t own = s->labels[c];
-                if (!Documents::is_open(s, own)) continue;
+                if (!Base::is_open(s, own)) continue;
                 int32_t k = -1;
                 if (leave(s, t, &d, t->place[own] - 1)) {
                     if (Scripted) {
@@ -308,7 +308,7 @@ template <class Real, bool Scripted> struct Bursts {
                     t->failed = 1;      /* a script failed */
                     k = own;
                 }
-                if (k != own) Documents::relabel(s, t, c, k);
+                if (k != own) Base::relabel(s, t, c, k);
             }
             if (!t->failed) end_cell(s, t, &d, i, end, row, first_moved);
         }

@@ -19,10 +19,10 @@
 namespace {
 
 template <class Real, bool Scripted> struct Cells {
-    typedef Slices<Real, Scripted> Documents;
+    typedef Documents<Real, Scripted> Base;
 
     /* The number of successes in n trials; -1 if a script fails. */
-    HDPKIT_INLINE static int64_t binomial(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t n, double p) {
+    HDPKIT_INLINE static int64_t binomial(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t n, double p) {
         if (!Scripted) return draw_binomial(t, n, p);
         if (n == 0 || p <= 0.0) return 0;
         if (p >= 1.0) return n;
@@ -38,7 +38,7 @@ template <class Real, bool Scripted> struct Cells {
     /* Set the places of labels: those that are in every slice, then the others, by descending weight. Returns the
        number of the former. If more than half of the slots have a label and all are in every slice, places are slots.
        */
-    static int32_t list_labels(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t *n_labels,
+    static int32_t list_labels(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, int32_t *n_labels,
                                bool *by_slot) {
         const Real *document = (const Real *)t->document;
         int32_t n = 0, sure;
@@ -50,7 +50,7 @@ template <class Real, bool Scripted> struct Cells {
         for (int64_t k = 0; k < s->stride; k++)
             if (document[k] > Real(0) && s->psi[k] > 0.0 && s->psi[k] < s->threshold) c->label[n++] = (int32_t)k;
         sort(c->label + sure, n - sure, s->psi);
-        for (int32_t j = 0; j < n; j++) Documents::list(t, c->label[j]);
+        for (int32_t j = 0; j < n; j++) Base::list(t, c->label[j]);
         *by_slot = !Scripted && n == sure && 2 * (int64_t)n > s->stride;
         if (*by_slot) {
             for (int64_t k = 0; k < s->stride; k++) c->label[k] = (int32_t)k;
@@ -78,7 +78,7 @@ template <class Real, bool Scripted> struct Cells {
     /* Draw n customers over k labels and add them to `drawn`. Returns 1; 0 if all weights are 0, -1 if a script fails.
        Weights are padded with 0 to a multiple of 16, and are overwritten. Labels with many customers are drawn first,
        by binomials. */
-    HDPKIT_INLINE static int spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n, double *w,
+    HDPKIT_INLINE static int spread(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, int64_t n, double *w,
                                     int32_t k) {
         const int64_t blocks = (k + LANES - 1) / LANES;
         double sum = weight_sum(w, blocks);
@@ -115,7 +115,7 @@ template <class Real, bool Scripted> struct Cells {
     }
 
     /* The same over the first k labels of a cell. */
-    HDPKIT_OUTLINE static int spread_first(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n,
+    HDPKIT_OUTLINE static int spread_first(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, int64_t n,
                                            int32_t k) {
         const int32_t end = (k + LANES - 1) / LANES * LANES;
         memcpy(c->part, c->weight, k * sizeof(double));
@@ -124,7 +124,7 @@ template <class Real, bool Scripted> struct Cells {
     }
 
     /* Draw the number of a cell's customers at each level; at level 0 only labels in every slice are possible. */
-    static bool split(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, const int32_t *runs, int32_t levels) {
+    static bool split(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, const int32_t *runs, int32_t levels) {
         for (int32_t l = 0; l <= levels; l++) c->at_level[l] = 0;
         for (int32_t i = 0; i < runs[0]; i++) {
             const double psi = s->psi[runs[1 + 2 * i]];
@@ -145,12 +145,12 @@ template <class Real, bool Scripted> struct Cells {
     }
 
     /* Change the number of customers with this term and dish. */
-    HDPKIT_INLINE static void count(const hdpkit_slices *s, int32_t term, int32_t k, int32_t change) {
-        Documents::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
+    HDPKIT_INLINE static void count(const hdpkit_documents *s, int32_t term, int32_t k, int32_t change) {
+        Base::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
     }
 
     /* Compute the weights of a cell's labels. */
-    HDPKIT_INLINE static void weigh(const hdpkit_slices *s, const hdpkit_slice_thread *t, hdpkit_cells *c, const Real *row,
+    HDPKIT_INLINE static void weigh(const hdpkit_documents *s, const hdpkit_document_thread *t, hdpkit_cells *c, const Real *row,
                                     int32_t n_labels, bool by_slot) {
         if (by_slot) {
             const Real *document = (const Real *)t->document;
@@ -237,7 +237,7 @@ template <class Real, bool Scripted> struct Cells {
 
     /* Draw the document's topics under its labels. Terms that it doesn't have are like one further term. The proportions
        of gamma draws don't depend on their sum: if it is small, they are drawn again from logarithms. */
-    static void draw_own(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t n_labels) {
+    static void draw_own(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, int32_t n_labels) {
         Real *own = (Real *)c->own;
         const Real *phi = (const Real *)s->phi;
         const int32_t *was = c->was;
@@ -282,21 +282,21 @@ template <class Real, bool Scripted> struct Cells {
         }
     }
 
-    static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t node) {
+    static void run(const hdpkit_documents *s, hdpkit_document_thread *t, hdpkit_cells *c, int64_t node) {
         const bool differ = c->burst > 0.0;
         const int32_t *was = c->was;
         int32_t *now = c->now, n_labels;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
         t->n_words = t->next_word = 0;
-        Documents::clear(s, t);
-        Documents::load(s, t, node);
+        Base::clear(s, t);
+        Base::load(s, t, node);
         if (Scripted) {
             for (int64_t k = 0; k < s->stride; k++) {
                 t->weights[k] = s->theta[node * s->stride + k];
                 ((Real *)t->document)[k] = (Real)t->weights[k] * ((const Real *)s->factor)[k];
             }
         } else {
-            Documents::draw_proportions(s, t, node);
+            Base::draw_proportions(s, t, node);
         }
         bool by_slot;
         const int32_t sure = list_labels(s, t, c, &n_labels, &by_slot), levels = n_labels - sure;
@@ -345,7 +345,7 @@ template <class Real, bool Scripted> struct Cells {
                 *head = n_was;
                 for (int32_t r = 0; r < 2 * n_was; r++) *now++ = was[1 + r];
                 for (int32_t r = 0; r < n_was; r++) {
-                    Documents::list(t, was[1 + 2 * r]);
+                    Base::list(t, was[1 + 2 * r]);
                     t->here[was[1 + 2 * r]] += was[2 + 2 * r];
                 }
             }

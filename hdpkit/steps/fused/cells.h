@@ -40,7 +40,7 @@ typedef struct hdpkit_cells {
     const double *given;         /* scripted: the document's topics, by slot and term */
 } hdpkit_cells;
 
-typedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node);
+typedef void (*hdpkit_cells_run)(const hdpkit_documents *, hdpkit_document_thread *, hdpkit_cells *, int64_t node);
 
 typedef struct hdpkit_cells_functions {
     hdpkit_cells_run production, scripted;

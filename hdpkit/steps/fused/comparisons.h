@@ -18,14 +18,14 @@ namespace {
 
 constexpr int32_t WORDS = 4 * HDPKIT_PHILOX32_COUNTERS;
 
-HDPKIT_OUTLINE static void more_words(hdpkit_slice_thread *t) {
+HDPKIT_OUTLINE static void more_words(hdpkit_document_thread *t) {
     hdpkit_philox32_of(&t->stream, t->next_word, (uint32_t)t->stream.counter[1], t->word);
     t->next_word += HDPKIT_PHILOX32_COUNTERS;
     t->n_words = WORDS;
 }
 
 /* Uniform on [0, 1), a multiple of 2**-53, from two words. */
-HDPKIT_INLINE static double uniform_of(hdpkit_slice_thread *t) {
+HDPKIT_INLINE static double uniform_of(hdpkit_document_thread *t) {
     if (t->n_words < 2) more_words(t);
     const uint32_t *word = t->word + WORDS - t->n_words;
     t->n_words -= 2;
@@ -165,7 +165,7 @@ HDPKIT_INLINE static double weight_sum(const double *w, int64_t n) {
 }
 
 /* The label of a customer left over by rounding down. Weights of labels are in units of words. */
-template <int BITS> HDPKIT_OUTLINE static int64_t left_over(hdpkit_slice_thread *t, const double *x, int64_t n) {
+template <int BITS> HDPKIT_OUTLINE static int64_t left_over(hdpkit_document_thread *t, const double *x, int64_t n) {
     constexpr double TOP = (double)((1 << BITS) - 1);
     double sum = 0.0;
     int64_t last = 0;
@@ -182,7 +182,7 @@ template <int BITS> HDPKIT_OUTLINE static int64_t left_over(hdpkit_slice_thread 
 
 /* Add customers to `drawn`, over n blocks of weights with a positive sum. Weights are rescaled; edge and above are
    working memory of the same length. At least one word is left over: cumulative sums end below 2**BITS. */
-template <int BITS> HDPKIT_INLINE static void by_comparisons(hdpkit_slice_thread *t, int64_t customers, double *w, int64_t n,
+template <int BITS> HDPKIT_INLINE static void by_comparisons(hdpkit_document_thread *t, int64_t customers, double *w, int64_t n,
                                                              double sum, int32_t *edge, int32_t *above, int32_t *drawn) {
     typedef typename lanes<double>::type vec;
     vec scale;

@@ -15,22 +15,22 @@
 
 namespace {
 
-template <class Real, bool Scripted> struct Slices {
+template <class Real, bool Scripted> struct Documents {
     typedef typename lanes<Real>::type vec;
 
-    static hdpkit_entry *entries(const hdpkit_slices *s, int64_t node) {
+    static hdpkit_entry *entries(const hdpkit_documents *s, int64_t node) {
         return (hdpkit_entry *)(s->words + s->nodes[node].offset);
     }
 
     /* Whether customers may take a label, or leave it. */
-    HDPKIT_INLINE static bool is_open(const hdpkit_slices *s, int32_t k) { return s->psi[k] >= s->least; }
+    HDPKIT_INLINE static bool is_open(const hdpkit_documents *s, int32_t k) { return s->psi[k] >= s->least; }
 
     /* Its factor, if they may. */
-    HDPKIT_INLINE static Real open_factor(const hdpkit_slices *s, int32_t k) {
+    HDPKIT_INLINE static Real open_factor(const hdpkit_documents *s, int32_t k) {
         return is_open(s, k) ? ((const Real *)s->factor)[k] : Real(0);
     }
 
-    HDPKIT_INLINE static void list(hdpkit_slice_thread *t, int32_t k) {
+    HDPKIT_INLINE static void list(hdpkit_document_thread *t, int32_t k) {
         const int32_t block = k / LANES;
         if (t->listed[block]) return;
         t->blocks[t->n_blocks++] = block;
@@ -38,7 +38,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Clear n_jk of the previous document. */
-    static void clear(const hdpkit_slices *s, hdpkit_slice_thread *t) {
+    static void clear(const hdpkit_documents *s, hdpkit_document_thread *t) {
         for (int32_t i = 0; i < t->n_blocks; i++) {
             memset((Real *)t->document + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(Real));
             memset(t->here + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(int32_t));
@@ -48,7 +48,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Load n_jk of a document's dishes. */
-    static void load(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
+    static void load(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node) {
         Real *document = (Real *)t->document;
         const Real *factor = (const Real *)s->factor;
         const hdpkit_entry *entry = entries(s, node);
@@ -61,7 +61,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Load them into contiguous memory. */
-    static void load_few(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, document_weights *d) {
+    static void load_few(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node, document_weights *d) {
         const hdpkit_entry *entry = entries(s, node);
         const int64_t room = s->stride + LANES;
         d->dish = t->dish;
@@ -83,20 +83,20 @@ template <class Real, bool Scripted> struct Slices {
         d->pad(d->used);
     }
 
-    static void unload_few(hdpkit_slice_thread *t, const document_weights *d) {
+    static void unload_few(hdpkit_document_thread *t, const document_weights *d) {
         for (int32_t j = 0; j < d->used; j++) {
             t->here[d->dish[j]] = (int32_t)d->customers[j];
             t->place[d->dish[j]] = 0;
         }
     }
 
-    HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t k, int32_t change) {
+    HDPKIT_INLINE static void count(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t k, int32_t change) {
         t->here[k] += change;
         ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
     }
 
     /* Cumulative sums by lane over all labels, with weights by slot. */
-    HDPKIT_OUTLINE static void share_pass(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
+    HDPKIT_OUTLINE static void share_pass(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row,
                                           const Real *weights) {
         const vec *share = (const vec *)weights;
         vec *running = (vec *)t->running_root;
@@ -108,18 +108,18 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The slice of a customer with this label: uniform below xi, an odd multiple of 2**-33 xi. */
-    static double slice_of(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t label) {
+    static double slice_of(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t label) {
         const double psi = s->psi[label], xi = psi < s->threshold ? psi : s->threshold;
         return ((double)(hdpkit_philox_uint64(&t->stream) >> 32) + 0.5) * (1.0 / 4294967296.0) * xi;
     }
 
-    HDPKIT_OUTLINE static bool lets_through(const hdpkit_slices *s, hdpkit_slice_thread *t, double *slice, int32_t own,
+    HDPKIT_OUTLINE static bool lets_through(const hdpkit_documents *s, hdpkit_document_thread *t, double *slice, int32_t own,
                                             double psi) {
         if (*slice < 0.0) *slice = slice_of(s, t, own);
         return *slice < psi;
     }
 
-    HDPKIT_INLINE static int64_t pick_share(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
+    HDPKIT_INLINE static int64_t pick_share(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row,
                                             const Real *weights, const Real **passed) {
         const Real *running = (const Real *)t->running_root;
         const int64_t n = s->stride / LANES;
@@ -133,7 +133,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* Draw given the slice without rejections: among the labels in the slice, in proportion to phi_k (w_k + alpha
        share_k), where w are the weights of the thread. */
-    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
+    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row,
                                                double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)t->share;
         double *w = t->weights, sum = 0.0;
@@ -154,7 +154,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Uniform on [0, 1), from the document's stream, which is computed in batches. */
-    HDPKIT_INLINE static double next_uniform(hdpkit_slice_thread *t) {
+    HDPKIT_INLINE static double next_uniform(hdpkit_document_thread *t) {
         constexpr int32_t N = HDPKIT_PHILOX32_COUNTERS;
         if (t->n_words == 0) {
             hdpkit_philox32_of(&t->stream, t->next_word, (uint32_t)t->stream.counter[1], t->word);
@@ -168,7 +168,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* Draw the dish of a customer at `from`, who is excluded: thresholds skip a gap, the width of one customer there.
        */
-    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const document_weights *d, const Real *row,
+    HDPKIT_INLINE static int32_t draw(const hdpkit_documents *s, hdpkit_document_thread *t, const document_weights *d, const Real *row,
                                       int32_t from, double gap, double alpha, double smooth, const Real **passed) {
         const int32_t own = d->dish[from];
         const double left = d->total - gap, here = left > 0.0 ? left : 0.0;
@@ -197,7 +197,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* The same if the customer is nearly all of the sum and the difference would be inaccurate: from recomputed sums.
        */
-    HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_slices *s, hdpkit_slice_thread *t, document_weights *d, const Real *row,
+    HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_documents *s, hdpkit_document_thread *t, document_weights *d, const Real *row,
                                                int32_t from, double alpha, double smooth, const Real **passed) {
         d->customers[from] -= 1.0;
         d->sum();
@@ -208,19 +208,19 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The weights from which a restaurant's data customers, or its tables, draw. */
-    HDPKIT_INLINE static const double *base_of(const hdpkit_slices *s, int64_t node) {
+    HDPKIT_INLINE static const double *base_of(const hdpkit_documents *s, int64_t node) {
         return s->base + s->base_row[node] * s->stride;
     }
 
     /* Whether a restaurant's data customers draw from its own weights: those of the root and of restaurants with
        children do. */
-    HDPKIT_INLINE static bool has_weights(const hdpkit_slices *s, int64_t node) {
+    HDPKIT_INLINE static bool has_weights(const hdpkit_documents *s, int64_t node) {
         return s->row_node[s->base_row[node]] == node;
     }
 
     /* Draw proportions of a document, times the factors of slots and a common factor: gammas of shapes n_jk + alpha
        base_k. */
-    static void draw_proportions(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
+    static void draw_proportions(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node) {
         const double *base = base_of(s, node);
         Real *document = (Real *)t->document;
         double top = -1e308;
@@ -238,7 +238,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Draw the dish of a customer given the proportions, or only the weights. */
-    HDPKIT_INLINE static int32_t draw_given(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own,
+    HDPKIT_INLINE static int32_t draw_given(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row, int32_t own,
                                             const Real *weights, const Real **passed) {
         double slice = -1.0;
         for (int refused = 0; refused < MOST_REFUSALS; refused++) {
@@ -253,7 +253,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* With a script: draw the interval between weights of labels that contains the slice, and take its middle; false if
        the script fails. */
-    static bool script_slice(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t own, double *slice) {
+    static bool script_slice(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t own, double *slice) {
         const double xi = s->psi[own] < s->threshold ? s->psi[own] : s->threshold;
         double *w = t->weights, floor = 0.0;
         int64_t n = 0, chosen = 0;
@@ -275,7 +275,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The same with a script. */
-    static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own, double alpha,
+    static int32_t choose(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row, int32_t own, double alpha,
                           const double *base, const double *theta) {
         const Real *factor = (const Real *)s->factor;
         double slice, *w = t->weights;
@@ -288,23 +288,23 @@ template <class Real, bool Scripted> struct Slices {
         return (int32_t)s->choose(s->script, w, s->stride);
     }
 
-    HDPKIT_INLINE static void look_ahead(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t term) {
+    HDPKIT_INLINE static void look_ahead(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t term) {
         const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
         const int32_t n = t->n_blocks, *blocks = t->blocks;
         for (int32_t b = 0; b < n; b++) __builtin_prefetch(row + (int64_t)blocks[b] * LANES, 0, 2);
     }
 
-    HDPKIT_INLINE static int64_t customer(const hdpkit_slices *s, int64_t i) { return s->order ? s->order[i] : i; }
+    HDPKIT_INLINE static int64_t customer(const hdpkit_documents *s, int64_t i) { return s->order ? s->order[i] : i; }
 
     /* Change the dish of a customer; the old dish is kept for the statistics. */
-    HDPKIT_INLINE static void relabel(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t c, int32_t k) {
+    HDPKIT_INLINE static void relabel(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t c, int32_t k) {
         t->moved[t->n_moved] = (int32_t)c;
         t->before[t->n_moved++] = s->labels[c];
         s->labels[c] = k;
     }
 
     /* Update statistics of terms, which other threads may also change. */
-    static void recount(const hdpkit_slices *s, hdpkit_slice_thread *t) {
+    static void recount(const hdpkit_documents *s, hdpkit_document_thread *t) {
         constexpr int32_t FETCHED = 8;
         for (int32_t i = 0; i < t->n_moved + FETCHED; i++) {
             if (i < t->n_moved) {
@@ -323,7 +323,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    HDPKIT_INLINE static void add_to(const hdpkit_slices *s, int32_t *place, int32_t change) {
+    HDPKIT_INLINE static void add_to(const hdpkit_documents *s, int32_t *place, int32_t change) {
         if (!s->shared) {
             *place += change;
             return;
@@ -336,7 +336,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* The customers of a document with proportions integrated out: in order, cell by cell. */
-    static void run_cells(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last) {
+    static void run_cells(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node, int64_t first, int64_t last) {
         const double alpha = s->concentration[node];
         const Real *passed = 0;
         int64_t next = first;
@@ -373,7 +373,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Independent customers: those of a document whose proportions are drawn, or of a restaurant with weights. */
-    static void run_given(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t first, int64_t last,
+    static void run_given(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t first, int64_t last,
                           const Real *weights) {
         const Real *passed = 0;
         for (int64_t i = first; i < last; i++) {
@@ -387,7 +387,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Both cases with a script. */
-    static void run_script(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last,
+    static void run_script(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node, int64_t first, int64_t last,
                            bool drawn) {
         const bool own_weights = has_weights(s, node);
         const double alpha = own_weights ? 1.0 : s->concentration[node], *base = base_of(s, node);
@@ -412,7 +412,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    template <bool Drawn> static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
+    template <bool Drawn> static void run(const hdpkit_documents *s, hdpkit_document_thread *t, int64_t node) {
         const int64_t first = s->begin[node], last = s->begin[node + 1];
         if (first == last) return;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
@@ -443,7 +443,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 };
 
-template <class Real> static void smooth_of(const hdpkit_slices *s, const void *shares, double *smooth, int64_t first, int64_t last) {
+template <class Real> static void smooth_of(const hdpkit_documents *s, const void *shares, double *smooth, int64_t first, int64_t last) {
     typedef typename lanes<Real>::type vec;
     const vec *share = (const vec *)shares;
     for (int64_t v = first; v < last; v++) {

@@ -14,13 +14,13 @@
 
 #define HDPKIT_INVERSE_DEGREE 16
 #define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
-#define HDPKIT_SLICE_CAPSULE "hdpkit.steps.fused.slices"
+#define HDPKIT_DOCUMENT_CAPSULE "hdpkit.steps.fused.documents"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n);
+typedef int64_t (*hdpkit_document_choose)(void *state, const double *weights, int64_t n);
 
 /* Where topics differ by document: phi_jk ~ PY(discount, concentration, phi_k). */
 typedef struct hdpkit_bursts {
@@ -31,7 +31,7 @@ typedef struct hdpkit_bursts {
 } hdpkit_bursts;
 
 /* Data that all threads read. Arrays by slot have `stride` places, on cache lines; places without a label are 0. */
-typedef struct hdpkit_slices {
+typedef struct hdpkit_documents {
     const int32_t *terms;        /* of each customer */
     const int32_t *order;        /* customers sorted by restaurant and term; NULL: already in this order */
     const int64_t *begin;        /* first customer of each restaurant in that order */
@@ -55,15 +55,15 @@ typedef struct hdpkit_slices {
     double threshold;
     double least;                /* customers of labels with less weight keep them, and no others take them */
     uint64_t key[2];             /* of the streams, one per document */
-    hdpkit_slice_choose choose;  /* a script instead of streams */
+    hdpkit_document_choose choose;  /* a script instead of streams */
     void *script;
     const double *theta;         /* scripted: proportions by restaurant and slot, NULL: drawn, or integrated out */
     double (*log_gamma)(void *stream, double shape);
     const hdpkit_bursts *bursts; /* NULL: topics don't differ by document */
-} hdpkit_slices;
+} hdpkit_documents;
 
 /* Data of one thread: arrays by slot. */
-typedef struct hdpkit_slice_thread {
+typedef struct hdpkit_document_thread {
     void *document;              /* n_jk x factor; theta_jk x factor if proportions are drawn */
     int32_t *here;               /* n_jk */
     void *running_root;
@@ -82,7 +82,7 @@ typedef struct hdpkit_slice_thread {
     hdpkit_philox stream;        /* of the document */
     uint32_t next_word, word[4 * HDPKIT_PHILOX32_COUNTERS];     /* with the same key: words not used yet */
     int32_t n_words;             /* pairs of words left */
-} hdpkit_slice_thread;
+} hdpkit_document_thread;
 
 /* Topics of sixteen slots, each times a factor: gamma draws of shapes eta_v + n_kv. */
 typedef struct hdpkit_gamma_block {
@@ -101,17 +101,17 @@ typedef struct hdpkit_gamma_block {
     double (*log_gamma)(void *stream, double shape);
 } hdpkit_gamma_block;
 
-typedef void (*hdpkit_slice_run)(const hdpkit_slices *, hdpkit_slice_thread *, int64_t node);
+typedef void (*hdpkit_document_run)(const hdpkit_documents *, hdpkit_document_thread *, int64_t node);
 
-typedef struct hdpkit_slice_functions {
-    hdpkit_slice_run production, scripted;
-    hdpkit_slice_run production_drawn, scripted_drawn;      /* the same with proportions drawn */
-    hdpkit_slice_run production_bursts, scripted_bursts;    /* where topics differ by document */
+typedef struct hdpkit_document_functions {
+    hdpkit_document_run production, scripted;
+    hdpkit_document_run production_drawn, scripted_drawn;      /* the same with proportions drawn */
+    hdpkit_document_run production_bursts, scripted_bursts;    /* where topics differ by document */
     /* `smooth` of terms first .. last - 1 */
-    void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);
-    void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);
+    void (*smooth_floats)(const hdpkit_documents *, const void *share, double *smooth, int64_t first, int64_t last);
+    void (*smooth_doubles)(const hdpkit_documents *, const void *share, double *smooth, int64_t first, int64_t last);
     void (*draw_topics)(hdpkit_gamma_block *);
-} hdpkit_slice_functions;
+} hdpkit_document_functions;
 
 #ifdef __cplusplus
 }

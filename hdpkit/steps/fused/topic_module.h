@@ -20,9 +20,9 @@ static const hdpkit_topic_functions functions = {
     bursty_blocks_start, bursty_resample_dish, LINES_PAY,
 };
 
-static const hdpkit_slice_functions slices = {
-    Slices<float, false>::run<false>, Slices<Exact, SCRIPTS>::run<false>,
-    Slices<float, false>::run<true>, Slices<Exact, SCRIPTS>::run<true>,
+static const hdpkit_document_functions documents = {
+    Documents<float, false>::run<false>, Documents<Exact, SCRIPTS>::run<false>,
+    Documents<float, false>::run<true>, Documents<Exact, SCRIPTS>::run<true>,
     Bursts<float, false>::run, Bursts<Exact, SCRIPTS>::run,
     smooth_of<float>, smooth_of<Exact>, draw_topics,
 };
@@ -45,8 +45,8 @@ extern "C" PyMODINIT_FUNC HDPKIT_ISA_INIT(void) {
         Py_DECREF(self);
         return 0;
     }
-    capsule = PyCapsule_New((void *)&slices, HDPKIT_SLICE_CAPSULE, 0);
-    if (capsule == 0 || PyModule_AddObject(self, "slices", capsule) < 0) {
+    capsule = PyCapsule_New((void *)&documents, HDPKIT_DOCUMENT_CAPSULE, 0);
+    if (capsule == 0 || PyModule_AddObject(self, "documents", capsule) < 0) {
         Py_XDECREF(capsule);
         Py_DECREF(self);
         return 0;

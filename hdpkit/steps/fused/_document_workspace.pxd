@@ -1,12 +1,12 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.steps.fused._slices cimport (
-    hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices)
+from hdpkit.steps.fused._documents cimport (
+    hdpkit_gamma_block, hdpkit_document_functions, hdpkit_document_thread, hdpkit_documents)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 
-cdef const hdpkit_slice_functions *functions
-cdef const hdpkit_slice_functions *of_scripts
+cdef const hdpkit_document_functions *functions
+cdef const hdpkit_document_functions *of_scripts
 
 
 cdef cppclass ThreadArrays:
@@ -18,7 +18,7 @@ cdef cppclass ThreadArrays:
 
 
 cdef cppclass Shared:                # data for threads that draw topics
-    hdpkit_slices *s
+    hdpkit_documents *s
     DirichletCounts *counts
     hdpkit_gamma_block *blocks
     const void *share                # a row, and its sums by term
@@ -28,11 +28,11 @@ cdef cppclass Shared:                # data for threads that draw topics
     int64_t worker, n_workers        # blocks worker, worker + n_workers, ... are drawn here
 
 
-cdef class SliceWorkspace:
-    cdef hdpkit_slices s
+cdef class DocumentWorkspace:
+    cdef hdpkit_documents s
     cdef Shared shared
     cdef int n_threads
-    cdef vector[hdpkit_slice_thread] threads
+    cdef vector[hdpkit_document_thread] threads
     cdef vector[ThreadArrays] arrays
     cdef vector[int8_t] topics       # rows by term
     cdef vector[int8_t] by_slot

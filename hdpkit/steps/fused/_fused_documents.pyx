@@ -15,10 +15,10 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
-from hdpkit.steps.fused._slice_workspace cimport SliceWorkspace, add_blocks, functions, of_scripts
-from hdpkit.steps.fused._slice_ends cimport (
+from hdpkit.steps.fused._document_workspace cimport DocumentWorkspace, add_blocks, functions, of_scripts
+from hdpkit.steps.fused._document_sweep cimport (
     Sweep, add_up, begin, begin_topics, check_threads, end, finish, finish_held, settle)
-from hdpkit.steps.fused._slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
+from hdpkit.steps.fused._documents cimport hdpkit_bursts, hdpkit_document_thread, hdpkit_documents, share_out
 from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._bursty_counts cimport (
     BurstyCounts, Pair, at, cell_key, forget, is_large, numbers_at, pair_of, total_key)
@@ -40,10 +40,10 @@ cdef enum:
 
 cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     cdef Sweep *sweep = <Sweep *>argument
-    cdef hdpkit_slice_thread *t = sweep.threads + thread
+    cdef hdpkit_document_thread *t = sweep.threads + thread
     cdef int64_t i, at
     cdef int32_t node
-    cdef hdpkit_slices *s = sweep.s
+    cdef hdpkit_documents *s = sweep.s
     cdef int64_t *tables
     for i in range(first, last):
         node = <int32_t>i
@@ -64,7 +64,7 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
             tables[s.labels[t.moved[at]]] += 1
 
 
-cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except -1:
+cdef int check_seated(Walk walk, DocumentWorkspace work, CountsStore store) except -1:
     cdef int64_t r, i, n
     for r in range(walk.parent.shape[0]):
         n = work.begin[r + 1] - work.begin[r]
@@ -88,7 +88,7 @@ cdef bint is_scripted(ChoiceSource source):
     return not isinstance(source, RandomStream) or source.overridden
 
 
-cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
+cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, object plan,
                          ChoiceSource source) except -1:
     """Check and index the documents, and draw topics or a part of them."""
     cdef CountsStore store = counts_of(walk)
@@ -103,7 +103,7 @@ cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspac
     return 0
 
 
-cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
+cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, object plan,
                                ChoiceSource source, const hdpkit_bursts *bursts):
     """Draw the dishes of the documents' customers, and then their tables; returns the store.
 
@@ -127,9 +127,9 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     return store
 
 
-def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+def reseat_documents(Walk walk not None, DirichletMultinomialBank bank not None, DocumentWorkspace work not None, plan not None,
                 ChoiceSource source not None):
-    """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
+    """Draw the dishes of all customers given the topics and weights of a `DocumentPlan`, and then their tables.
 
     Topics are drawn first unless the plan has topics.
     """
@@ -141,7 +141,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     end(&sweep, walk, bank, work, store, plan, "customer")
 
 
-def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+def reseat_bursty_documents(Walk walk not None, BurstyBank bank not None, DocumentWorkspace work not None, plan not None,
                        ChoiceSource source not None):
     """The same where topics differ by document. Proportions are integrated out, whatever the plan says."""
     cdef Sweep sweep
@@ -163,7 +163,7 @@ cdef object begin_bursts(Walk walk, BurstyBank bank, object plan):
     return attrs.evolve(plan, integrated=True)
 
 
-cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, SliceWorkspace work, object plan,
+cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, DocumentWorkspace work, object plan,
                             ChoiceSource source):
     """Draw the dishes and tables of all customers. Until `seat_customers` the bank has no numbers by dish.
 
@@ -268,25 +268,25 @@ cdef int hide_large(BurstyBank bank) except -1:
     return 0
 
 
-def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None,
+def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, DocumentWorkspace work not None,
                       plan not None, ChoiceSource source not None):
-    """Draw topics, or this worker's share of them (`SliceWorkspace.share_topics`), for `sweep_shards`."""
+    """Draw topics, or this worker's share of them (`DocumentWorkspace.share_topics`), for `sweep_shards`."""
     work.apart = True
     begin_documents(walk, bank, work, plan, source)
 
 
-def draw_bursty_shard_topics(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+def draw_bursty_shard_topics(Walk walk not None, BurstyBank bank not None, DocumentWorkspace work not None, plan not None,
                              ChoiceSource source not None):
     """The same where topics differ by document."""
     draw_shard_topics(walk, bank.inner, work, begin_bursts(walk, bank, plan), source)
 
 
-def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, DocumentWorkspace work not None, plan not None,
                  ChoiceSource source not None):
     """A sweep over the documents of some shards, the others of which other workers have, after `draw_shard_topics`.
 
     Dishes, the root and the counts of terms don't change until `settle_shards` gets the changes of all shards.
-    Changes of counts are taken from the workspace (`SliceWorkspace.take_changes`).
+    Changes of counts are taken from the workspace (`DocumentWorkspace.take_changes`).
 
     Returns
     -------
@@ -299,7 +299,7 @@ def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, Sli
     return changed_here(&sweep, work, store, plan)
 
 
-def sweep_bursty_shards(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+def sweep_bursty_shards(Walk walk not None, BurstyBank bank not None, DocumentWorkspace work not None, plan not None,
                         ChoiceSource source not None):
     """The same where topics differ by document: the observations of topics are tables of words."""
     cdef Sweep sweep
@@ -308,7 +308,7 @@ def sweep_bursty_shards(Walk walk not None, BurstyBank bank not None, SliceWorks
     return changed_here(&sweep, work, store, whole_plan)
 
 
-cdef object changed_here(Sweep *sweep, SliceWorkspace work, CountsStore store, object plan):
+cdef object changed_here(Sweep *sweep, DocumentWorkspace work, CountsStore store, object plan):
     """Add up the changes of the threads, by slot."""
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     changed = np.zeros((2, n_slots), dtype=np.int64)

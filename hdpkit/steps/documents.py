@@ -1,4 +1,4 @@
-"""Sweeps over documents given topics and root weights, in Python. Twin: `hdpkit.steps.fused._fused_slices`.
+"""Sweeps over documents given topics and root weights, in Python. Twin: `steps.fused._fused_documents`.
 
 The distribution is the same. Choices are made one by one: first the interval that contains a customer's
 slice, then the dish.
@@ -12,7 +12,7 @@ import numpy as np
 
 import hdpkit.steps._table_counts as compiled
 import hdpkit.steps.fused._fused_cells as fused_cells
-import hdpkit.steps.fused._fused_slices as fused_slices
+import hdpkit.steps.fused._fused_documents as fused_documents
 from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.measures._bursty import BurstyBank
@@ -26,7 +26,7 @@ from hdpkit.stores._counts import CountsStore
 
 
 @step(draws_tables=True, banks=AllBut(BurstyBank), depths=TWO)
-def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
+def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
     """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
 
     Customers of labels below ``plan.least`` keep them, and others don't take these. With slices u < xi_z,
@@ -176,8 +176,8 @@ def _proportions(
     return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
 
 
-cell_sweep = Step("cell_sweep", draws_tables=True, by_cell=True)
-"""`slice_sweep` by cell."""
+reseat_cells = Step("reseat_cells", draws_tables=True, by_cell=True)
+"""`reseat_documents` by cell."""
 draw_shard_topics = Step("draw_shard_topics", draws_tables=True)
 sweep_shards = Step("sweep_shards", draws_tables=True)
 settle_shards = Step("settle_shards", takes=(), draws_tables=True)
@@ -185,29 +185,30 @@ settle_shards = Step("settle_shards", takes=(), draws_tables=True)
 _COUNTS, _WEIGHTS = frozenset({CountsStore}), frozenset({"weights", "fixed"})
 _SHARDS = (draw_shard_topics, sweep_shards, settle_shards)
 for _name in ("fused", "generic"):
-    for _step in (slice_sweep, cell_sweep, *_SHARDS):
+    for _step in (reseat_documents, reseat_cells, *_SHARDS):
         _step.kernel(
-            _name, getattr(fused_cells if _step is cell_sweep else fused_slices, _step.name),
+            _name, getattr(fused_cells if _step is reseat_cells else fused_documents, _step.name),
             stores=_COUNTS, banks=frozenset({DirichletMultinomialBank, TemperedBank}), depths=TWO_OR_MORE,
             roots=_WEIGHTS,
         )  # fmt: skip
 for _step, _run in (
-    (slice_sweep, fused_slices.bursty_slice_sweep),
-    (draw_shard_topics, fused_slices.draw_bursty_shard_topics),
-    (sweep_shards, fused_slices.sweep_bursty_shards),
-    (settle_shards, fused_slices.settle_bursty_shards),
+    (reseat_documents, fused_documents.reseat_bursty_documents),
+    (draw_shard_topics, fused_documents.draw_bursty_shard_topics),
+    (sweep_shards, fused_documents.sweep_bursty_shards),
+    (settle_shards, fused_documents.settle_bursty_shards),
 ):
     _step.kernel(
         "fused", _run, stores=_COUNTS, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE, roots=_WEIGHTS,
         within=lambda bank, numbers: type(bank.inner) is DirichletMultinomialBank,
     )  # fmt: skip
 for _step, _run in (
-    (slice_sweep, fused_slices.bursty_slice_sweep),  # over customers, known one by one before it runs
-    (cell_sweep, fused_cells.bursty_cell_sweep),
+    # Over customers, who are known one by one before it runs.
+    (reseat_documents, fused_documents.reseat_bursty_documents),
+    (reseat_cells, fused_cells.reseat_bursty_cells),
     (draw_tables, compiled.draw_tables),
     (draw_tables_by_dish, compiled.draw_tables_by_dish),
 ):
     _step.kernel(
         "fused", _run, stores=_COUNTS, banks=Declaring("TABLES_BY_CELL"), depths=TWO_OR_MORE, roots=_WEIGHTS
     )
-of_package(slice_sweep, cell_sweep, *_SHARDS)
+of_package(reseat_documents, reseat_cells, *_SHARDS)

@@ -11,9 +11,9 @@ last restaurant to the first, and its tables are drawn given them.
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, vector
 
-from hdpkit.steps.fused._slice_workspace cimport SliceWorkspace, ThreadArrays
-from hdpkit.steps.fused._slices cimport (
-    HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
+from hdpkit.steps.fused._document_workspace cimport DocumentWorkspace, ThreadArrays
+from hdpkit.steps.fused._documents cimport (
+    HDPKIT_LEAST_SHAPE, hdpkit_document_thread, hdpkit_documents)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit.stores._arena cimport arena_give, arena_take
 from hdpkit.stores._counts cimport CountsStore
@@ -31,7 +31,7 @@ cdef int MOST_THREADS = 4096
 cdef double NOTHING = -1e300     # the logarithm of 0
 
 
-cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1:
     """Lay out labels, and draw topics, or a part of them, unless the plan has topics."""
     cdef int i
@@ -48,7 +48,7 @@ cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace w
     return 0
 
 
-cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, CountsStore store, object plan,
                ChoiceSource source, bint scripted) except -1:
     """After all topics are drawn: set weights of labels and of intermediate restaurants, and keys of streams."""
     cdef const double[:, ::1] theta
@@ -102,7 +102,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     return 0
 
 
-cdef int take_weights(SliceWorkspace work, const double[:, ::1] above) except -1:
+cdef int take_weights(DocumentWorkspace work, const double[:, ::1] above) except -1:
     """Copy given weights, by restaurant and slot."""
     cdef int64_t row, slot
     for row in range(1, <int64_t>work.row_node.size()):
@@ -116,7 +116,7 @@ cdef inline double log_gamma_of(philox *stream, double shape) noexcept nogil:
     return max(draw_log_gamma(stream, shape), NOTHING) if shape >= HDPKIT_LEAST_SHAPE else NOTHING
 
 
-cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
+cdef int draw_weights(Sweep *sweep, Walk walk, DocumentWorkspace work, CountsStore store) except -1:
     """Draw the weights of restaurants with children, parents first."""
     cdef int64_t row, slot, place, stride = work.s.stride
     cdef int32_t node
@@ -151,7 +151,7 @@ cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore 
     return 0
 
 
-cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
+cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, DocumentWorkspace work, CountsStore store, object plan,
              str unit) except -1:
     """Add up the changes of the threads, and raise their errors."""
     add_up(sweep, work, store)
@@ -161,7 +161,7 @@ cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorksp
     return 0
 
 
-cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
+cdef int add_up(Sweep *sweep, DocumentWorkspace work, CountsStore store) except -1:
     """Add up the changes of the threads; the root and the dishes are not updated yet."""
     cdef int64_t slot, at, stride = sweep.change.size()
     cdef int t
@@ -175,7 +175,7 @@ cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
     return 0
 
 
-cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1:
+cdef int check_threads(Sweep *sweep, DocumentWorkspace work, str unit) except -1:
     """Raise an error of a thread."""
     cdef bint failed = False, starved = False
     cdef int t
@@ -197,7 +197,7 @@ cdef int settle(Walk walk, DirichletMultinomialBank bank, CountsStore store, obj
     return 0
 
 
-cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
+cdef int settle_between(Sweep *sweep, Walk walk, DocumentWorkspace work, CountsStore store) except -1:
     """Count customers of intermediate restaurants, and draw their tables given these, children first.
 
     Afterwards `Sweep.tables` has the changes of the root's customers.
@@ -256,7 +256,7 @@ cdef int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_so
     return tables_of(mass, <int32_t>customers, source)
 
 
-cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
+cdef int32_t here_of(hdpkit_document_thread *t, int32_t *dishes) noexcept nogil:
     """Write the dishes of the document, ascending; returns their number. `dishes` has room for all slots."""
     cdef int32_t i, j, block, k, n = 0
     for i in range(1, t.n_blocks):       # they are few
@@ -276,8 +276,8 @@ cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
     """Draw the tables of a document, and write its dishes to the store."""
-    cdef hdpkit_slices *s = sweep.s
-    cdef hdpkit_slice_thread *t = sweep.threads + thread
+    cdef hdpkit_documents *s = sweep.s
+    cdef hdpkit_document_thread *t = sweep.threads + thread
     cdef ThreadArrays *a = sweep.arrays + thread
     cdef Node *record = s.nodes + node
     cdef Entry *entries = <Entry *>(s.words + record.offset)
@@ -331,8 +331,8 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
 
 cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil:
     """Draw the tables of a document whose customers keep their dishes."""
-    cdef hdpkit_slices *s = sweep.s
-    cdef hdpkit_slice_thread *t = sweep.threads + thread
+    cdef hdpkit_documents *s = sweep.s
+    cdef hdpkit_document_thread *t = sweep.threads + thread
     cdef Node *record = s.nodes + node
     cdef Entry *entry
     cdef int64_t *m = sweep.arrays[thread].tables.data() + s.base_row[node] * s.stride

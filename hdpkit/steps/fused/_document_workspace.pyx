@@ -10,9 +10,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hdpkit.steps.fused.instruction_set import chosen, scripts
-from hdpkit.steps.fused._slices cimport (
-    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block,
-    hdpkit_philox, hdpkit_philox32, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices,
+from hdpkit.steps.fused._documents cimport (
+    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_DOCUMENT_CAPSULE, hdpkit_gamma_block,
+    hdpkit_philox, hdpkit_philox32, hdpkit_document_functions, hdpkit_document_thread, hdpkit_documents,
     in_large_pages, share_out,
 )
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
@@ -24,8 +24,8 @@ from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit.random.sources cimport draw_log_gamma
 from hdpkit.vectors cimport has_room, vector
 
-functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE)
-of_scripts = <const hdpkit_slice_functions *>PyCapsule_GetPointer(scripts.slices, HDPKIT_SLICE_CAPSULE)
+functions = <const hdpkit_document_functions *>PyCapsule_GetPointer(chosen.documents, HDPKIT_DOCUMENT_CAPSULE)
+of_scripts = <const hdpkit_document_functions *>PyCapsule_GetPointer(scripts.documents, HDPKIT_DOCUMENT_CAPSULE)
 
 # Range of a common eta for which draws use the inverse of the distribution function: most draws are below 1.
 cdef double LEAST_ETA = 1e-4, LARGEST_ETA = 0.6
@@ -113,7 +113,7 @@ cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) 
         functions.smooth_floats(work.s, work.share, work.smooth, first, last)
 
 
-cdef class SliceWorkspace:
+cdef class DocumentWorkspace:
     """Arrays that a franchise keeps between sweeps over documents in parallel."""
 
     def __cinit__(self):

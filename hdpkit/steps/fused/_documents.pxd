@@ -6,20 +6,20 @@ from hdpkit.vectors cimport vector
 from hdpkit.stores._seating cimport Node
 
 cdef extern from "documents.h":
-    const char *HDPKIT_SLICE_CAPSULE
+    const char *HDPKIT_DOCUMENT_CAPSULE
     enum:
         HDPKIT_INVERSE_DEGREE
     double HDPKIT_LEAST_SHAPE
     ctypedef struct hdpkit_philox:
         pass
-    ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    ctypedef int64_t (*hdpkit_document_choose)(void *state, const double *weights, int64_t n) noexcept nogil
     ctypedef struct hdpkit_bursts:
         double concentration
         double discount
         int8_t *opens
         double (*alone)(const void *ratios, int64_t n, int64_t t) noexcept nogil
         const void *ratios
-    ctypedef struct hdpkit_slices:
+    ctypedef struct hdpkit_documents:
         const int32_t *terms
         const int32_t *order
         const int64_t *begin
@@ -43,12 +43,12 @@ cdef extern from "documents.h":
         double threshold
         double least
         uint64_t key[2]
-        hdpkit_slice_choose choose
+        hdpkit_document_choose choose
         void *script
         const double *theta
         double (*log_gamma)(void *stream, double shape) noexcept nogil
         const hdpkit_bursts *bursts
-    ctypedef struct hdpkit_slice_thread:
+    ctypedef struct hdpkit_document_thread:
         void *document
         int32_t *here
         void *running_root
@@ -82,16 +82,16 @@ cdef extern from "documents.h":
         double sum[16]
         hdpkit_philox stream
         double (*log_gamma)(void *stream, double shape) noexcept nogil
-    ctypedef void (*hdpkit_slice_run)(const hdpkit_slices *, hdpkit_slice_thread *, int64_t node) noexcept nogil
-    ctypedef struct hdpkit_slice_functions:
-        hdpkit_slice_run production
-        hdpkit_slice_run scripted
-        hdpkit_slice_run production_drawn
-        hdpkit_slice_run scripted_drawn
-        hdpkit_slice_run production_bursts
-        hdpkit_slice_run scripted_bursts
-        void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
-        void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
+    ctypedef void (*hdpkit_document_run)(const hdpkit_documents *, hdpkit_document_thread *, int64_t node) noexcept nogil
+    ctypedef struct hdpkit_document_functions:
+        hdpkit_document_run production
+        hdpkit_document_run scripted
+        hdpkit_document_run production_drawn
+        hdpkit_document_run scripted_drawn
+        hdpkit_document_run production_bursts
+        hdpkit_document_run scripted_bursts
+        void (*smooth_floats)(const hdpkit_documents *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
+        void (*smooth_doubles)(const hdpkit_documents *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
         void (*draw_topics)(hdpkit_gamma_block *) noexcept nogil
 
 cdef extern from "hdpkit/large_pages.h":
