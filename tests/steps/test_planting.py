@@ -25,7 +25,7 @@ def test_every_patch_applies_to_the_source():
 def test_a_patch_that_no_longer_applies_is_an_error(monkeypatch):
     lost = PlantedFault("lost", "check", "what", (Patch("cell_sweep.h", "no such text", ""),))
     monkeypatch.setattr(planting, "ALL_FAULTS", (lost,))
-    with pytest.raises(AssertionError, match=r"lost: 0 times in reseat_cells\.h"):
+    with pytest.raises(AssertionError, match=r"lost: 0 times in cell_sweep\.h"):
         planting.patched()
 
 
