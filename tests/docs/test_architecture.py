@@ -44,15 +44,19 @@ def test_every_name_of_the_page_is_in_the_code():
 
 
 WAYS = [
-    re.findall(r"(?:[a-z_]+/)+\w+\.(?:pyx?|md)\b", drawn)
+    re.findall(r"(?:[a-z_]+/)+\w+\.(?:pyx?|h|md)\b", drawn)
     for drawn in re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 ]
 
 
 def test_the_ways_lead_through_files_that_are_there():
-    assert len(WAYS) == 4
+    assert len(WAYS) == 5
     for name in {name for way in WAYS for name in way if "NAME" not in name}:
         assert any((folder / name).exists() for folder in (ROOT, ROOT / "hdpkit")), name
+
+
+def test_a_token_of_a_topic_model_passes_four_files():
+    assert len({*WAYS[1], "steps/fused/topics.h"}) <= 4
 
 
 def test_a_customer_is_followed_in_six_files_and_nine_hundred_lines():

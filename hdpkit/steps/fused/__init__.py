@@ -1,16 +1,16 @@
 """Faster sweeps for two kinds of models: topic models, and observed dishes.
 
-A header ``*_text.h`` contains the code of a sweep, and ``isa_*.cpp`` compile all of them for one instruction
-set each; the ``.pyx`` module that calls it is its driver. Sixteen lanes and a fixed order of summation make
-the chain the same on all instruction sets. Each text is compiled for production (single precision, the
-generator inlined) and, in the baseline only, for scripted sources (double precision, or single precision to
-reproduce the numbers of production).
+A header contains the code of a sweep, and ``isa_*.cpp`` compile all of them for one instruction set each; a
+``.pyx`` module calls it, and has what the sweep asks of the store. Sixteen lanes and a fixed order of
+summation make the chain the same on all instruction sets. Each sweep is compiled for production (single
+precision, the generator inlined) and, in the baseline only, for scripted sources (double precision, or single
+precision to reproduce the numbers of production).
 
 - `_fused_topics`: table Gibbs over two-level topic models (``topic_sweep.h``). It visits only the blocks
   of sixteen slots in which the document has dishes. Whatever needs the store (a table opens or closes, or is
-  one of several) is returned to the driver as an event. Over counts a sweep begins with one table for each
-  dish of a document and ends with draws of their numbers; in between the workspace has the counts of the
-  current document, which are written to the store before the next document and before any event.
+  one of several) is done by `Sweep.answer`, which the sweep calls. Over counts a sweep begins with one table
+  for each dish of a document and ends with draws of their numbers; in between the workspace has the counts of
+  the current document, which are written to the store before the next document and before any call.
 - `_fused_blocks`: dish Gibbs and the scans of split-merge, in double precision.
 - `_fused_documents`: documents in parallel, given topics and weights of the root, over a store of counts;
   `_document_sweep` has the beginning and the end of the sweep, `hdpkit.moves.document_sweeps` its labels.
