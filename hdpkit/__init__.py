@@ -50,8 +50,8 @@ from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.comparison.mixing import CheckedChains, MixingCheck, check_mixing
 from hdpkit.posterior.comparison.predictive import StatisticCheck
 from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
-from hdpkit.posterior.fixed_dishes import FoldIn
-from hdpkit.posterior.fixed_states import StateProbabilities
+from hdpkit.posterior.fold_in import FoldIn
+from hdpkit.posterior.hidden_states import StateProbabilities
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.run.chain_trace import ChainTrace

@@ -7,9 +7,9 @@ and P of each token there in each sample, by the walk of sampling. Only the back
 
 `TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
 (`hdpkit.posterior.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over
-sequences, and predicts by the forward and backward pass (`hdpkit.posterior.fixed_states`). `MixtureModel`
+sequences, and predicts by the forward and backward pass (`hdpkit.posterior.hidden_states`). `MixtureModel`
 declares one restaurant of points, or one for each group, and predicts under the dishes of samples
-(`hdpkit.posterior.fixed_components`). What they share is in `hdpkit.kinds.sampled`. They are imported on
+(`hdpkit.posterior.mixture_density`). What they share is in `hdpkit.kinds.sampled`. They are imported on
 first use, because they derive from classes of scikit-learn.
 """
 

@@ -34,7 +34,7 @@ from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.fixed_states import StateProbabilities, fixed_states, probabilities_under
+from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
 from hdpkit.random import RandomStream
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
@@ -435,7 +435,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         """States of sequences given mean parameters of the states of `franchise_`."""
         franchise = self.franchise_
         form = "mean" if franchise.measure.predicts else "drawn"
-        states = fixed_states(franchise, form, RandomStream((0, 0))).known_only()
+        states = hidden_states(franchise, form, RandomStream((0, 0))).known_only()
         return probabilities_under(franchise, states, data, form, horizon, effective_n_jobs(self.n_jobs))
 
     def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:

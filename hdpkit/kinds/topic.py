@@ -36,7 +36,7 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     mean_log_probability,
     repeats_in,
 )
-from hdpkit.posterior.fixed_dishes import without_restaurants
+from hdpkit.posterior.fold_in import without_restaurants
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
 from hdpkit.priors import Each
 from hdpkit.run.chain_trace import ChainTrace

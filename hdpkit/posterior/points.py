@@ -17,7 +17,7 @@ from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics, aligned_to_partition
 from hdpkit.posterior.consensus import consensus
 from hdpkit.posterior.evaluation.result import log_mean_exp
-from hdpkit.posterior.fixed_components import fixed_components
+from hdpkit.posterior.mixture_density import mixture_density
 from hdpkit.posterior.partitions import point_partition
 
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
@@ -113,7 +113,7 @@ class PointComponents:
         logs, found = [], np.zeros((len(values), len(self.aligned)))
         top = np.full((len(values), 1), np.finfo(np.float64).min)  # found is divided by its exponential
         for sample in self.samples:
-            log_density, dishes = fixed_components(self.franchise, sample).log_probabilities(values, group)
+            log_density, dishes = mixture_density(self.franchise, sample).log_probabilities(values, group)
             logs.append(log_density)
             before, top = top, np.maximum(top, dishes[:, :-1].max(axis=1, keepdims=True))
             found = found * np.exp(before - top) + np.exp(dishes[:, :-1] - top) @ self._of_dishes(sample)
@@ -130,7 +130,7 @@ class PointComponents:
         for i, sample in enumerate(self.samples):
             here = np.flatnonzero(of_sample == i)
             if len(here):
-                drawn, dishes = fixed_components(self.franchise, sample).draw(group[here], generator)
+                drawn, dishes = mixture_density(self.franchise, sample).draw(group[here], generator)
                 components[here] = np.append(self.aligned.which(sample), -1)[dishes]
                 for place, value in zip(here.tolist(), drawn, strict=True):
                     values[place] = value

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Clusters of terms that occur in the same documents, and customers that begin with them (see `places.h`)."""
+"""Clusters of terms that occur in the same documents, and customers that begin with them (see `term_clusters.h`)."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.numerics cimport det_log1p
 from hdpkit.vectors cimport vector
 
-cdef extern from "places.h" namespace "hdpkit_places":
+cdef extern from "term_clusters.h" namespace "hdpkit_term_clusters":
     cdef cppclass Rows:
         vector[int64_t] begin, end
         vector[int32_t] which
         vector[float] weight
 
-    cdef cppclass Places:
+    cdef cppclass ClusteredTerms:
         int64_t n_documents, n_terms, n_used
         int threads
         bint wide_registers
@@ -44,7 +44,7 @@ cdef enum:
     MOST_THREADS = 4096
 
 
-cdef int fill_rows(Places *p, const int64_t[::1] begins, const int32_t[::1] terms, const int64_t[::1] counts,
+cdef int fill_rows(ClusteredTerms *p, const int64_t[::1] begins, const int32_t[::1] terms, const int64_t[::1] counts,
                    const int32_t[::1] order) except -1:
     """Weights log(1 + count) by document, of the placed terms, and by term."""
     cdef int64_t d, e, i, last, n_terms = p.n_terms
@@ -111,7 +111,7 @@ def cluster_terms(const int64_t[::1] begins not None, const int32_t[::1] terms n
         Terms that occur. The first ``n_placed`` are placed and grouped by k-means; each of the others belongs to
         a cluster that is frequent in its documents.
     first : int64 array, shape (k,)
-        Places in ``order`` of the terms that are the first centres.
+        ClusteredTerms in ``order`` of the terms that are the first centres.
     rounds : int
         Number of times that centres move.
     key : int
@@ -119,7 +119,7 @@ def cluster_terms(const int64_t[::1] begins not None, const int32_t[::1] terms n
     threads : int
         The result doesn't depend on it, nor on ``wide_registers`` (AVX2).
     """
-    cdef Places p
+    cdef ClusteredTerms p
     cdef int failed
     p.n_documents = begins.shape[0] - 1
     p.n_terms = n_placed

@@ -7,7 +7,7 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _GROUPS = "hdpkit.steps.new_groups"
-_FIXED = "hdpkit.posterior.fixed_dishes"
+_FIXED = "hdpkit.posterior.fold_in"
 _LABELS = "hdpkit.posterior.new_labels"
 _BURSTY = "hdpkit.measures.bursty"
 _COMPLETION = "hdpkit.posterior.evaluation.completion"

@@ -12,7 +12,7 @@ from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.posterior.fixed_states import LEAST, Densities, FixedStates, fixed_states
+from hdpkit.posterior.hidden_states import LEAST, Densities, HiddenStates, hidden_states
 from hdpkit.random import RandomStream
 from hdpkit.run.samples import SampleFile
 from hdpkit.steps.state_sequences import scaled_rows
@@ -28,7 +28,7 @@ def given_states(n=3, seed=0):
     pi[0, 1] = pi[-1, 0] = 0.0
     pi /= pi.sum(axis=1, keepdims=True)
     logs = generator.normal(scale=2.0, size=(6, n))
-    return FixedStates(pi[-1], pi[:-1], n, lambda values: logs[values]), logs
+    return HiddenStates(pi[-1], pi[:-1], n, lambda values: logs[values]), logs
 
 
 def paths_of(states, logs, missing):
@@ -82,7 +82,7 @@ def test_densities_and_transitions_beyond_the_range_of_doubles(seed, scaled):
     pi /= pi.sum(axis=1, keepdims=True)
     logs = np.round(generator.normal(scale=3000.0, size=(6, 3)), 3)
     logs[2, 1] = -np.inf
-    states, missing, bounds = FixedStates(pi[-1], pi[:-1], 3, None), np.arange(6) == 4, np.array([0, 6])
+    states, missing, bounds = HiddenStates(pi[-1], pi[:-1], 3, None), np.arange(6) == 4, np.array([0, 6])
     whole = paths_of(states, logs, missing)
     total = np.logaddexp.reduce(list(whole.values()))
     norms, filters = states.filtered(densities(logs, missing, scaled), bounds)
@@ -98,7 +98,7 @@ def test_densities_and_transitions_beyond_the_range_of_doubles(seed, scaled):
 
 
 def test_equal_paths_have_the_smallest_states():
-    states = FixedStates(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), 3, lambda values: np.zeros((1, 3)))
+    states = HiddenStates(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), 3, lambda values: np.zeros((1, 3)))
     rows = densities(np.array([[0.0, 0.0, -1.0]] * 4), np.zeros(4, dtype=bool))
     assert states.best_paths(rows, np.array([0, 4])).tolist() == [0, 0, 0, 0]
 
@@ -131,10 +131,10 @@ def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
     states, logs = given_states()
     missing = np.arange(6) == 3
     norms, _ = states.filtered(densities(logs, missing), np.array([0, 6]))
-    monkeypatch.setattr("hdpkit.posterior.fixed_states.BATCH", 2)
+    monkeypatch.setattr("hdpkit.posterior.hidden_states.BATCH", 2)
     offsets = np.array([0, 0, 5, 6])
     for values in (np.arange(6), np.arange(6.0)):
-        states = FixedStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])
+        states = HiddenStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])
         found, last = states.log_probabilities(values, missing, offsets)
         assert last[0].tolist() == [0.0, 0.0, 0.0]
         assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
@@ -145,7 +145,7 @@ def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_densities_far_from_each_other_do_not_underflow(scaled):
     logs = np.array([[-1e5, -3.0], [-2.0, -1e5], [-1e4, -1e4 - 1.0]])
-    states = FixedStates(
+    states = HiddenStates(
         np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2, lambda values: logs[values]
     )
     bounds = np.array([0, 3])
@@ -237,7 +237,7 @@ def test_samples_of_a_chain_give_the_scores_of_its_states():
 def test_drawn_rows_leave_nearly_nothing_and_have_the_posterior_means():
     franchise = small([[0, 1, 0], [1, 1]], 1.2)
     hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=1)
-    draws = [fixed_states(franchise, "drawn", RandomStream((1, i))) for i in range(4000)]
+    draws = [hidden_states(franchise, "drawn", RandomStream((1, i))) for i in range(4000)]
     assert all(abs(one.transitions.sum(axis=1) - 1.0).max() < 1e-12 for one in draws)
     assert min(len(one.start) for one in draws) > franchise.n_dishes
     for mean, rows in (
@@ -290,7 +290,7 @@ def test_mean_parameters_are_those_of_the_readings(kappa):
     found = franchise.state_probabilities(hk.Sequences.from_arrays([[2]], n_terms=3))
     assert found.log_probability[0] == pytest.approx(expected, abs=1e-12)
     # After an observation of a new dish alone, the next state is from the row of a new dish.
-    states = fixed_states(franchise, "mean", RandomStream((1, 2)))
+    states = hidden_states(franchise, "mean", RandomStream((1, 2)))
     weights, rest = franchise.root_weights()
     alpha = franchise.concentration("state")
     new = np.append(alpha * weights, alpha * rest + kappa) / (alpha + kappa)
@@ -470,7 +470,7 @@ def test_forecasts_of_terms_are_ratios_of_evidences(new):
 def test_states_ahead_are_powers_of_the_transitions():
     franchise = fitted()
     found = franchise.state_probabilities(hk.Sequences.from_arrays([[0, 1], []], n_terms=3), horizon=4)
-    fixed = fixed_states(franchise, "mean", RandomStream((1, 2)))
+    fixed = hidden_states(franchise, "mean", RandomStream((1, 2)))
     last = found.filtered[1]
     assert found.ahead.shape == (2, 4, franchise.n_dishes + 1)
     for h in range(4):

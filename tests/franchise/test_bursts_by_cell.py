@@ -7,7 +7,7 @@ from hdpkit.stores._stirling import logs_of
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.measures.bursty_cells import BurstyCells, log_seatings
-from hdpkit.posterior.fixed_dishes import fixed_dishes
+from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
 
@@ -168,9 +168,9 @@ def test_known_components_are_taught_by_tables(discount, known):
     assert np.allclose(trace.samples[-1].topics()[:2], means, rtol=1e-12)
     # New documents draw phi_k given the same tables, and states pass between stores.
     new = hk.Corpus.from_counts(np.ones((1, 9), dtype=int))
-    assert np.allclose(fixed_dishes(fr, new).density[:, :2].T, means, rtol=1e-10)
+    assert np.allclose(new_group_model(fr, new).density[:, :2].T, means, rtol=1e-10)
     fr.expand_cells()
-    assert np.allclose(fixed_dishes(fr, new).density[:, :2].T, means, rtol=1e-10)
+    assert np.allclose(new_group_model(fr, new).density[:, :2].T, means, rtol=1e-10)
     fr.audit()
     assert fr.log_joint() == pytest.approx(joint, rel=1e-12)
     for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
@@ -203,6 +203,6 @@ def test_new_documents_are_scored_by_cell_as_by_customer(burst):
     assert isinstance(fr.store, KeepsCells)
     other = fr.copy()
     other.expand_cells()
-    assert np.allclose(fixed_dishes(fr, new).density, fixed_dishes(other, new).density, rtol=1e-12)
+    assert np.allclose(new_group_model(fr, new).density, new_group_model(other, new).density, rtol=1e-12)
     assert fr.fold_in(new, rng=1).proportions == pytest.approx(other.fold_in(new, rng=1).proportions)
     assert hk.evaluate(fr, new, rng=1).perplexity == pytest.approx(hk.evaluate(other, new, rng=1).perplexity)

@@ -10,7 +10,7 @@ import hdpkit as hk
 from hdpkit import errors
 from hdpkit.base_measures import base_measures
 from hdpkit.franchise.starts import start
-from hdpkit.posterior.fixed_dishes import fixed_dishes
+from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import repeated
 
@@ -361,7 +361,7 @@ def test_every_measure_has_densities_and_scores(measure):
         hk.Restaurant(root, concentration=0.7, discount=0.2, each="group"), hk.Groups.from_arrays(arrays)
     )
     new = hk.Groups.from_arrays([values[7:], values[:1]])
-    fixed = fixed_dishes(franchise, new, scaled=True)
+    fixed = new_group_model(franchise, new, scaled=True)
     ready = franchise.measure
     dishes = [ready.make() for _ in range(franchise.n_dishes + 1)]
     for value, dish in zip(franchise.data.values, franchise.dishes.tolist(), strict=True):

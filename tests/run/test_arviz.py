@@ -13,7 +13,7 @@ from hdpkit import errors, moves
 from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
 from hdpkit.posterior.evaluation.pointwise import _with_parameters_drawn
 from hdpkit.posterior.evaluation.result import log_mean_exp
-from hdpkit.posterior.fixed_dishes import fixed_dishes
+from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
 
 
@@ -105,7 +105,9 @@ def test_the_trace_is_that_without_log_likelihoods(trace):
 def test_the_log_likelihood_is_that_under_drawn_parameters(options):
     state = franchise(DOCUMENTS[1:], **options)
     hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=3, rng=1)
-    fixed = _with_parameters_drawn(state, fixed_dishes(state, state.data, scaled=True), Streams(0).source(1))
+    fixed = _with_parameters_drawn(
+        state, new_group_model(state, state.data, scaled=True), Streams(0).source(1)
+    )
     assert hk.GroupLogLikelihood(particles=2)(state).shape == (3,)
     found = log_mean_exp(log_probabilities_by_group(fixed, 20_000, Streams(0).source(2)))
     density = fixed.density * np.exp(fixed.log_scale)[:, None]

@@ -12,7 +12,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.evaluation import completion_perplexity, fit_proportions
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
-from hdpkit.posterior.fixed_dishes import fixed_dishes
+from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams
 
 
@@ -151,7 +151,7 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
     root = hk.Restaurant(measure, concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, concentration=0.7, each="document"), data, kernel=kernel)
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, init="sequential")
-    fixed = fixed_dishes(franchise, corpus([0, 1, 2]), scaled=True)
+    fixed = new_group_model(franchise, corpus([0, 1, 2]), scaled=True)
     found = (fixed.density * np.exp(fixed.log_scale)[:, None]).T
     assert found[:-1] == pytest.approx(franchise.dish_parameters(), rel=1e-12)
     empty = [franchise.measure.log_predictive(v, [franchise.measure.make()])[0] for v in range(3)]

@@ -21,7 +21,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, flag, number_array, positive_number
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.posterior.fixed_dishes import FixedDishes, complete_groups, sample_groups
+from hdpkit.posterior.fold_in import NewGroupModel, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._new_groups import Learning
 
@@ -104,7 +104,7 @@ def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
     return point / point.sum()
 
 
-def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[Floats, Floats]:
+def by_em(observed: NewGroupModel, held: NewGroupModel, tolerance: float) -> tuple[Floats, Floats]:
     """Scores of the held-out values, group by group, under proportions that EM fits.
 
     If values are terms, both halves have the same rows of densities. Where dishes differ by group, those of a
@@ -129,7 +129,7 @@ def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[F
     return logs + held.log_scale[held.row], seen
 
 
-def _by_expectation(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[Floats, Floats]:
+def _by_expectation(observed: NewGroupModel, held: NewGroupModel, tolerance: float) -> tuple[Floats, Floats]:
     """`by_em` where dishes differ by group."""
     n_rows, n_dishes = observed.density.shape
     n_groups, parents = len(observed.parents.parent), observed.parents
@@ -160,7 +160,12 @@ def _by_expectation(observed: FixedDishes, held: FixedDishes, tolerance: float) 
 
 
 def by_gibbs(
-    observed: FixedDishes, held: FixedDishes, particles: int, sweeps: int, burn_in: int, source: ChoiceSource
+    observed: NewGroupModel,
+    held: NewGroupModel,
+    particles: int,
+    sweeps: int,
+    burn_in: int,
+    source: ChoiceSource,
 ) -> tuple[Floats, Floats]:
     """Scores as `by_em` returns them, a row for each independent sampler of the observed halves.
 
@@ -189,7 +194,7 @@ def by_gibbs(
     return logs + held.log_scale[held.row], seen
 
 
-def _rows(fixed: FixedDishes, group: int) -> npt.NDArray[np.int64]:
+def _rows(fixed: NewGroupModel, group: int) -> npt.NDArray[np.int64]:
     return fixed.row[fixed.layout.begins[group] : fixed.layout.begins[group + 1]]
 
 

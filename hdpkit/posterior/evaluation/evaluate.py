@@ -20,7 +20,7 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.posterior.evaluation.forward import Forward
 from hdpkit.posterior.evaluation.result import Evaluation, averaged, states_of
-from hdpkit.posterior.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.posterior.fold_in import NewGroupModel, check_foldable, new_group_model
 from hdpkit.posterior.new_labels import Layout, layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
@@ -171,7 +171,7 @@ class _OfGroups:
 
     source: ChoiceSource
     fit: str | None = None
-    scored: FixedDishes | None = None  # in the last state
+    scored: NewGroupModel | None = None  # in the last state
 
     @property
     def layout(self) -> Layout | None:
@@ -201,11 +201,11 @@ class _LeftToRight(_OfGroups):
 
     def score(self, franchise: Franchise) -> Floats:
         """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
-        self.scored = _filled(fixed_dishes(franchise, self.data, scaled=True))
+        self.scored = _filled(new_group_model(franchise, self.data, scaled=True))
         return log_probabilities_by_group(self.scored, self.particles, self.source)
 
 
-def log_probabilities_by_group(fixed: FixedDishes, particles: int, source: ChoiceSource) -> Floats:
+def log_probabilities_by_group(fixed: NewGroupModel, particles: int, source: ChoiceSource) -> Floats:
     """Log probability of each group by each particle of left-to-right: shape (particles, n_groups)."""
     groups, begins = fixed.new_groups(), fixed.layout.begins
     logs = np.empty((particles, len(begins) - 1))
@@ -275,9 +275,9 @@ class _Completion(_OfGroups):
             )  # fmt: skip
         return ("gibbs" if discount > 0 else "em") if self.wanted == "auto" else self.wanted
 
-    def _halves(self, franchise: Franchise) -> tuple[FixedDishes, FixedDishes]:
+    def _halves(self, franchise: Franchise) -> tuple[NewGroupModel, NewGroupModel]:
         if self.held_out is None:
-            whole = fixed_dishes(franchise, self.data, scaled=True)
+            whole = new_group_model(franchise, self.data, scaled=True)
             if self.observed is None:
                 self.observed = _half(whole.layout.begins, self.split_source)
             return whole.restricted(self.observed), whole.restricted(~self.observed)
@@ -290,15 +290,15 @@ class _Completion(_OfGroups):
                 "Build both halves with the same documents, empty ones included, and the same names.",
             )  # fmt: skip
         terms = franchise.measure.takes_terms
-        observed = fixed_dishes(franchise, self.data, scaled=terms, other=self.held_out)
-        held = fixed_dishes(franchise, self.held_out, scaled=True, parents=observed.parents)
+        observed = new_group_model(franchise, self.data, scaled=terms, other=self.held_out)
+        held = new_group_model(franchise, self.held_out, scaled=True, parents=observed.parents)
         if terms:
             observed = observed.joined(held)
             held = held.with_rows_of(observed)
         return observed, held
 
 
-def _new(observed: FixedDishes, held: FixedDishes) -> npt.NDArray[np.bool_]:
+def _new(observed: NewGroupModel, held: NewGroupModel) -> npt.NDArray[np.bool_]:
     """Which held-out values are terms that are not in the observed half of their group."""
     n_rows = len(observed.density)
     cells = [half.layout.group * n_rows + half.row for half in (observed, held)]
@@ -313,7 +313,7 @@ def _half(begins: Int64s, source: ChoiceSource) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _filled(scored: FixedDishes) -> FixedDishes:
+def _filled(scored: NewGroupModel) -> NewGroupModel:
     """Return the argument; raise a DataError if it has nothing to score."""
     if len(scored.row) == 0:
         raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")

@@ -18,7 +18,7 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.result import averaged, states_of
-from hdpkit.posterior.fixed_states import MOST_AHEAD, FixedStates, fixed_states, values_of
+from hdpkit.posterior.hidden_states import MOST_AHEAD, HiddenStates, hidden_states, values_of
 from hdpkit.posterior.new_labels import Layout
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
@@ -59,7 +59,7 @@ class Forward:
         values, missing, bounds, begins = self._sequences(franchise)
         logs, begun = np.empty((2, self.particles, len(bounds) - 1))
         for p in range(self.particles):
-            states = fixed_states(franchise, "drawn", self.source, sample)
+            states = hidden_states(franchise, "drawn", self.source, sample)
             norms, _ = states.log_probabilities(values, missing, bounds, self.threads)
             of = np.append(0.0, np.cumsum(norms))
             logs[p], begun[p] = of[bounds[1:]] - of[bounds[:-1]], of[begins] - of[bounds[:-1]]
@@ -228,7 +228,7 @@ def forecast(
                 "base", type(measure).__name__, "a base measure with draw_values()", "Define it."
             )
         for _ in range(particles):
-            fixed = fixed_states(franchise, "drawn", source, sample)
+            fixed = hidden_states(franchise, "drawn", source, sample)
             norms, last = fixed.log_probabilities(values, sequences.missing, sequences.offsets, threads)
             # The states know their own sequences already.
             before = np.append(0.0, np.cumsum(norms * (sequences is not own)))[sequences.offsets]
@@ -241,7 +241,7 @@ class _Ahead:
     """One draw of parameters: states, the distributions of the next ones, and log weights of sequences."""
 
     measure: Any
-    states: FixedStates
+    states: HiddenStates
     next: Floats
     log_weight: Floats
 

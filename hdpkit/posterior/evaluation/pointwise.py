@@ -14,10 +14,10 @@ from hdpkit.errors import DeclarationError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
 from hdpkit.posterior.evaluation.result import log_mean_exp
-from hdpkit.posterior.fixed_dishes import (
-    FixedDishes,
+from hdpkit.posterior.fold_in import (
+    NewGroupModel,
     check_foldable,
-    fixed_dishes,
+    new_group_model,
     without_restaurants,
 )
 from hdpkit.posterior.new_labels import Parents
@@ -94,7 +94,7 @@ class GroupLogLikelihood:
             return np.full(len(franchise.keys(franchise.declarations[1].name)), np.nan)
         chain = franchise.streams.chain if franchise.streams is not None else 0
         source = Streams(self.seed, chain=chain).source(Purpose.EVALUATE, sweep)
-        fixed = fixed_dishes(franchise, franchise.data, scaled=True)
+        fixed = new_group_model(franchise, franchise.data, scaled=True)
         drawn = _with_parameters_drawn(franchise, fixed, source)
         return log_mean_exp(log_probabilities_by_group(drawn, self.particles, source))
 
@@ -116,7 +116,7 @@ def _check(franchise: Franchise) -> None:
         )  # fmt: skip
 
 
-def _with_parameters_drawn(franchise: Franchise, fixed: FixedDishes, source: ChoiceSource) -> FixedDishes:
+def _with_parameters_drawn(franchise: Franchise, fixed: NewGroupModel, source: ChoiceSource) -> NewGroupModel:
     """Return the groups with densities under drawn parameters, and with drawn weights of the root."""
     slots = franchise.slots.occupied_slots()
     new = np.log(fixed.density[:, -1]) + fixed.log_scale

@@ -41,7 +41,7 @@ _NAMED = 5  # most unknown terms listed in an error
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class FixedDishes:
+class NewGroupModel:
     """New groups, and the densities of their values under the dishes of a state.
 
     Customers are in the order of their groups.
@@ -115,17 +115,17 @@ class FixedDishes:
         return attrs.evolve(self, layout=self.layout.restricted(chosen), row=self.row[chosen])
 
 
-def fixed_dishes(
+def new_group_model(
     franchise: Any,
     data: GroupedData,
     *,
     scaled: bool = False,
     parents: Parents | None = None,
     other: GroupedData | None = None,
-) -> FixedDishes:
+) -> NewGroupModel:
     """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
 
-    With ``scaled`` also `FixedDishes.log_scale`, which sampling doesn't need. ``parents`` are those of the
+    With ``scaled`` also `NewGroupModel.log_scale`, which sampling doesn't need. ``parents`` are those of the
     same groups, if they are already known; ``other`` has further customers of them, which provide the labels
     of groups that are empty in ``data``.
     """
@@ -133,7 +133,7 @@ def fixed_dishes(
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     data.check_unchanged()
     arguments = (franchise, data, scaled, parents, other)
-    made: FixedDishes = franchise.access.call(_fixed, arguments, reading=True)
+    made: NewGroupModel = franchise.access.call(_fixed, arguments, reading=True)
     return made
 
 
@@ -143,7 +143,7 @@ def _fixed(
     scaled: bool,
     parents: Parents | None,
     other: GroupedData | None,
-) -> FixedDishes:
+) -> NewGroupModel:
     check_foldable(franchise)
     values = _values(franchise, data)
     layout = layout_of(franchise, data)
@@ -154,7 +154,7 @@ def _fixed(
     parents = parents_of(franchise, data, layout, other) if parents is None else parents
     _check_possible(density, row, layout, parents, values)
     nodes = franchise.topology.nodes(len(franchise.declarations) - 1)
-    fixed = FixedDishes(
+    fixed = NewGroupModel(
         layout=layout,
         density=density,
         log_scale=log_scale,
@@ -494,7 +494,7 @@ def fold_in(
     sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
     source = as_source(rng, Purpose.FOLD_IN)
-    fixed = fixed_dishes(self, data)
+    fixed = new_group_model(self, data)
     proportions, drawn = sample_groups(fixed, sweeps, burn_in, source)
     layout = fixed.layout
     dishes, group = np.empty_like(drawn), np.empty_like(drawn)
@@ -513,7 +513,7 @@ def fold_in(
 
 
 def sample_groups(
-    fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource
+    fixed: NewGroupModel, sweeps: int, burn_in: int, source: ChoiceSource
 ) -> tuple[Floats, Int64s]:
     """Sweep over new groups in order.
 
@@ -529,7 +529,7 @@ def sample_groups(
 
 
 def complete_groups(
-    fixed: FixedDishes, rows: Sequence[Int64s], sweeps: int, burn_in: int, source: ChoiceSource
+    fixed: NewGroupModel, rows: Sequence[Int64s], sweeps: int, burn_in: int, source: ChoiceSource
 ) -> list[Floats]:
     """Sweep over new groups in order, and average the density of the next customer's value over the sweeps.
 

@@ -29,7 +29,7 @@ from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import add_up
-from hdpkit.posterior.fixed_dishes import log_densities, restaurants_of_sample
+from hdpkit.posterior.fold_in import log_densities, restaurants_of_sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 
@@ -67,7 +67,7 @@ class Densities:
 
 
 @attrs.frozen(eq=False)
-class FixedStates:
+class HiddenStates:
     """Transition probabilities and densities of n states; the first K are those of the franchise.
 
     Attributes
@@ -192,11 +192,11 @@ class FixedStates:
             found[:, step] = found[:, step - 1] @ self.transitions
         return found
 
-    def known_only(self) -> FixedStates:
+    def known_only(self) -> HiddenStates:
         """The states of the franchise alone: those without observations are impossible."""
         k, log_densities = self.n_live, self.log_densities
         start, rows = self.start[:k], self.transitions[:k, :k]
-        return FixedStates(
+        return HiddenStates(
             start / start.sum(), rows / rows.sum(axis=1, keepdims=True), k,
             lambda values: log_densities(values)[:, :k],
         )  # fmt: skip
@@ -260,20 +260,20 @@ def chain_tree(state: Any, what: str) -> ChainTopology:
     return tree
 
 
-def fixed_states(
+def hidden_states(
     franchise: Any, parameters: str, source: ChoiceSource, sample: Sample | None = None
-) -> FixedStates:
+) -> HiddenStates:
     """The states of a hidden Markov model, of a franchise or of a sample over its data, in one of two forms.
 
     Raises a StateError for any other model, a DeclarationError if its measure doesn't support the form.
     """
     choice("parameters", parameters, FORMS, remedy=_FORMS_REMEDY)
     arguments = (franchise, sample, parameters, source)
-    made: FixedStates = franchise.access.call(_fixed, arguments, reading=True)
+    made: HiddenStates = franchise.access.call(_fixed, arguments, reading=True)
     return made
 
 
-def _fixed(franchise: Any, sample: Sample | None, parameters: str, source: ChoiceSource) -> FixedStates:
+def _fixed(franchise: Any, sample: Sample | None, parameters: str, source: ChoiceSource) -> HiddenStates:
     given = _given(franchise, sample)
     return _mean(given) if parameters == "mean" else _drawn(given, source)
 
@@ -309,7 +309,7 @@ def _given_sample(franchise: Any, sample: Any) -> _Given:
     )  # fmt: skip
 
 
-def _mean(given: _Given) -> FixedStates:
+def _mean(given: _Given) -> HiddenStates:
     """Posterior mean rows and predictive densities."""
     measure, sample = given.measure, given.sample
     if not measure.predicts:
@@ -331,14 +331,14 @@ def _mean(given: _Given) -> FixedStates:
         found: Floats = franchise.access.call(log_densities, (franchise, state, values, slots), reading=True)
         return found
 
-    return FixedStates(start / start.sum(), rows / rows.sum(axis=1, keepdims=True), len(rows) - 1, logs)
+    return HiddenStates(start / start.sum(), rows / rows.sum(axis=1, keepdims=True), len(rows) - 1, logs)
 
 
-def _drawn(given: _Given, source: ChoiceSource) -> FixedStates:
+def _drawn(given: _Given, source: ChoiceSource) -> HiddenStates:
     """Rows and parameters drawn given the state, with further states until nearly nothing is left."""
     pi, parameters = _draw_states(given, source)
     measure, n = given.measure, given.sample.n_dishes
-    return FixedStates(
+    return HiddenStates(
         pi[-1], pi[:-1], n, lambda values: log_likelihoods(measure, values, parameters), parameters
     )
 
@@ -425,7 +425,7 @@ def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
     return values, data
 
 
-def log_probabilities(franchise: Any, states: FixedStates, data: Any) -> Floats:
+def log_probabilities(franchise: Any, states: HiddenStates, data: Any) -> Floats:
     """log p(x_t | x_1 .. x_t-1) of each observation of sequences; None: those of the franchise."""
     values, data = values_of(franchise, data)
     return states.log_probabilities(values, data.missing, data.offsets)[0]
@@ -434,7 +434,7 @@ def log_probabilities(franchise: Any, states: FixedStates, data: Any) -> Floats:
 @offered
 def _summed_out(self: Any, parameters: str, source: ChoiceSource) -> float:
     """log p(data | transition probabilities, parameters of the dishes): see `Franchise.log_likelihood`."""
-    return add_up(log_probabilities(self, fixed_states(self, parameters, source), None).tolist())
+    return add_up(log_probabilities(self, hidden_states(self, parameters, source), None).tolist())
 
 
 # ---------------------------------------------------------------------- probabilities of states
@@ -583,12 +583,12 @@ def state_probabilities(
     """
     horizon = whole_number("horizon", horizon, 1, MOST_AHEAD, remedy="1: the next state alone.")
     whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
-    states = fixed_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
+    states = hidden_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
     return probabilities_under(self, states, data, parameters, horizon, threads)
 
 
 def probabilities_under(
-    franchise: Any, states: FixedStates, data: Any, parameters: str, horizon: int = 1, threads: int = 1
+    franchise: Any, states: HiddenStates, data: Any, parameters: str, horizon: int = 1, threads: int = 1
 ) -> StateProbabilities:
     """States of sequences under given parameters; None: the sequences of the franchise."""
     values, data = values_of(franchise, data)

@@ -2,8 +2,8 @@
 
    Rows of weights are given by document and by term, so that each sum is made by one thread in a fixed order: the
    result doesn't depend on the number of threads, nor on the instruction set. */
-#ifndef HDPKIT_PLACES_H
-#define HDPKIT_PLACES_H
+#ifndef HDPKIT_TERM_CLUSTERS_H
+#define HDPKIT_TERM_CLUSTERS_H
 
 #include <float.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include "hdpkit/philox.h"
 #include "threads.h"
 
-namespace hdpkit_places {
+namespace hdpkit_term_clusters {
 
 constexpr int RANK = 48;       /* coordinates: whole registers of every instruction set */
 constexpr int WIDE = 8;        /* centres that a point is compared with at a time */
@@ -46,13 +46,13 @@ inline wide operator*(float a, const wide &b) {
 
 namespace baseline {
 #define HDPKIT_TARGET static
-#include "places_text.h"
+#include "term_cluster_loops.h"
 #undef HDPKIT_TARGET
 }
 #if defined(__GNUC__) && defined(__x86_64__)
 namespace avx2 {
 #define HDPKIT_TARGET __attribute__((target("avx2"))) static
-#include "places_text.h"
+#include "term_cluster_loops.h"
 #undef HDPKIT_TARGET
 }
 #else
@@ -66,7 +66,7 @@ struct Rows {
     std::vector<float> weight;
 };
 
-class Places {
+class ClusteredTerms {
   public:
     int64_t n_documents, n_terms, n_used;  /* of the used terms the first n_terms are placed */
     int threads;
@@ -152,9 +152,9 @@ class Places {
     std::vector<float> matrix;
     int32_t n_centres;
 
-    typedef void (*step)(Places *, int thread, int64_t first, int64_t last);
+    typedef void (*step)(ClusteredTerms *, int thread, int64_t first, int64_t last);
     struct Call {
-        Places *self;
+        ClusteredTerms *self;
         step work;
     };
     void share(int64_t n, step work, int64_t piece = PIECE) noexcept {
@@ -165,7 +165,7 @@ class Places {
         }, &call);
     }
 
-    static void weighted_sums(const Places *s, const Rows &rows, const float *from, float *out, int64_t first,
+    static void weighted_sums(const ClusteredTerms *s, const Rows &rows, const float *from, float *out, int64_t first,
                               int64_t last) {
         auto sum = s->wide_registers ? avx2::weighted_sum : baseline::weighted_sum;
         for (int64_t r = first; r < last; r++) {
@@ -173,10 +173,10 @@ class Places {
             sum(rows.which.data() + b, rows.weight.data() + b, rows.end[(size_t)r] - (int64_t)b, from, out + r * RANK);
         }
     }
-    static void sum_documents(Places *s, int, int64_t first, int64_t last) {
+    static void sum_documents(ClusteredTerms *s, int, int64_t first, int64_t last) {
         weighted_sums(s, s->documents, s->place.data(), s->along.data(), first, last);
     }
-    static void sum_terms(Places *s, int, int64_t first, int64_t last) {
+    static void sum_terms(ClusteredTerms *s, int, int64_t first, int64_t last) {
         weighted_sums(s, s->terms, s->along.data(), s->place.data(), first, last);
     }
     static void to_unit(float *row) {
@@ -185,14 +185,14 @@ class Places {
         const float by = square > 0.0 ? (float)(1.0 / sqrt(square)) : 0.0f;
         for (int j = 0; j < RANK; j++) row[j] *= by;
     }
-    static void normalise_places(Places *s, int, int64_t first, int64_t last) {
+    static void normalise_places(ClusteredTerms *s, int, int64_t first, int64_t last) {
         for (int64_t i = first; i < last; i++) to_unit(&s->place[(size_t)i * RANK]);
     }
-    static void find_nearest(Places *s, int, int64_t first, int64_t last) {
+    static void find_nearest(ClusteredTerms *s, int, int64_t first, int64_t last) {
         (s->wide_registers ? avx2::nearest : baseline::nearest)(
             &s->place[(size_t)first * RANK], last - first, s->columns.data(), s->n_centres, &s->label[(size_t)first]);
     }
-    static void sum_members(Places *s, int, int64_t first, int64_t last) {
+    static void sum_members(ClusteredTerms *s, int, int64_t first, int64_t last) {
         for (int64_t c = first; c < last; c++) {
             float *to = &s->centre[(size_t)c * RANK];
             double sum[RANK] = {};
@@ -204,14 +204,14 @@ class Places {
             to_unit(to);
         }
     }
-    static void add_block(Places *s, int, int64_t first, int64_t last) {
+    static void add_block(ClusteredTerms *s, int, int64_t first, int64_t last) {
         auto add = s->wide_registers ? avx2::add_products : baseline::add_products;
         for (int64_t b = first; b < last; b++) {
             const int64_t begin = b * BLOCK, n = std::min(BLOCK, s->n_terms - begin);
             add(&s->place[(size_t)begin * RANK], n, &s->products[(size_t)b * RANK * RANK]);
         }
     }
-    static void transform_places(Places *s, int, int64_t first, int64_t last) {
+    static void transform_places(ClusteredTerms *s, int, int64_t first, int64_t last) {
         (s->wide_registers ? avx2::transform : baseline::transform)(
             &s->place[(size_t)first * RANK], last - first, s->matrix.data());
     }
@@ -252,7 +252,7 @@ class Places {
     }
 
     /* The heaviest clusters of each document. */
-    static void keep_clusters(Places *s, int thread, int64_t first, int64_t last) {
+    static void keep_clusters(ClusteredTerms *s, int thread, int64_t first, int64_t last) {
         std::vector<float> &weight = s->scratch[(size_t)thread];
         std::vector<int32_t> &seen = s->touched[(size_t)thread];
         for (int64_t d = first; d < last; d++) {
@@ -269,7 +269,7 @@ class Places {
         }
     }
     /* A term that isn't placed belongs to the cluster for which its documents have the most votes. */
-    static void vote(Places *s, int thread, int64_t first, int64_t last) {
+    static void vote(ClusteredTerms *s, int thread, int64_t first, int64_t last) {
         std::vector<float> &weight = s->scratch[(size_t)thread];
         std::vector<int32_t> &seen = s->touched[(size_t)thread];
         for (int64_t i = s->n_terms + first; i < s->n_terms + last; i++) {

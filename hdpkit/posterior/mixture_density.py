@@ -18,13 +18,13 @@ from hdpkit.checks import instance
 from hdpkit.errors import DataError, DeclarationError, MissingMethodError
 from hdpkit.franchise.sample import Sample
 from hdpkit.measures.by_restaurant import NewRestaurants
-from hdpkit.posterior.fixed_dishes import log_densities, restaurants_of_sample
+from hdpkit.posterior.fold_in import log_densities, restaurants_of_sample
 
 _AT_ONCE = 1 << 22  # densities of points under dishes that are in memory at once
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class FixedComponents:
+class MixtureDensity:
     """The dishes of a sample of a mixture, and the weights of its groups.
 
     Attributes
@@ -73,7 +73,7 @@ class FixedComponents:
         return [measure.simulate(statistics[k], generator) for k in dishes.tolist()], dishes
 
 
-def fixed_components(franchise: Any, sample: Sample) -> FixedComponents:
+def mixture_density(franchise: Any, sample: Sample) -> MixtureDensity:
     """The dishes of a sample of a mixture over the data of a franchise.
 
     Raises
@@ -100,4 +100,4 @@ def fixed_components(franchise: Any, sample: Sample) -> FixedComponents:
     weights = sample.root_weights[None, :]
     if sample.levels:
         weights = np.concatenate([sample.group_weights(), weights])
-    return FixedComponents(franchise=franchise, sample=sample, weights=weights, state=state, slots=slots)
+    return MixtureDensity(franchise=franchise, sample=sample, weights=weights, state=state, slots=slots)

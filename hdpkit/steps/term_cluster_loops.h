@@ -1,4 +1,4 @@
-/* Loops over the numbers of terms and documents, included once for each instruction set (`places.h`), in a namespace
+/* Loops over the numbers of terms and documents, included once for each instruction set (`term_clusters.h`), in a namespace
    of its own with functions of HDPKIT_TARGET. Each lane is a sum in a fixed order, so that all give the same bits. */
 
 /* out = sum over the entries of a row of weight x (row of `from`). */
