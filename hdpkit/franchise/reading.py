@@ -36,116 +36,16 @@ _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
 
 
-class Drawn(Blocks):
-    """Draws of quantities that are integrated out of the state. They are valid until the state changes.
-
-    A draw is stored as the identifier of its stream; its numbers are computed when they are read.
-    """
-
-    def __init__(self, *declared: Any) -> None:
-        super().__init__(*declared)
-        self._keys: dict[str, tuple[int, tuple[int, int]]] = {}
-
-    @changes
-    def draw_topics(self, source: ChoiceSource) -> None:
-        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-            The ``rng`` that a move is given.
-        """
-        self._draw("topics", source)
-
-    @changes
-    def draw_proportions(self, source: ChoiceSource) -> None:
-        """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-            The ``rng`` that a move is given.
-
-        Raises
-        ------
-        StateError
-            If the weights of the root are integrated out.
-        """
-        if self.root._kind() not in ("weights", "fixed"):
-            raise StateError(
-                "root", self.root._kind(), "weights, given which proportions are drawn",
-                "Build hk.Franchise(..., root='weights'), or call Sample.draw_group_weights.",
-            )  # fmt: skip
-        self._draw("proportions", source)
-
-    def _draw(self, what: str, source: ChoiceSource) -> None:
-        check_source(source)
-        self._keys[what] = self.n_changes, (source.index(_KEYS), source.index(_KEYS))
-
-    def _stream(self, what: str, move: str) -> RandomStream:
-        """The stream of a draw; raises a StateError unless it was made in the current state."""
-        changes, key = self._keys.get(what, (-1, (0, 0)))
-        if changes != self.n_changes:
-            raise StateError(
-                what, "not drawn" if changes < 0 else "drawn before the state changed",
-                "drawn given the current state",
-                f"Let {move} be the last move of the schedule, or call draw_{what}(rng).",
-            )  # fmt: skip
-        return RandomStream(key)
-
-    def drawn_topics(self) -> list[Any]:
-        """Drawn parameters of the dishes, one per dish, as returned by `BaseMeasure.draw_parameters`.
-
-        Topics of words are distributions over terms, shape (V,).
-
-        Raises
-        ------
-        StateError
-            If they were not drawn since the last change of the state.
-        """
-        stream = self._stream("topics", "moves.DrawTopics()")
-        slots = self.slots.occupied_slots()
-        drawn = self.measure.draw_many(self.bank, slots, self.population.dishes(), stream)
-        return self.known_dishes.put_topics(list(drawn))
-
-    def drawn_proportions(self) -> Floats:
-        """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
-
-        Groups are the restaurants below the root, in order (in a hidden Markov model the start row and the
-        rows of the dishes, with kappa for the own dish); each is Dirichlet(n_jk + alpha_j psi_k, ...,
-        alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
-        are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
-
-        Raises
-        ------
-        StateError
-            If they were not drawn since the last change of the state.
-        """
-        stream = self._stream("proportions", "moves.DrawProportions()")
-        slots = self.slots.occupied_slots()
-        weights: Any = self.root.weights
-        psi = weights.table.many(slots)
-        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.by_levels:
-            rows = psi[None]
-            for level in levels_of(self):
-                rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
-            return np.asarray(rows[1:], dtype=np.float64)
-        drawn = np.zeros((self.topology.n_nodes, len(slots) + 1))
-        drawn[0] = psi
-        for node in range(1, self.topology.n_nodes):  # parents first
-            n = [self.seating.customers(node, slot) for slot in slots.tolist()]
-            above = drawn[self.topology.parent[node]]
-            shapes = np.append(n, 0.0) + self.hyperparameters.theta[node] * above
-            some = shapes >= _LEAST_SHAPE  # in a finite model the remainder may be 0
-            drawn[node, some] = stream.dirichlet(shapes[some])
-        return drawn[1:]
-
-
-class Reading(Drawn):
-    """Properties of the current state."""
+class Reading(Blocks):
+    """Properties of the current state, and draws given it, which are valid until the state changes."""
 
     _summed_out: Callable[..., float]  # offered by a later room
     _copied_at: int | None = None  # state of this franchise when several chains ran on copies of it
+
+    def __init__(self, *declared: Any) -> None:
+        super().__init__(*declared)
+        # A draw is kept as the key of its stream; its numbers are computed when they are read.
+        self._keys: dict[str, tuple[int, tuple[int, int]]] = {}
 
     @property
     def dishes(self) -> Int64s:
@@ -532,6 +432,102 @@ class Reading(Drawn):
             "statistics": int(self.bank.memory_bytes()),
             **{name: int(part.memory_bytes()) for name, part in self.parts.items()},
         }
+
+    # ------------------------------------------------------------------ draws
+
+    @changes
+    def draw_topics(self, source: ChoiceSource) -> None:
+        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        """
+        self._draw("topics", source)
+
+    @changes
+    def draw_proportions(self, source: ChoiceSource) -> None:
+        """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the weights of the root are integrated out.
+        """
+        if self.root._kind() not in ("weights", "fixed"):
+            raise StateError(
+                "root", self.root._kind(), "weights, given which proportions are drawn",
+                "Build hk.Franchise(..., root='weights'), or call Sample.draw_group_weights.",
+            )  # fmt: skip
+        self._draw("proportions", source)
+
+    def _draw(self, what: str, source: ChoiceSource) -> None:
+        check_source(source)
+        self._keys[what] = self.n_changes, (source.index(_KEYS), source.index(_KEYS))
+
+    def _stream(self, what: str, move: str) -> RandomStream:
+        """The stream of a draw; raises a StateError unless it was made in the current state."""
+        changes, key = self._keys.get(what, (-1, (0, 0)))
+        if changes != self.n_changes:
+            raise StateError(
+                what, "not drawn" if changes < 0 else "drawn before the state changed",
+                "drawn given the current state",
+                f"Let {move} be the last move of the schedule, or call draw_{what}(rng).",
+            )  # fmt: skip
+        return RandomStream(key)
+
+    def drawn_topics(self) -> list[Any]:
+        """Drawn parameters of the dishes, one per dish, as returned by `BaseMeasure.draw_parameters`.
+
+        Topics of words are distributions over terms, shape (V,).
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the last change of the state.
+        """
+        stream = self._stream("topics", "moves.DrawTopics()")
+        slots = self.slots.occupied_slots()
+        drawn = self.measure.draw_many(self.bank, slots, self.population.dishes(), stream)
+        return self.known_dishes.put_topics(list(drawn))
+
+    def drawn_proportions(self) -> Floats:
+        """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
+
+        Groups are the restaurants below the root, in order (in a hidden Markov model the start row and the
+        rows of the dishes, with kappa for the own dish); each is Dirichlet(n_jk + alpha_j psi_k, ...,
+        alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
+        are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the last change of the state.
+        """
+        stream = self._stream("proportions", "moves.DrawProportions()")
+        slots = self.slots.occupied_slots()
+        weights: Any = self.root.weights
+        psi = weights.table.many(slots)
+        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.by_levels:
+            rows = psi[None]
+            for level in levels_of(self):
+                rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
+            return np.asarray(rows[1:], dtype=np.float64)
+        drawn = np.zeros((self.topology.n_nodes, len(slots) + 1))
+        drawn[0] = psi
+        for node in range(1, self.topology.n_nodes):  # parents first
+            n = [self.seating.customers(node, slot) for slot in slots.tolist()]
+            above = drawn[self.topology.parent[node]]
+            shapes = np.append(n, 0.0) + self.hyperparameters.theta[node] * above
+            some = shapes >= _LEAST_SHAPE  # in a finite model the remainder may be 0
+            drawn[node, some] = stream.dirichlet(shapes[some])
+        return drawn[1:]
 
 
 def ran_as_copies(state: Any) -> None:
