@@ -110,13 +110,6 @@ def summed(
     return tables, (pairs[:, 0], pairs[:, 1])
 
 
-def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
-    """Write columns of a shard's documents as a file of `numpy.savez`."""
-    path = Path(folder) / f"shard-{number:04d}.npz"
-    with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
-        np.savez(file, **columns)
-
-
 def _narrow(column: Int32s) -> npt.NDArray[Any]:
     """Numbers in two bytes each, if possible."""
     return column.astype(np.uint16) if column.itemsize > 2 and column.max(initial=0) < 1 << 16 else column

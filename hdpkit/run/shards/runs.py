@@ -118,15 +118,6 @@ class ShardedRun:
         ]
         return np.concatenate(rows, axis=1).T
 
-    def write_document_counts(self, folder: str | os.PathLike[str]) -> None:
-        """Write a file per shard, ``shard-0000.npz``, with the arrays "document", "dish" and "customers".
-
-        Every worker writes the files of its own shards. Documents are numbered from 0 in each shard, dishes
-        like the rows of `dish_counts`.
-        """
-        where = path_of("folder", folder, remedy="A folder for the files.")
-        self._backend.gather("write_counts", str(where))
-
     def state(self) -> dict[str, Any] | None:
         """The state as returned by `Franchise.freeze` for the entire corpus in one process."""
         found, commons = self._backend.gather("states"), self._backend.gather("common")

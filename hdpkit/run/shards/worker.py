@@ -21,7 +21,7 @@ from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import applied, called, check_move
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.run.shards.common import check_served
-from hdpkit.run.shards.files import Written, write_counts, write_shard
+from hdpkit.run.shards.files import Written, write_shard
 from hdpkit.run.shards.job import ShardedJob, differs, needs_lengths
 from hdpkit.run.shards.memory import Meeting
 from hdpkit.run.shards.messages import CountBlock, Done, Failed, Opening, Swept
@@ -228,13 +228,6 @@ class Worker:
     def write(self, folder: str) -> dict[int, Written]:
         """Write the seating of each shard into a folder; returns what is known of each file."""
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
-
-    def write_counts(self, folder: str) -> list[int]:
-        """Write a file per shard with the customers of its documents by dish; returns the shards' numbers."""
-        found = self.document_counts()
-        for i, columns in found.items():
-            write_counts(folder, i, dict(columns))
-        return list(found)
 
     def dish_counts(self) -> Any:
         """Counts of each term in each dish as a csr_array (K, V); their sum over the workers is that of all.
