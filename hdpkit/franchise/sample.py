@@ -826,13 +826,17 @@ def _level(
     tables: npt.NDArray[np.int64],
     n_dishes: int,
 ) -> Level:
-    nodes: Any = state.topology.nodes(number)
-    here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants are ascending
-    shape = (nodes.stop - nodes.start, n_dishes)
+    own = [np.arange(state.topology.n_nodes)[state.topology.nodes(i)] for i in range(number + 1)]
+    nodes, above = own[-1], np.concatenate(own[:-1])
+    place = np.zeros(state.topology.n_nodes, dtype=np.int64)  # of each restaurant in the rows above
+    place[above] = np.arange(len(above))
+    first, last = (np.searchsorted(node, nodes, side) for side in ("left", "right"))  # it is ascending
+    begin = np.concatenate([[0], np.cumsum(last - first)])
+    here = np.repeat(first - begin[:-1], last - first) + np.arange(begin[-1])
 
     def by_dish(values: npt.NDArray[np.int64]) -> Any:
-        begin = np.searchsorted(node[here], np.arange(nodes.start, nodes.stop + 1))
         kind = np.int32 if max(len(values), n_dishes) < 2**31 else np.int64
+        shape = (len(nodes), n_dishes)
         made = scipy.sparse.csr_array((values, dish[here].astype(kind), begin.astype(kind)), shape=shape)
         made.sort_indices()
         return made
@@ -840,9 +844,9 @@ def _level(
     theta, d = (_shared(a[nodes]) for a in (state.hyperparameters.theta, state.hyperparameters.d))
     return Level(
         name=state.declarations[number].name,
-        parent=np.asarray(state.topology.parent[nodes], dtype=np.int64),
-        counts=by_dish(customers[here].copy()),
-        tables=by_dish(tables[here].copy()) if np.any(d > 0) else None,
+        parent=place[state.topology.parent[nodes]],
+        counts=by_dish(customers[here]),
+        tables=by_dish(tables[here]) if np.any(d > 0) else None,
         concentration=theta,
         discount=d,
     )

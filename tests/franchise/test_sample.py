@@ -97,6 +97,18 @@ def test_a_sample_says_what_the_franchise_says(name):
         assert sample.label == "document"
 
 
+def test_restaurants_of_contexts_are_not_contiguous():
+    data = hk.NGrams.from_sentences([["a", "b", "a", "c"], ["b", "b", "c"], ["c", "a", "b"]], order=3)
+    model = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    for level in (1, 2):
+        model = hk.Restaurant(model, each=f"context {level}", concentration=1.0)
+    franchise = hk.Franchise(model, data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0)
+    sample = franchise.sample()
+    assert sample.names == tuple(franchise.keys("context 2"))
+    assert np.allclose(sample.group_weights(), franchise.group_weights("context 2"), rtol=0, atol=1e-12)
+
+
 def test_sparse_topics_with_a_smoothing_each():
     franchise = two_levels(hk.SparseDirichletMultinomial(hk.Gamma(1.0, 2.0)))
     schedule = [moves.TableGibbs(), moves.BaseMeasureParameters()]
