@@ -105,8 +105,7 @@ cdef class ExplicitStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t table = self.new_table(node, entry)
         self.count_in(node, entry, True)
-        if entry.tables > self.most_tables:
-            self.most_tables = entry.tables
+        self.most_tables = max(self.most_tables, entry.tables)
         self.take_seat(customer, table)
         as_customer[0] = ~table
         return 0
@@ -225,8 +224,8 @@ cdef class ExplicitStore(Seating):
 
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
         """Undo the removal of a customer from a table, which may have closed; in reverse order."""
-        cdef Entry *entry
-        cdef int32_t before, place
+        cdef int32_t before
+        cdef Entry *entry = self.entries(node) + self.find_or_insert(node, dish)
         if closed:
             if self.free_table == table:
                 self.free_table = self.pool[table].next
@@ -235,21 +234,14 @@ cdef class ExplicitStore(Seating):
                 while self.pool[before].next != table:
                     before = self.pool[before].next
                 self.pool[before].next = self.pool[table].next
-            place = self.find_or_insert(node, dish)
-            entry = self.entries(node) + place
             self.pool[table].size = 0
             self.pool[table].dish = dish
             self.pool[table].node = node     # its seat in the parent has already been restored
             self.pool[table].next = entry.extra
             entry.extra = table
-            entry.tables += 1
-            if entry.tables > self.most_tables:
-                self.most_tables = entry.tables
-            self.nodes[node].tables += 1
-        entry = self.entries(node) + self.find(node, dish)
         self.pool[table].size += 1
-        entry.customers += 1
-        self.nodes[node].customers += 1
+        self.count_in(node, entry, closed)
+        self.most_tables = max(self.most_tables, entry.tables)
         self.take_seat(customer, table)
         return 0
 
@@ -268,8 +260,7 @@ cdef class ExplicitStore(Seating):
         entry = self.entries(node) + place
         entry.customers += size
         entry.tables += 1
-        if entry.tables > self.most_tables:
-            self.most_tables = entry.tables
+        self.most_tables = max(self.most_tables, entry.tables)
         self.pool[table].dish = dish
         self.pool[table].next = entry.extra
         entry.extra = table
@@ -388,8 +379,7 @@ cdef class ExplicitStore(Seating):
                 entry = self.entries(table_node[i]) + place
                 entry.customers += self.pool[i].size
                 entry.tables += 1
-                if entry.tables > self.most_tables:
-                    self.most_tables = entry.tables
+                self.most_tables = max(self.most_tables, entry.tables)
                 self.nodes[table_node[i]].customers += self.pool[i].size
                 self.nodes[table_node[i]].tables += 1
                 self.pool[i].dish = table_dish[i]

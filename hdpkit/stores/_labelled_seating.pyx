@@ -304,6 +304,24 @@ cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
     return sqrt(low * high)
 
 
+cdef int openings_in_turn(int64_t n, int64_t t, Ratios *ratios, int32_t *opens, choice_source *source) except -1 nogil:
+    """Draw, from the last of n customers at t tables to the first, whether it opened its table: 1 in ``opens``.
+
+    ``ratios`` are for the discount; NULL: none, and at most SMALL customers. Returns -2 if a draw fails.
+    """
+    cdef int64_t i, yes
+    for i in range(n, 0, -1):
+        yes = t == i
+        if not yes and t > 1:
+            yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t] if ratios == NULL else
+                                   one_alone(ratios, i, t))
+            if yes < 0:
+                return -2
+        opens[i - 1] = <int32_t>yes
+        t -= yes
+    return 0
+
+
 cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *source) except -1 nogil:
     """Draw which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if a draw fails."""
     cdef int64_t i, yes, more
@@ -312,15 +330,7 @@ cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *s
     table.assign(n, 0)
     opens = table.data()
     if n <= SMALL:
-        for i in range(n, 0, -1):
-            yes = t == i
-            if not yes and t > 1:
-                yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t])
-                if yes < 0:
-                    return -2
-            opens[i - 1] = <int32_t>yes
-            t -= yes
-        return 0
+        return openings_in_turn(n, t, NULL, opens, source)
     a = opening_rate(n, t)
     opens[0] = 1
     while True:
@@ -372,14 +382,8 @@ cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] 
     cdef double d = ratios.d
     sizes.clear()
     table.assign(n, 0)
-    for i in range(n, 0, -1):      # whether the last of i customers at t tables sits alone
-        j = t == i
-        if not j and t > 1:
-            j = source.bernoulli(source.state, one_alone(ratios, i, t))
-            if j < 0:
-                return -2
-        table.data()[i - 1] = <int32_t>j
-        t -= j
+    if openings_in_turn(n, t, ratios, table.data(), source) < 0:
+        return -2
     weights.clear()
     for i in range(n):
         if table.data()[i]:
