@@ -1,5 +1,4 @@
 from libc.stdint cimport int32_t, int64_t
-from hdpkit.vectors cimport vector
 
 from hdpkit.stores._seating cimport Entry, Seating
 

@@ -6,7 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.stores._seating cimport Entry, Node, Seating, unused_share
+from hdpkit.stores._seating cimport Entry, Seating, unused_share
 from hdpkit.stores._seating import SEATS, empty_row
 from hdpkit.random._source cimport choice_source
 
