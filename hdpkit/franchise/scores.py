@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from hdpkit.arrays import Floats, Int64s
+from hdpkit.arrays import Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 from hdpkit.stores._labelled_seating import draw_sizes
-from hdpkit.stores._stirling import sum_of_logs
+from hdpkit.stores._seating import Seating
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
@@ -25,7 +24,7 @@ def columns_of(store: Any, n_nodes: int) -> Any:
         for node in range(n_nodes)
         for dish in store.node_dishes(node).tolist()
     ]
-    return tuple(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
+    return tuple(np.array(rows, dtype=np.int32).reshape(-1, 4).T.copy())
 
 
 def log_seating(
@@ -137,74 +136,12 @@ def _log_joint_of_counts(franchise: Any) -> float:
 
 def log_counts(franchise: Any) -> float:
     """log p(dishes, numbers of tables | hyperparameters), drawn weights of the root integrated out."""
-    node, _, customers, tables = _columns(franchise)
     theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
-    n_nodes = franchise.topology.n_nodes
-    n, t = (
-        np.bincount(node, weights=column, minlength=n_nodes).astype(np.float64)
-        for column in (customers, tables)
-    )
-    there = n > 0
-    theta_there, d_there, n, t = theta[there], d[there], n[there], t[there]
-    total = -float(np.sum(scipy.special.gammaln(theta_there + n) - scipy.special.gammaln(theta_there + 1.0)))
-    total += _log_opened(theta_there, d_there, t)
-    for discount in np.unique(d_there):
-        own = d[node] == discount
-        if discount == 0.0:
-            total += float(sum_of_logs(customers[own], tables[own]))
-        else:
-            total += float(log_stirling(customers[own], tables[own], float(discount)).sum())
+    counts = Seating(0, franchise.topology.n_nodes)
+    counts.take_counts(*columns_of(franchise.seating, franchise.topology.n_nodes))
+    total = float(counts.log_counts(theta, d))
     total += float(franchise.topology.log_seating(franchise.seating, theta))
     return total + float(franchise.root._log_of_dishes(franchise.seating))
-
-
-def _log_opened(theta: Floats, d: Floats, t: Floats) -> float:
-    """Sum over restaurants of log (theta + d) (theta + 2 d) ... (theta + (t - 1) d)."""
-    plain = d == 0.0
-    several = plain & (t > 1)
-    total = float(np.sum((t[several] - 1.0) * np.log(theta[several])))
-    theta, d, t = theta[~plain], d[~plain], t[~plain]
-    ratio = theta / d + 1.0  # above 0, since theta > -d
-    return total + float(
-        np.sum((t - 1.0) * np.log(d) + scipy.special.gammaln(ratio + t - 1.0) - scipy.special.gammaln(ratio))
-    )
-
-
-def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
-    """Logs of generalised Stirling numbers: sums over partitions of n customers over t tables.
-
-    The weight of a table of s customers is (1 - d) (2 - d) ... (s - 1 - d): with d = 0 these are the unsigned
-    numbers of the first kind. S(n + 1, t) = S(n, t - 1) + (n - t d) S(n, t).
-
-    Parameters
-    ----------
-    n, t : int arrays of one shape
-        1 <= t <= n.
-    discount : float
-        d, from 0 to below 1.
-    """
-    n, t = np.asarray(n, dtype=np.int64), np.asarray(t, dtype=np.int64)
-    logs = np.zeros(n.shape)
-    alone = t == 1
-    logs[alone] = scipy.special.gammaln(n[alone] - discount) - scipy.special.gammaln(1.0 - discount)
-    grown = np.flatnonzero((t > 1) & (t < n))
-    grown = grown[np.argsort(n[grown], kind="stable")]
-    if len(grown) == 0:
-        return logs
-    ends = np.searchsorted(n[grown], np.arange(int(n[grown[-1]]) + 2))
-    most = int(t[grown].max())
-    row = np.full(most, -np.inf)  # log S(size, 1 ...)
-    row[0] = 0.0
-    for size in range(1, int(n[grown[-1]])):
-        last = min(size, most)
-        stay = row[:last] + np.log(size - np.arange(1, last + 1) * discount)
-        opened = np.concatenate([[-np.inf], row[: last - 1]])
-        if size < most:
-            row[size] = row[size - 1]  # S(n, n) = 1
-        row[:last] = np.logaddexp(opened, stay)
-        here = grown[ends[size + 1] : ends[size + 2]]
-        logs[here] = row[t[here] - 1]
-    return logs
 
 
 def dish_sizes(franchise: Any) -> Int64s:
@@ -223,8 +160,3 @@ def data_sizes(store: Any, n_nodes: int) -> Int64s:
     # A table is a customer of the parent; the others are data.
     found = np.bincount(dish, weights=customers - tables * (node > 0)).astype(np.int64)
     return found[found > 0]
-
-
-def _columns(franchise: Any) -> list[Int64s]:
-    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
-    return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]

@@ -202,12 +202,12 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     with nogil:
         for i in range(n):
             if node_level[home[i]] < level:
-                if with_customers and node_level[home[i]] == level - 1 and store.seats[i] >= 0:
+                if with_customers and node_level[home[i]] == level - 1 and store.of_customer[i] >= 0:
                     unit_of_customer[i] = <int32_t>units.code.size()
                     units.code.push_back(<int32_t>i)
                     units.node.push_back(home[i])
                 continue
-            table = store.seats[i]
+            table = store.of_customer[i]
             if table < 0:
                 continue
             start = tables_seen.size()

@@ -396,9 +396,9 @@ def draw_totals(Walk walk not None, ChoiceSource source not None):
     cdef int32_t live
     cdef double a
     walk.ready(0)
-    for i in range(<int64_t>bulk.store.dish_of_customer.size()):      # data customers of the root
-        if walk.home[i] == 0 and bulk.store.dish_of_customer[i] >= 0:
-            m[walk.slots.position[bulk.store.dish_of_customer[i]]] += 1
+    for i in range(<int64_t>bulk.store.of_customer.size()):      # data customers of the root
+        if walk.home[i] == 0 and bulk.store.of_customer[i] >= 0:
+            m[walk.slots.position[bulk.store.of_customer[i]]] += 1
     with nogil:
         walk.fill_row(0)
         for k in range(begins.shape[0] - 1):

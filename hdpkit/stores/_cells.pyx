@@ -13,7 +13,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._arguments cimport check_length, refuse
 from hdpkit.stores._counts cimport CountsStore
-from hdpkit.stores._seating import columns, empty_row
+from hdpkit.stores._seating import COUNTS, empty_row
 from hdpkit.stores._seating cimport Seating
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey
 
@@ -26,9 +26,11 @@ cdef class CellsStore(CountsStore):
     `CountsStore`; `dishes` returns the dishes for it.
     """
 
-    def __init__(self, n_customers, n_nodes):
-        CountsStore.__init__(self, n_customers, n_nodes)
+    NAMES = ("cell_runs", "run_dish", "run_count", "cell_key", *COUNTS)
+
+    def __cinit__(self):
         self.by_cell = True
+        self.recorded = False
 
     def observe_cells(self, cells):
         """Set the cells of the documents (`hdpkit.data.Cells`), and unseat all customers."""
@@ -37,25 +39,18 @@ cdef class CellsStore(CountsStore):
         self.first = <int64_t>self.nodes.size() - (self.begin.shape[0] - 1)
         self.clear()
 
-    def clear(self):
-        """Unseat all customers."""
+    cdef int clear_extra(self) except -1:
         cdef vector[int32_t] empty
         cdef int64_t piece, n, documents
-        self.clear_nodes(self.nodes.size())
         self.runs.clear()
         self.key[0] = self.key[1] = 0
         if self.cells is None:
-            return
+            return 0
         documents = self.begin.shape[0] - 1
         self.runs.assign((documents + PIECE - 1) // PIECE, empty)
         for piece in range(<int64_t>self.runs.size()):
             n = self.begin[min((piece + 1) * PIECE, documents)] - self.begin[piece * PIECE]
             self.runs[piece].assign(n, 0)
-
-    cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
-        return -1
-
-    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
         return 0
 
     def dish_of(self, int32_t customer):
@@ -83,9 +78,6 @@ cdef class CellsStore(CountsStore):
                     words[at + 1 + 2 * i] = mapping[words[at + 1 + 2 * i]]
                 at += 1 + 2 * words[at]
         return 0
-
-    cdef bint squeeze_extra(self, double share) except -1 nogil:
-        return False
 
     # ------------------------------------------------------------------ contents
 
@@ -142,32 +134,14 @@ cdef class CellsStore(CountsStore):
 
     def freeze(self, empty=empty_row):
         """Runs and counts as arrays (see `hdpkit.stores.frozen`)."""
-        node, dish, customers, tables = self.counts()
-        runs, eaten, n = self.cell_runs(empty)
-        return {"cell_runs": runs, "run_dish": eaten, "run_count": n, "cell_key": self.frozen_key(),
-                "count_node": node, "count_dish": dish, "count_customers": customers, "count_tables": tables}
+        return dict(zip(self.NAMES, (*self.cell_runs(empty), self.frozen_key(), *self.counts())))
 
-    def thaw(self, frozen):
-        """Replace the state by frozen runs and counts. If it fails, the store is empty."""
-        found = columns(
-            frozen, "cell_runs", "run_dish", "run_count", "count_node", "count_dish", "count_customers", "count_tables", "cell_key")
-        cdef const int32_t[::1] runs = found[0]
-        cdef const int32_t[::1] eaten = found[1]
-        cdef const int32_t[::1] n = found[2]
-        cdef const int32_t[::1] node = found[3]
-        cdef const int32_t[::1] served = found[4]
-        cdef const int32_t[::1] customers = found[5]
-        cdef const int32_t[::1] tables = found[6]
-        cdef const int32_t[::1] words = found[7]
-        cdef const uint64_t[::1] key = np.asarray(words).view(np.uint64)
-        self.clear()
-        try:
-            self.take_runs(runs, eaten, n)
-            self.fill_entries(node, served, customers, tables)
-            self.key[0], self.key[1] = key[0], key[1]
-        except BaseException:
-            self.clear()
-            raise
+    cdef int fill(self, list arrays) except -1:
+        cdef const uint64_t[::1] key = arrays[3].view(np.uint64)
+        self.take_runs(arrays[0], arrays[1], arrays[2])
+        self.fill_entries(arrays[4], arrays[5], arrays[6], arrays[7])
+        self.key[0], self.key[1] = key[0], key[1]
+        return 0
 
     cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1:
         """Set the dishes of all cells, already checked; the entries of restaurants don't change."""
@@ -197,7 +171,9 @@ cdef class CellsStore(CountsStore):
         cdef int64_t total = 0, piece
         for piece in range(<int64_t>self.runs.size()):
             total += <int64_t>self.runs[piece].capacity() * sizeof(int32_t) + sizeof(vector[int32_t])
-        return {"cells": total, **Seating.memory_parts(self)}
+        parts = Seating.memory_parts(self)
+        del parts["customers"]
+        return {"cells": total, **parts}
 
 
 cdef int check_runs(const int32_t[::1] size, const int32_t[::1] runs, const int32_t[::1] count) except -1:

@@ -14,7 +14,6 @@ cdef extern from "layout.h":
 
 
 cdef class ExplicitStore(Seating):
-    cdef vector[int32_t] seats         # table of each data customer, -1 while unseated
     cdef vector[Table] pool
     cdef int32_t free_table
     cdef int64_t scattered             # tables opened since the last renumbering by restaurant and dish
@@ -27,8 +26,6 @@ cdef class ExplicitStore(Seating):
 
     cdef int64_t moved(self) noexcept nogil
 
-    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
-                  const int32_t[::1] table_seat) except -1
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil

@@ -6,8 +6,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.stores._seating cimport Entry, Node, Seating, unused_share
-from hdpkit.stores._seating import columns, empty_row
+from hdpkit.stores._seating cimport Entry, Seating, unused_share
+from hdpkit.stores._seating import SEATS, empty_row
 from hdpkit.random._source cimport choice_source
 
 
@@ -23,6 +23,7 @@ cdef class ExplicitStore(Seating):
 
     COMPILED = True
     DETAIL = "seats"
+    NAMES = SEATS
 
     def __cinit__(self):
         global seatings
@@ -30,18 +31,12 @@ cdef class ExplicitStore(Seating):
         self.serial = seatings
         self.free_table = -1
 
-    def __init__(self, n_customers, n_nodes):
-        Seating.__init__(self, n_customers, n_nodes)
-        self.clear()
-
-    def clear(self):
-        """Unseat all customers."""
-        self.clear_nodes(self.nodes.size())
-        self.seats.assign(self.n_customers, -1)
+    cdef int clear_extra(self) except -1:
         self.pool.clear()
         self.free_table = -1
         self.changes += 1
         self.scattered = 0
+        return 0
 
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
         cdef int64_t room = <int64_t>(self.pool.capacity() - self.pool.size())
@@ -56,11 +51,11 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil:
-        return self.seats[customer] if customer >= 0 else self.pool[~customer].seat
+        return self.of_customer[customer] if customer >= 0 else self.pool[~customer].seat
 
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil:
         if customer >= 0:
-            self.seats[customer] = table
+            self.of_customer[customer] = table
             self.changes += 1
         else:
             self.pool[~customer].seat = table
@@ -72,8 +67,14 @@ cdef class ExplicitStore(Seating):
         return self.changes + self.shifted
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
-        cdef int32_t table = self.seats[customer]
+        cdef int32_t table = self.of_customer[customer]
         return -1 if table < 0 else self.pool[table].dish
+
+    cdef int read_dishes(self, int32_t *dishes) noexcept nogil:
+        cdef int64_t i
+        for i in range(self.n_customers):
+            dishes[i] = self.dish_at(<int32_t>i)
+        return 0
 
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
                         choice_source *source) except -1 nogil:
@@ -104,8 +105,7 @@ cdef class ExplicitStore(Seating):
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t table = self.new_table(node, entry)
         self.count_in(node, entry, True)
-        if entry.tables > self.most_tables:
-            self.most_tables = entry.tables
+        self.most_tables = max(self.most_tables, entry.tables)
         self.take_seat(customer, table)
         as_customer[0] = ~table
         return 0
@@ -161,9 +161,9 @@ cdef class ExplicitStore(Seating):
         for i in range(<int64_t>fresh.size()):
             if fresh[i].seat >= 0:
                 fresh[i].seat = number[fresh[i].seat]
-        for i in range(<int64_t>self.seats.size()):
-            if self.seats[i] >= 0:
-                self.seats[i] = number[self.seats[i]]
+        for i in range(<int64_t>self.of_customer.size()):
+            if self.of_customer[i] >= 0:
+                self.of_customer[i] = number[self.of_customer[i]]
         self.pool.swap(fresh)
         self.free_table = -1
         self.scattered = 0
@@ -224,8 +224,8 @@ cdef class ExplicitStore(Seating):
 
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
         """Undo the removal of a customer from a table, which may have closed; in reverse order."""
-        cdef Entry *entry
-        cdef int32_t before, place
+        cdef int32_t before
+        cdef Entry *entry = self.entries(node) + self.find_or_insert(node, dish)
         if closed:
             if self.free_table == table:
                 self.free_table = self.pool[table].next
@@ -234,21 +234,14 @@ cdef class ExplicitStore(Seating):
                 while self.pool[before].next != table:
                     before = self.pool[before].next
                 self.pool[before].next = self.pool[table].next
-            place = self.find_or_insert(node, dish)
-            entry = self.entries(node) + place
             self.pool[table].size = 0
             self.pool[table].dish = dish
             self.pool[table].node = node     # its seat in the parent has already been restored
             self.pool[table].next = entry.extra
             entry.extra = table
-            entry.tables += 1
-            if entry.tables > self.most_tables:
-                self.most_tables = entry.tables
-            self.nodes[node].tables += 1
-        entry = self.entries(node) + self.find(node, dish)
         self.pool[table].size += 1
-        entry.customers += 1
-        self.nodes[node].customers += 1
+        self.count_in(node, entry, closed)
+        self.most_tables = max(self.most_tables, entry.tables)
         self.take_seat(customer, table)
         return 0
 
@@ -267,8 +260,7 @@ cdef class ExplicitStore(Seating):
         entry = self.entries(node) + place
         entry.customers += size
         entry.tables += 1
-        if entry.tables > self.most_tables:
-            self.most_tables = entry.tables
+        self.most_tables = max(self.most_tables, entry.tables)
         self.pool[table].dish = dish
         self.pool[table].next = entry.extra
         entry.extra = table
@@ -293,22 +285,14 @@ cdef class ExplicitStore(Seating):
                     table = self.pool[table].next
         return 0
 
-    cdef int grow_customers(self, int64_t n_customers) except -1:
-        self.seats.resize(n_customers, -1)
-        self.changes += 1
-        return 0
-
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         """Renumber the tables if more than this share of the numbers is free."""
         cdef int64_t n_tables = 0
         cdef int32_t node
-        cdef bint moved = unused_share(self.seats.capacity(), self.seats.size(), share)
-        if moved:
-            self.seats.shrink_to_fit()
         for node in range(<int32_t>self.nodes.size()):
             n_tables += self.nodes[node].tables
         if not unused_share(self.pool.capacity(), n_tables, share):
-            return moved
+            return False
         self.renumber(n_tables + n_tables // 8)
         return True
 
@@ -341,32 +325,18 @@ cdef class ExplicitStore(Seating):
         self.ready(self.words_for(self.pool[table].node), 1)
         self.serve(table, dish)
 
-    def dishes(self, empty=empty_row):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
-        cdef int64_t i
-        dishes = empty(self.n_customers)
-        cdef int32_t[::1] view = dishes
-        with nogil:
-            for i in range(self.n_customers):
-                view[i] = self.dish_at(<int32_t>i)
-        return dishes
-
     def freeze(self, empty=empty_row):
         """The labelled seating as arrays (see `hdpkit.stores.frozen.FrozenSeats`)."""
-        cdef int32_t node, place, table, parent_seat
+        cdef int32_t node, place, table
         cdef int64_t i, n_tables = 0
         for node in range(<int32_t>self.nodes.size()):
             n_tables += self.nodes[node].tables
         number = np.full(self.pool.size(), -1, dtype=np.int32)
         seat = empty(self.n_customers)
-        table_node = np.empty(n_tables, dtype=np.int32)
-        table_dish = np.empty(n_tables, dtype=np.int32)
-        table_seat = np.empty(n_tables, dtype=np.int32)
+        tables = np.empty((3, n_tables), dtype=np.int32)
         cdef int32_t[::1] to = number
         cdef int32_t[::1] s = seat
-        cdef int32_t[::1] tn = table_node
-        cdef int32_t[::1] td = table_dish
-        cdef int32_t[::1] ts = table_seat
+        cdef int32_t[:, ::1] t = tables
         n_tables = 0
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
@@ -374,47 +344,31 @@ cdef class ExplicitStore(Seating):
                     table = self.entries(node)[place].extra
                     while table >= 0:
                         to[table] = <int32_t>n_tables
-                        tn[n_tables] = node
-                        td[n_tables] = self.pool[table].dish
-                        ts[n_tables] = self.pool[table].seat   # renumbered below
+                        t[0, n_tables], t[1, n_tables] = node, self.pool[table].dish
+                        t[2, n_tables] = self.pool[table].seat   # renumbered below
                         n_tables += 1
                         table = self.pool[table].next
             for i in range(n_tables):
-                if ts[i] >= 0:
-                    ts[i] = to[ts[i]]
+                if t[2, i] >= 0:
+                    t[2, i] = to[t[2, i]]
             for i in range(self.n_customers):
-                s[i] = -1 if self.seats[i] < 0 else to[self.seats[i]]
-        return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
+                s[i] = -1 if self.of_customer[i] < 0 else to[self.of_customer[i]]
+        return dict(zip(SEATS, (seat, *tables)))
 
-    def thaw(self, frozen):
-        """Replace the state by a labelled seating; lists of tables get the order of the arrays.
-
-        If it fails, the store is empty.
-        """
-        found = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
-        cdef const int32_t[::1] seat = found[0]
-        cdef const int32_t[::1] table_node = found[1]
-        cdef const int32_t[::1] table_dish = found[2]
-        cdef const int32_t[::1] table_seat = found[3]
-        cdef int64_t n_tables = table_node.shape[0]
-        cdef Table fresh
-        self.clear()
-        fresh.size = 0
-        try:
-            self.pool.assign(n_tables, fresh)
-            self.fill(seat, table_node, table_dish, table_seat)
-        except BaseException:
-            self.clear()
-            raise
-
-    cdef int fill(self, const int32_t[::1] seat, const int32_t[::1] table_node, const int32_t[::1] table_dish,
-                  const int32_t[::1] table_seat) except -1:
+    cdef int fill(self, list arrays) except -1:
+        cdef const int32_t[::1] seat = arrays[0]
+        cdef const int32_t[::1] table_node = arrays[1]
+        cdef const int32_t[::1] table_dish = arrays[2]
+        cdef const int32_t[::1] table_seat = arrays[3]
         cdef int64_t i, n_tables = table_node.shape[0]
+        cdef Table fresh
         cdef Entry *entry
         cdef int32_t place
+        fresh.size = 0
+        self.pool.assign(n_tables, fresh)
         with nogil:
             for i in range(self.n_customers):
-                self.seats[i] = seat[i]
+                self.of_customer[i] = seat[i]
                 if seat[i] >= 0:
                     self.pool[seat[i]].size += 1
             for i in range(n_tables):
@@ -425,8 +379,7 @@ cdef class ExplicitStore(Seating):
                 entry = self.entries(table_node[i]) + place
                 entry.customers += self.pool[i].size
                 entry.tables += 1
-                if entry.tables > self.most_tables:
-                    self.most_tables = entry.tables
+                self.most_tables = max(self.most_tables, entry.tables)
                 self.nodes[table_node[i]].customers += self.pool[i].size
                 self.nodes[table_node[i]].tables += 1
                 self.pool[i].dish = table_dish[i]
@@ -439,7 +392,6 @@ cdef class ExplicitStore(Seating):
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
         return {
-            "customers": self.seats.capacity() * sizeof(int32_t),
             **Seating.memory_parts(self),
             "tables": self.pool.capacity() * sizeof(Table) + self.weights.capacity() * sizeof(double),
         }

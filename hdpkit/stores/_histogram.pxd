@@ -16,8 +16,6 @@ cdef enum:
 
 
 cdef class HistogramStore(Seating):
-    cdef vector[int32_t] dish_of_customer  # empty if dishes are observed
-    cdef bint observed
     cdef const int32_t[::1] value          # of each data customer, if dishes are observed
     cdef vector[uint8_t] seated            # one bit per data customer, if dishes are observed
     cdef Arena bins
@@ -27,11 +25,8 @@ cdef class HistogramStore(Seating):
     cdef inline Bin *block(self, int32_t extra) noexcept nogil:
         return <Bin *>(self.bins.words.data() + <int64_t>extra * BIN_WORDS)
 
-    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil
     cdef int drop(self, Entry *entry) noexcept nogil
-    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] bin_node, const int32_t[::1] bin_dish,
-                  const int32_t[::1] bin_size, const int32_t[::1] bin_count) except -1
     cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil
     cdef int32_t draw_size(self, int32_t node, int32_t place, double discount,
                            choice_source *source) except -1 nogil

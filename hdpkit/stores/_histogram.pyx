@@ -13,8 +13,8 @@ from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
-from hdpkit.stores._seating import columns, empty_row
+from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Seating, unused_share
+from hdpkit.stores._seating import SIZES, empty_row
 from hdpkit.random._source cimport choice_source
 
 
@@ -42,20 +42,13 @@ cdef class HistogramStore(Seating):
 
     COMPILED = True
     DETAIL = "sizes"
+    NAMES = ("dish", *SIZES)
 
-    def __init__(self, n_customers, n_nodes):
-        Seating.__init__(self, n_customers, n_nodes)
-        self.clear()
-
-    def clear(self):
-        """Unseat all customers."""
-        self.clear_nodes(self.nodes.size())
-        if self.observed:
-            self.seated.assign((self.n_customers + 7) >> 3, 0)
-        else:
-            self.dish_of_customer.assign(self.n_customers, -1)
+    cdef int clear_extra(self) except -1:
+        self.seated.assign(0 if self.recorded else (self.n_customers + 7) >> 3, 0)
         self.widest = 4
         arena_clear(&self.bins)
+        return 0
 
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
         # In a restaurant one dish may lose a customer and another gain one: each histogram moves at most
@@ -68,16 +61,23 @@ cdef class HistogramStore(Seating):
         return 0
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
-        if self.observed:
-            return self.value[customer] if self.seated[customer >> 3] & (1 << (customer & 7)) else -1
-        return self.dish_of_customer[customer]
+        if self.recorded:
+            return self.of_customer[customer]
+        return self.value[customer] if self.seated[customer >> 3] & (1 << (customer & 7)) else -1
+
+    cdef int read_dishes(self, int32_t *dishes) noexcept nogil:
+        cdef int64_t i
+        if self.recorded:
+            return Seating.read_dishes(self, dishes)
+        for i in range(self.n_customers):
+            dishes[i] = self.value[i] if self.seated[i >> 3] >> (i & 7) & 1 else -1
+        return 0
 
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
-        """Record a customer's dish (-1: it left); nothing is recorded for tables as customers."""
         if customer < 0:
             return 0
-        if not self.observed:
-            self.dish_of_customer[customer] = dish
+        if self.recorded:
+            self.of_customer[customer] = dish
         elif dish < 0:
             self.seated[customer >> 3] &= ~(1 << (customer & 7))
         else:
@@ -216,16 +216,6 @@ cdef class HistogramStore(Seating):
             counts.push_back(bin[i].count)
         return 0
 
-    cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
-        return rename(&self.dish_of_customer, mapping)
-
-    cdef int grow_customers(self, int64_t n_customers) except -1:
-        if self.observed:
-            self.seated.resize((n_customers + 7) >> 3, 0)
-        else:
-            self.dish_of_customer.resize(n_customers, -1)
-        return 0
-
     cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil:
         """Capacity of a histogram's block in bins, including the head: a power of two."""
         cdef int32_t room = 4
@@ -240,10 +230,6 @@ cdef class HistogramStore(Seating):
         cdef int64_t used = 0
         cdef int32_t node, place, room, extra = 0
         arena_clear(&fresh)
-        cdef bint moved = unused_share(
-            self.dish_of_customer.capacity(), self.dish_of_customer.size(), share)
-        if moved:
-            self.dish_of_customer.shrink_to_fit()
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
                 entry = self.entries(node) + place
@@ -251,7 +237,7 @@ cdef class HistogramStore(Seating):
                     used += self.room_for_bins(entry.extra)
         used *= BIN_WORDS
         if not unused_share(self.bins.words.capacity(), used, share):
-            return moved
+            return False
         fresh.words.reserve(used + used // 8)
         fresh.words.resize(used)     # nothing below can fail
         for node in range(<int32_t>self.nodes.size()):
@@ -272,29 +258,16 @@ cdef class HistogramStore(Seating):
     # ------------------------------------------------------------------ methods for Python
 
     def observe(self, const int32_t[::1] values not None):
-        """Set observed dishes: those of the data customers, including customers added later.
+        """Set the observed dishes of the data customers.
 
         The store then records only which customers are seated. It must be empty, or have observed the same
         customers before.
         """
-        if not self.observed:
+        if self.recorded:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
-            self.observed = True
-            self.dish_of_customer = vector[int32_t]()
+            self.recorded = False
+            self.of_customer = vector[int32_t]()
         self.value = values
-
-    def dishes(self, empty=empty_row):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
-        cdef int64_t i
-        dishes = empty(self.n_customers)
-        cdef int32_t[::1] view = dishes
-        with nogil:
-            if self.observed:
-                for i in range(self.n_customers):
-                    view[i] = self.value[i] if self.seated[i >> 3] >> (i & 7) & 1 else -1
-            elif self.n_customers:
-                memcpy(&view[0], self.dish_of_customer.data(), self.n_customers * sizeof(int32_t))
-        return dishes
 
     def freeze(self, empty=empty_row):
         """Dishes and histograms as arrays (see `hdpkit.stores.frozen`)."""
@@ -321,26 +294,14 @@ cdef class HistogramStore(Seating):
                     for i in range(1, bin[0].size + 1):
                         to[0, n], to[1, n], to[2, n], to[3, n] = node, entry[place].dish, bin[i].size, bin[i].count
                         n += 1
-        of_node, of_dish, size, count = rows[:, :n]
-        return {"dish": self.dishes(empty), "bin_node": of_node, "bin_dish": of_dish, "bin_size": size, "bin_count": count}
+        return {"dish": self.dishes(empty), **dict(zip(SIZES, rows[:, :n]))}
 
-    def thaw(self, frozen):
-        """Replace the state by frozen dishes and histograms. If it fails, the store is empty."""
-        found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
-        cdef const int32_t[::1] dish = found[0]
-        cdef const int32_t[::1] bin_node = found[1]
-        cdef const int32_t[::1] bin_dish = found[2]
-        cdef const int32_t[::1] bin_size = found[3]
-        cdef const int32_t[::1] bin_count = found[4]
-        self.clear()
-        try:
-            self.fill(dish, bin_node, bin_dish, bin_size, bin_count)
-        except BaseException:
-            self.clear()
-            raise
-
-    cdef int fill(self, const int32_t[::1] dish, const int32_t[::1] bin_node, const int32_t[::1] bin_dish,
-                  const int32_t[::1] bin_size, const int32_t[::1] bin_count) except -1:
+    cdef int fill(self, list arrays) except -1:
+        cdef const int32_t[::1] dish = arrays[0]
+        cdef const int32_t[::1] bin_node = arrays[1]
+        cdef const int32_t[::1] bin_dish = arrays[2]
+        cdef const int32_t[::1] bin_size = arrays[3]
+        cdef const int32_t[::1] bin_count = arrays[4]
         cdef int64_t i
         cdef int32_t place
         cdef Entry *entry
@@ -363,8 +324,8 @@ cdef class HistogramStore(Seating):
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
         return {
-            "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),
-            **Seating.memory_parts(self),
+            **(parts := Seating.memory_parts(self)),
+            "customers": parts["customers"] + self.seated.capacity(),
             "tables": arena_bytes(&self.bins) + self.weights.capacity() * sizeof(double),
         }
 

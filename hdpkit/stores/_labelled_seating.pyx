@@ -7,8 +7,8 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.stores._explicit cimport ExplicitStore, Table
-from hdpkit.stores._seating import LARGEST, columns
+from hdpkit.stores._explicit cimport ExplicitStore
+from hdpkit.stores._seating import COUNTS, LARGEST, SEATS, SIZES, columns
 from hdpkit.stores._histogram cimport HistogramStore
 from hdpkit.stores._seating cimport Entry
 from hdpkit.stores._stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
@@ -19,6 +19,7 @@ from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
 
 cdef extern from "<algorithm>" namespace "std" nogil:
     void sort(int32_t *first, int32_t *last)
+    bint is_sorted(int32_t *first, int32_t *last)
 
 cdef enum:
     SMALL = 64                # largest number of customers for Stirling numbers, as in the readable twin
@@ -41,28 +42,47 @@ cdef int fill_stirling() noexcept nogil:
 fill_stirling()
 
 
-cdef inline int32_t *data_of(int32_t[::1] numbers) noexcept nogil:
-    return &numbers[0] if numbers.shape[0] > 0 else NULL
-
-
 cdef inline const int32_t *start_of(const int32_t[::1] numbers) noexcept nogil:
     return &numbers[0] if numbers.shape[0] > 0 else NULL
 
 
-cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) except -1 nogil:
-    """Sort an order by key, stably (counting sort)."""
-    cdef vector[int64_t] start, sorted_order
-    cdef int64_t i
-    start.assign(n_keys + 1, 0)
-    for i in range(<int64_t>order.size()):
-        start[keys.at(order.at(i)) + 1] += 1
-    for i in range(n_keys):
+cdef int tally(vector[int32_t] *sizes, vector[int32_t] *counts) except -1 nogil:
+    """Replace sizes by the distinct ones, ascending, and the number of each."""
+    cdef size_t i, n = 0
+    sort(sizes.data(), sizes.data() + sizes.size())
+    counts.clear()
+    for i in range(sizes.size()):
+        if n == 0 or sizes.at(i) != sizes.at(n - 1):
+            sizes.data()[n] = sizes.at(i)
+            counts.push_back(0)
+            n += 1
+        counts.data()[n - 1] += 1
+    sizes.resize(n)
+    return 0
+
+
+cdef int by_restaurant(vector[int32_t] *where, vector[int32_t] *who, vector[int32_t] *what, int64_t n_nodes) except -1 nogil:
+    """Sort customers by restaurant, stably (counting sort)."""
+    cdef vector[int64_t] start
+    cdef vector[int32_t] sorted_where, sorted_who, sorted_what
+    cdef int64_t i, place, n = where.size()
+    start.assign(n_nodes + 1, 0)
+    for i in range(n):
+        start[where.at(i) + 1] += 1
+    for i in range(n_nodes):
         start[i + 1] += start[i]
-    sorted_order.resize(order.size())
-    for i in range(<int64_t>order.size()):
-        sorted_order[start[keys.at(order.at(i))]] = order.at(i)
-        start[keys.at(order.at(i))] += 1
-    order.swap(sorted_order)
+    sorted_where.resize(n)
+    sorted_who.resize(n)
+    sorted_what.resize(n)
+    for i in range(n):
+        place = start[where.at(i)]
+        start[where.at(i)] += 1
+        sorted_where[place] = where.at(i)
+        sorted_who[place] = who.at(i)
+        sorted_what[place] = what.at(i)
+    where.swap(sorted_where)
+    who.swap(sorted_who)
+    what.swap(sorted_what)
     return 0
 
 
@@ -96,59 +116,56 @@ cdef cppclass Dealt:
         this.n_tables += 1
 
 
-cdef int by_restaurant(Dealt *dealt, bint tables, int64_t first, int64_t last, const int32_t *where,
-                       const int32_t *parent, const int32_t *what, int64_t n_dishes,
-                       choice_source *source) except -1 nogil:
-    """Seat data customers, or tables in their parents, that are given in the order of their restaurants.
+cdef int misfit(int32_t node) except -1 with gil:
+    raise StateError("histograms", f"of restaurant {node}", "of the customers of each dish there",
+                     "Pass what freeze() returned.")
 
-    A restaurant at a time, so that its customers stay in the cache. Returns 0 if they or the bins are in another
-    order or other numbers, -2 if a draw fails, else 1.
+
+cdef int deal(Dealt *dealt, int64_t n, const int32_t *who, const int32_t *where, const int32_t *what, int64_t n_dishes,
+              choice_source *source) except -1 nogil:
+    """Seat customers that are given in the order of their restaurants; ``who`` has their numbers, NULL: 0, 1, ...
+
+    A restaurant at a time, so that its customers stay in the cache.
     """
     cdef vector[int64_t] start, stop, order
-    cdef int64_t i, j, b, end, place, k, last_bin
+    cdef int64_t i = 0, j, b, end, place, k, last_bin
     cdef int32_t node, d
-    for i in range(first + 1, last):
-        if (parent[where[i]] < parent[where[i - 1]]) if tables else where[i] < where[i - 1]:
-            return 0
     start.assign(n_dishes, 0)
     stop.assign(n_dishes, 0)
-    i = first
-    while i < last:
-        node = parent[where[i]] if tables else where[i]
+    while i < n:
+        node = where[i]
         end = i
-        place = 0
-        while end < last and (parent[where[end]] if tables else where[end]) == node:
-            place += what[end] >= 0
+        k = 0
+        while end < n and where[end] == node:
+            k += what[end] >= 0
             end += 1
-        if <int64_t>order.size() < place:
-            order.resize(place)
+        if <int64_t>order.size() < k:
+            order.resize(k)
         last_bin = dealt.first_bin[node + 1]
-        k = place
         place = 0
         for b in range(dealt.first_bin[node], last_bin):
             d = dealt.bin_dish[b]
             if b == dealt.first_bin[node] or d != dealt.bin_dish[b - 1]:
-                if b > dealt.first_bin[node] and d < dealt.bin_dish[b - 1]:
-                    return 0
                 start[d] = place
             place += <int64_t>dealt.bin_size[b] * dealt.bin_count[b]
             stop[d] = place
         if place != k:
-            return 0
+            misfit(node)
         for j in range(i, end):
             d = what[j]
             if d < 0:
                 continue
             if start[d] >= stop[d]:
-                return 0
-            order[start[d]] = ~j if tables else j
+                misfit(node)
+            order[start[d]] = j if who == NULL else who[j]
             start[d] += 1
         place = 0
         b = dealt.first_bin[node]
         while b < last_bin:
             d = dealt.bin_dish[b]
             if dealt.mixed(b, last_bin) and shuffle(source, order.data() + place, stop[d] - place) < 0:
-                return -2
+                with gil:
+                    raise FloatingPointError("a labelled seating can't be drawn")
             while b < last_bin and dealt.bin_dish[b] == d:
                 for k in range(dealt.bin_count[b]):
                     for j in range(dealt.bin_size[b]):
@@ -157,20 +174,20 @@ cdef int by_restaurant(Dealt *dealt, bint tables, int64_t first, int64_t last, c
                     dealt.open(node, d)
                 b += 1
         i = end
-    return 1
+    return 0
 
 
 # ------------------------------------------------------------------------- sizes given seats
 
 def lump(labelled):
     """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""
-    found = columns(labelled, "seat", "table_node", "table_dish", "table_seat")
+    found = columns(labelled, *SEATS)
     cdef const int32_t[::1] seat = found[0]
     cdef const int32_t[::1] node = found[1]
     cdef const int32_t[::1] dish = found[2]
     cdef const int32_t[::1] above = found[3]
-    cdef int64_t i, j, k, b, n = seat.shape[0], n_tables = node.shape[0]
-    cdef vector[int32_t] size, bins, of_group
+    cdef int64_t i, j, b, n = seat.shape[0], n_tables = node.shape[0]
+    cdef vector[int32_t] size, bins, of_group, counts
     cdef vector[int64_t] order
     cdef bint ordered = True
     check_length("table_dish", dish.shape[0], n_tables)
@@ -203,16 +220,7 @@ def lump(labelled):
             while i < n_tables and node[order[i]] == node[b] and dish[order[i]] == dish[b]:
                 of_group.push_back(size[order[i]])
                 i += 1
-            if of_group.size() > 1:
-                sort(of_group.data(), of_group.data() + of_group.size())
-            j = 0
-            for k in range(<int64_t>of_group.size()):
-                if k + 1 == <int64_t>of_group.size() or of_group[k + 1] != of_group[k]:
-                    bins.push_back(node[b])
-                    bins.push_back(dish[b])
-                    bins.push_back(of_group[k])
-                    bins.push_back(<int32_t>(k + 1 - j))
-                    j = k + 1
+            push_bins(&bins, node[b], dish[b], &of_group, &counts)
     return {"dish": eaten, **bin_columns(&bins)}
 
 
@@ -232,7 +240,7 @@ def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
 cdef int count_seats(ExplicitStore labelled, HistogramStore store) except -1:
     """Count the customers of a labelled store in an empty one."""
     cdef vector[int32_t] sizes, counts
-    cdef int64_t i, j, first
+    cdef int64_t i
     cdef int32_t node, place
     cdef Entry *entry
     cdef Entry *made
@@ -252,23 +260,33 @@ cdef int count_seats(ExplicitStore labelled, HistogramStore store) except -1:
                 sizes.clear()
                 counts.clear()
                 labelled.sizes_of(node, place, &sizes, &counts)
-                sort(sizes.data(), sizes.data() + sizes.size())
-                first = 0
-                for j in range(1, <int64_t>sizes.size() + 1):
-                    if j == <int64_t>sizes.size() or sizes[j] != sizes[first]:
-                        store.change(made, sizes[first], <int32_t>(j - first))
-                        first = j
+                tally(&sizes, &counts)
+                for i in range(<int64_t>sizes.size()):
+                    store.change(made, sizes[i], counts[i])
+    return 0
+
+
+cdef int push_bins(vector[int32_t] *bins, int32_t node, int32_t dish, vector[int32_t] *sizes,
+                   vector[int32_t] *counts) except -1 nogil:
+    """Add a row for each size of the tables of a dish; changes ``sizes`` and ``counts``."""
+    cdef size_t i
+    tally(sizes, counts)
+    for i in range(sizes.size()):
+        bins.push_back(node)
+        bins.push_back(dish)
+        bins.push_back(sizes.at(i))
+        bins.push_back(counts.at(i))
     return 0
 
 
 cdef dict bin_columns(vector[int32_t] *bins):
-    """The columns of rows of four numbers."""
+    """The columns of the rows."""
     cdef int64_t i
     rows = np.empty((4, bins.size() // 4), dtype=np.int32)
     cdef int32_t[:, ::1] to = rows
     for i in range(<int64_t>bins.size()):
         to[i % 4, i // 4] = bins.at(i)
-    return {"bin_node": rows[0], "bin_dish": rows[1], "bin_size": rows[2], "bin_count": rows[3]}
+    return dict(zip(SIZES, rows))
 
 
 # ------------------------------------------------------------------------- sizes given counts
@@ -286,6 +304,24 @@ cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
     return sqrt(low * high)
 
 
+cdef int openings_in_turn(int64_t n, int64_t t, Ratios *ratios, int32_t *opens, choice_source *source) except -1 nogil:
+    """Draw, from the last of n customers at t tables to the first, whether it opened its table: 1 in ``opens``.
+
+    ``ratios`` are for the discount; NULL: none, and at most SMALL customers. Returns -2 if a draw fails.
+    """
+    cdef int64_t i, yes
+    for i in range(n, 0, -1):
+        yes = t == i
+        if not yes and t > 1:
+            yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t] if ratios == NULL else
+                                   one_alone(ratios, i, t))
+            if yes < 0:
+                return -2
+        opens[i - 1] = <int32_t>yes
+        t -= yes
+    return 0
+
+
 cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *source) except -1 nogil:
     """Draw which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if a draw fails."""
     cdef int64_t i, yes, more
@@ -294,15 +330,7 @@ cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *s
     table.assign(n, 0)
     opens = table.data()
     if n <= SMALL:
-        for i in range(n, 0, -1):
-            yes = t == i
-            if not yes and t > 1:
-                yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t])
-                if yes < 0:
-                    return -2
-            opens[i - 1] = <int32_t>yes
-            t -= yes
-        return 0
+        return openings_in_turn(n, t, NULL, opens, source)
     a = opening_rate(n, t)
     opens[0] = 1
     while True:
@@ -354,14 +382,8 @@ cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] 
     cdef double d = ratios.d
     sizes.clear()
     table.assign(n, 0)
-    for i in range(n, 0, -1):      # whether the last of i customers at t tables sits alone
-        j = t == i
-        if not j and t > 1:
-            j = source.bernoulli(source.state, one_alone(ratios, i, t))
-            if j < 0:
-                return -2
-        table.data()[i - 1] = <int32_t>j
-        t -= j
+    if openings_in_turn(n, t, ratios, table.data(), source) < 0:
+        return -2
     weights.clear()
     for i in range(n):
         if table.data()[i]:
@@ -378,14 +400,13 @@ cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] 
 
 def draw_sizes(frozen, ChoiceSource source not None, discount=None):
     """Draw sizes of tables given dishes and counts, and the discount of each restaurant (None: 0)."""
-    eaten, *counts = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
+    eaten, *counts = columns(frozen, "dish", *COUNTS)
     cdef const int32_t[::1] node = counts[0]
     cdef const int32_t[::1] dish = counts[1]
     cdef const int32_t[::1] customers = counts[2]
     cdef const int32_t[::1] tables = counts[3]
-    cdef int64_t i, j, n = node.shape[0]
-    cdef vector[int32_t] table, sizes, of_size, bins
-    cdef int32_t size, largest
+    cdef int64_t i, n = node.shape[0]
+    cdef vector[int32_t] table, sizes, bins
     cdef int failed
     cdef double d = 0.0
     cdef bint discounted = discount is not None
@@ -419,18 +440,7 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
             if failed < 0:
                 with gil:
                     raise FloatingPointError("sizes of tables can't be drawn")
-            largest = 0
-            for j in range(<int64_t>sizes.size()):
-                largest = max(largest, sizes[j])
-            of_size.assign(largest + 1, 0)
-            for j in range(<int64_t>sizes.size()):
-                of_size[sizes[j]] += 1
-            for size in range(1, largest + 1):
-                if of_size[size] > 0:
-                    bins.push_back(node[i])
-                    bins.push_back(dish[i])
-                    bins.push_back(size)
-                    bins.push_back(of_size[size])
+            push_bins(&bins, node[i], dish[i], &sizes, &table)
     return {"dish": eaten, **bin_columns(&bins)}
 
 
@@ -439,7 +449,7 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
 def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
              const int32_t[::1] level not None, ChoiceSource source not None):
     """Draw a labelled seating uniformly among those that fit dishes and histograms."""
-    found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
+    found = columns(frozen, "dish", *SIZES)
     cdef const int32_t[::1] dish = found[0]
     cdef const int32_t[::1] bin_node = found[1]
     cdef const int32_t[::1] bin_dish = found[2]
@@ -457,31 +467,24 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     check_numbers32("dish", dish, -1, LARGEST - 1)
     seats = seats_of(start_of(dish), start_of(bin_node), start_of(bin_dish), start_of(bin_size), start_of(bin_count),
                      n_bins, home, parent, level, source)
-    return dict(zip(("seat", "table_node", "table_dish", "table_seat"), seats))
+    return dict(zip(SEATS, seats))
 
 
 def draw_seats(HistogramStore store not None, ExplicitStore labelled not None, const int32_t[::1] home not None,
                const int32_t[::1] parent not None, const int32_t[::1] level not None, ChoiceSource source not None):
     """Replace a labelled seating by one that is drawn by `seat_out` for the dishes and histograms of a store."""
     cdef vector[int32_t] dish, nodes, dishes, sizes, counts
-    cdef int64_t i
     cdef int32_t node, place
-    cdef Table fresh
     with nogil:
         dish.resize(store.n_customers)
-        for i in range(store.n_customers):
-            dish[i] = store.dish_at(<int32_t>i)
+        store.read_dishes(dish.data())
         for node in range(<int32_t>store.nodes.size()):
             for place in range(store.nodes[node].n_entries):
                 store.sizes_of(node, place, &sizes, &counts)
                 nodes.resize(sizes.size(), node)
                 dishes.resize(sizes.size(), store.entries(node)[place].dish)
-    seats = seats_of(dish.data(), nodes.data(), dishes.data(), sizes.data(), counts.data(), nodes.size(), home, parent,
-                     level, source)
-    labelled.clear()
-    fresh.size = 0
-    labelled.pool.assign(len(seats[1]), fresh)
-    labelled.fill(seats[0], seats[1], seats[2], seats[3])
+    labelled.replace(list(seats_of(dish.data(), nodes.data(), dishes.data(), sizes.data(), counts.data(), nodes.size(),
+                                   home, parent, level, source)))
 
 
 cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t *bin_dish, const int32_t *bin_size,
@@ -489,14 +492,17 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
                     const int32_t[::1] level, ChoiceSource source):
     """The arrays of a labelled seating that is drawn, given the dish of each customer of ``home`` and the bins."""
     cdef int64_t n = home.shape[0], n_nodes = parent.shape[0]
-    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, size, left
-    cdef int32_t at_level, node
-    cdef bint deepest = True
+    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i
+    cdef int32_t at_level
+    cdef bint deepest = True, ordered = True     # all data customers are in the last level, in order of their restaurants
     check_length("level", level.shape[0], n_nodes)
     check_numbers32("home", home, 0, n_nodes - 1)
     for i in range(n_bins):
         if i > 0 and bin_node[i] < bin_node[i - 1]:
             refuse("bin_node", bin_node[i], f"{bin_node[i - 1]} or more, because bins are sorted by restaurant",
+                   "Pass what freeze() returned.")
+        if i > 0 and bin_node[i] == bin_node[i - 1] and bin_dish[i] < bin_dish[i - 1]:
+            refuse("bin_dish", bin_dish[i], f"{bin_dish[i - 1]} or more, because a restaurant's bins are sorted by dish",
                    "Pass what freeze() returned.")
         n_tables += bin_count[i]
         n_dishes = max(n_dishes, bin_dish[i] + 1)
@@ -509,28 +515,24 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
     for i in range(n):
         n_dishes = max(n_dishes, dish[i] + 1)
         deepest = deepest and level[home[i]] == n_levels - 1
-    seat = np.empty(n, dtype=np.int32)
-    table_node = np.empty(n_tables, dtype=np.int32)
-    table_dish = np.empty(n_tables, dtype=np.int32)
-    table_seat = np.empty(n_tables, dtype=np.int32)
-    cdef int32_t[::1] s = seat
-    cdef int32_t[::1] tn = table_node
-    cdef int32_t[::1] td = table_dish
-    cdef int32_t[::1] ts = table_seat
-    s[:] = -1
-    ts[:] = -1
+        ordered = ordered and (i == 0 or home[i] >= home[i - 1])
+    seat = np.full(n, -1, dtype=np.int32)
+    tables = np.full((3, n_tables), -1, dtype=np.int32)      # restaurant, dish, seat in the parent
+    cdef int32_t[::1] seats = seat
+    cdef int32_t[:, ::1] t = tables
     # Customers of the current level: number, restaurant, dish. Tables of this level are customers of the
     # next.
     cdef vector[int32_t] who, where, what
-    cdef vector[int64_t] order, first_bin
+    cdef vector[int64_t] first_bin
     cdef int64_t first_table = 0, before
-    cdef int done
     cdef Dealt dealt
     first_bin.assign(n_nodes + 1, 0)
-    dealt.seat = data_of(s)
-    dealt.node = data_of(tn)
-    dealt.dish = data_of(td)
-    dealt.above = data_of(ts)
+    if n > 0:
+        dealt.seat = &seats[0]
+    if n_tables > 0:
+        dealt.node = &t[0, 0]
+        dealt.dish = &t[1, 0]
+        dealt.above = &t[2, 0]
     dealt.n_tables = 0
     dealt.bin_dish = bin_dish
     dealt.bin_size = bin_size
@@ -543,70 +545,23 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
         dealt.first_bin = first_bin.data()
         for at_level in range(<int32_t>n_levels - 1, -1, -1):
             before = dealt.n_tables
-            if deepest:           # all data customers are in restaurants of the deepest level
-                if at_level == n_levels - 1:
-                    done = by_restaurant(&dealt, False, 0, n, start_of(home), start_of(parent), dish, n_dishes, &source.c)
-                else:
-                    done = by_restaurant(&dealt, True, first_table, before, dealt.node, start_of(parent), dealt.dish,
-                                         n_dishes, &source.c)
-                if done == -2:
-                    with gil:
-                        raise FloatingPointError("a labelled seating can't be drawn")
-                if done == 1:
-                    first_table = before
-                    continue
-                dealt.n_tables = before
-            who.resize(n + before - first_table)
-            where.resize(who.size())
-            what.resize(who.size())
-            end = 0
-            for i in range(n):
+            if deepest and ordered and at_level == n_levels - 1:
+                deal(&dealt, n, NULL, start_of(home), dish, n_dishes, &source.c)
+                continue
+            who.clear()
+            where.clear()
+            what.clear()
+            for i in range(0 if deepest and at_level < n_levels - 1 else n):
                 if dish[i] >= 0 and level[home[i]] == at_level:
-                    who[end] = <int32_t>i
-                    where[end] = home[i]
-                    what[end] = dish[i]
-                    end += 1
+                    who.push_back(<int32_t>i)
+                    where.push_back(home[i])
+                    what.push_back(dish[i])
             for i in range(first_table, before):
-                who[end] = ~<int32_t>i
-                where[end] = parent[tn[i]]
-                what[end] = td[i]
-                end += 1
-            who.resize(end)
-            where.resize(end)
-            what.resize(end)
+                who.push_back(~<int32_t>i)
+                where.push_back(parent[dealt.node[i]])
+                what.push_back(dealt.dish[i])
             first_table = before
-            order.resize(who.size())
-            for i in range(<int64_t>order.size()):
-                order[i] = i
-            by_key(&what, &order, n_dishes)
-            by_key(&where, &order, n_nodes)
-            i = 0
-            while i < <int64_t>order.size():
-                node = where[order[i]]
-                end = i
-                while end < <int64_t>order.size() and where[order[end]] == node and (
-                        what[order[end]] == what[order[i]]):
-                    end += 1
-                b = first_bin[node]
-                while b < first_bin[node + 1] and bin_dish[b] != what[order[i]]:
-                    b += 1
-                size = 0
-                for j in range(b, first_bin[node + 1]):
-                    if bin_dish[j] != what[order[i]]:
-                        break
-                    size += <int64_t>bin_size[j] * bin_count[j]
-                if size != end - i:
-                    with gil:
-                        raise StateError("histograms", f"of {size} customers", f"of the {end - i} in the restaurant",
-                                         "Pass what freeze() returned.")
-                if dealt.mixed(b, first_bin[node + 1]) and shuffle(&source.c, order.data() + i, end - i) < 0:
-                    with gil:
-                        raise FloatingPointError("a labelled seating can't be drawn")
-                while i < end:
-                    for left in range(bin_count[b]):
-                        for j in range(bin_size[b]):
-                            dealt.seat_at(who[order[i]])
-                            i += 1
-                        dealt.open(node, bin_dish[b])
-                    b += 1
-    return seat, table_node, table_dish, table_seat
+            if not is_sorted(where.data(), where.data() + where.size()):
+                by_restaurant(&where, &who, &what, n_nodes)
+            deal(&dealt, <int64_t>who.size(), who.data(), where.data(), what.data(), n_dishes, &source.c)
+    return (seat, *tables)

@@ -35,16 +35,6 @@ cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
     return room
 
 
-cdef inline int rename(vector[int32_t] *dishes, const int32_t[::1] mapping) noexcept nogil:
-    """Renumber dishes of customers; -1 doesn't change."""
-    cdef size_t i
-    cdef int32_t *dish = dishes.data()
-    for i in range(dishes.size()):
-        if dish[i] >= 0:
-            dish[i] = mapping[dish[i]]
-    return 0
-
-
 cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
     """Whether more than this share of the held memory is unused."""
     return held - used > share * held
@@ -54,6 +44,8 @@ cdef class Seating:
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers
+    cdef vector[int32_t] of_customer   # of data customers, -1 while unseated: the table in a store of seats, else the dish
+    cdef bint recorded               # `of_customer` is in use
     cdef int32_t largest             # largest capacity of a block of entries
     cdef int32_t most_tables         # largest number of tables of a dish in a restaurant so far
     cdef readonly bint tables_at_end   # whether tables are drawn at the end of a step, given counts of customers
@@ -68,7 +60,9 @@ cdef class Seating:
     cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil
     cdef int erase(self, int32_t node, int32_t place) noexcept nogil
     cdef int index_entries(self) except -1 nogil
-    cdef int clear_nodes(self, int64_t n_nodes) except -1
+    cdef int make_block(self, int32_t node, int32_t capacity) except -1 nogil
+    cdef int fill_entries(self, const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
+                          const int32_t[::1] tables) except -1
 
     cdef inline int64_t words_for(self, int32_t node) noexcept nogil:
         """Words of the arena that a step may need for one more dish of a restaurant."""
@@ -114,7 +108,10 @@ cdef class Seating:
     cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil
 
+    cdef int clear_extra(self) except -1
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil
+    cdef int read_dishes(self, int32_t *dishes) noexcept nogil
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
                         choice_source *source) except -1 nogil
     cdef int open_table(self, int32_t node, int32_t dish, int32_t customer, int32_t *as_customer) except -1 nogil
@@ -122,7 +119,9 @@ cdef class Seating:
                              int32_t *as_customer) except -1 nogil
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
                       vector[int32_t] *counts) except -1 nogil
+    cdef int add_log_of_tables(self, int32_t node, double theta, double d, double *total) noexcept nogil
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1
-    cdef int grow_customers(self, int64_t n_customers) except -1
+    cdef int fill(self, list arrays) except -1
+    cdef int replace(self, list arrays) except -1
     cdef bint squeeze_entries(self, double share) except -1 nogil
     cdef bint squeeze_extra(self, double share) except -1 nogil

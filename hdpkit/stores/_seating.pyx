@@ -8,10 +8,11 @@ order in which dishes were added, and a state continues in the same way after sa
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit._arguments cimport whole
+from hdpkit.stores._stirling cimport log_discounted_sum
+from hdpkit._arguments cimport check_length, check_numbers32, whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -39,11 +40,13 @@ cdef int MUCH = 1 << 20   # bytes from which memory is returned to the system
 cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated, in an array
 
 
-include "seating_scores.pxi"
-
-
 # ---------------------------------------------------------------------------------------- frozen arrays
 # Stores use the numbers of arrays passed to `thaw` as indices.
+
+SEATS = ("seat", "table_node", "table_dish", "table_seat")
+SIZES = ("bin_node", "bin_dish", "bin_size", "bin_count")
+COUNTS = ("count_node", "count_dish", "count_customers", "count_tables")
+
 
 def empty_row(n):
     """An array for one number a data customer: int32, in memory."""
@@ -67,34 +70,22 @@ def columns(frozen, *names):
     return found
 
 
-def check_range(str name, const int32_t[::1] values not None, int64_t low, int64_t high, int64_t n):
-    """Raise a DataError unless these are n numbers from low to high."""
-    cdef int64_t i
-    cdef bint good = values.shape[0] == n
-    if good:
-        with nogil:
-            for i in range(n):
-                good = good and low <= values[i] <= high
-    if not good:
-        raise DataError(name, np.asarray(values), f"{n} whole numbers from {low} to {high}",
-                        "Thaw a state of a store of the same size.")
-
-
-def check_counts(const int32_t[::1] node not None, const int32_t[::1] dish not None, const int32_t[::1] customers not None,
-                 const int32_t[::1] tables not None, int64_t n_nodes):
-    """Raise a DataError unless these are valid counts of restaurants, sorted by restaurant and dish."""
+cdef int check_counts(const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
+                      const int32_t[::1] tables, int64_t n_nodes) except -1:
+    """Raise an error unless these are counts of restaurants, sorted by restaurant and dish."""
     cdef int64_t i, n = node.shape[0]
-    cdef bint good = True
-    check_range("node", node, 0, n_nodes - 1, n)
-    check_range("dish", dish, 0, LARGEST, n)
-    check_range("customers", customers, 1, LARGEST, n)
-    check_range("tables", tables, 1, LARGEST, n)
-    with nogil:
-        for i in range(1, n):   # a restaurant's block is contiguous and searched by dish
-            good = good and (node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] > dish[i - 1]))
-    if not good:
-        raise DataError("node", np.asarray(node), "sorted by restaurant and dish, without repeats",
-                        "Pass what `counts` returned.")
+    check_length("dish", dish.shape[0], n)
+    check_length("customers", customers.shape[0], n)
+    check_length("tables", tables.shape[0], n)
+    check_numbers32("node", node, 0, n_nodes - 1)
+    check_numbers32("dish", dish, 0, LARGEST)
+    check_numbers32("customers", customers, 1, LARGEST)
+    check_numbers32("tables", tables, 1, LARGEST)
+    for i in range(1, n):   # a restaurant's block is contiguous and searched by dish
+        if node[i] < node[i - 1] or (node[i] == node[i - 1] and dish[i] <= dish[i - 1]):
+            raise DataError("node", np.asarray(node), "sorted by restaurant and dish, without repeats",
+                            "Pass what `counts` returned.")
+    return 0
 
 
 # ----------------------------------------------------------------------------------- the base of stores
@@ -106,23 +97,27 @@ cdef int absent() except -1 with gil:
 cdef class Seating:
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
+    NAMES = ()      # of the arrays of a frozen state
+
+    def __cinit__(self):
+        self.recorded = True
+
     def __init__(self, n_customers, n_nodes):
         self.n_customers = whole("n_customers", n_customers, 0, MOST)
-        self.clear_nodes(whole("n_nodes", n_nodes, 0, MOST))
+        self.nodes.resize(whole("n_nodes", n_nodes, 0, MOST))
+        self.clear()
 
-    cdef int clear_nodes(self, int64_t n_nodes) except -1:
+    def clear(self):
+        """Unseat all customers."""
         cdef Node empty
-        empty.customers = 0
-        empty.tables = 0
-        empty.offset = 0
-        empty.n_entries = 0
-        empty.capacity = 0
-        self.nodes.assign(n_nodes, empty)
+        memset(&empty, 0, sizeof(Node))
+        self.nodes.assign(self.nodes.size(), empty)
         self.indexed = False
         self.largest = 0
         self.most_tables = 0
         arena_clear(&self.arena)
-        return 0
+        self.of_customer.assign(self.n_customers if self.recorded else 0, -1)
+        self.clear_extra()
 
     cdef int32_t find(self, int32_t node, int32_t dish) noexcept nogil:
         """Place of the dish's entry, or -1."""
@@ -141,8 +136,7 @@ cdef class Seating:
     cdef int32_t find_or_insert(self, int32_t node, int32_t dish) except -1 nogil:
         cdef Node *record = &self.nodes[node]
         cdef Entry *entries = self.entries(node)
-        cdef int32_t low = 0, high = record.n_entries, middle, capacity
-        cdef int64_t offset
+        cdef int32_t low = 0, high = record.n_entries, middle
         while low < high:
             middle = (low + high) >> 1
             if entries[middle].dish < dish:
@@ -152,16 +146,7 @@ cdef class Seating:
         if low < record.n_entries and entries[low].dish == dish:
             return low
         if record.n_entries == record.capacity:
-            capacity = 2 * record.capacity if record.capacity > 0 else 1
-            offset = arena_take(&self.arena, capacity * ENTRY_WORDS)
-            if record.capacity > 0:
-                memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,
-                       record.n_entries * sizeof(Entry))
-                arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
-            record.offset = offset
-            record.capacity = capacity
-            if capacity > self.largest:
-                self.largest = capacity
+            self.make_block(node, 2 * record.capacity if record.capacity > 0 else 1)
             entries = self.entries(node)
         memmove(entries + low + 1, entries + low, (record.n_entries - low) * sizeof(Entry))
         self.indexed = False
@@ -171,6 +156,42 @@ cdef class Seating:
         entries[low].tables = 0
         entries[low].extra = -1
         return low
+
+    cdef int make_block(self, int32_t node, int32_t capacity) except -1 nogil:
+        """Move the entries of a restaurant to a block of this capacity; 0 releases the block."""
+        cdef Node *record = &self.nodes[node]
+        cdef int64_t offset = arena_take(&self.arena, capacity * ENTRY_WORDS) if capacity > 0 else 0
+        if record.capacity > 0:
+            memcpy(self.arena.words.data() + offset, self.arena.words.data() + record.offset,
+                   record.n_entries * sizeof(Entry))
+            arena_give(&self.arena, record.offset, record.capacity * ENTRY_WORDS)
+        record.offset = offset
+        record.capacity = capacity
+        self.largest = max(self.largest, capacity)
+        return 0
+
+    cdef int fill_entries(self, const int32_t[::1] node, const int32_t[::1] dish, const int32_t[::1] customers,
+                          const int32_t[::1] tables) except -1:
+        """Set the counts of empty restaurants, given in the order of restaurants and dishes."""
+        cdef int64_t i, end = 0, n = node.shape[0]
+        cdef Node *record
+        cdef Entry *entry
+        with nogil:
+            for i in range(n):
+                record = &self.nodes[node[i]]
+                if i == end:
+                    while end < n and node[end] == node[i]:
+                        end += 1
+                    self.make_block(node[i], room_for(<int32_t>(end - i)))
+                entry = self.entries(node[i]) + record.n_entries
+                entry.dish = dish[i]
+                entry.customers = customers[i]
+                entry.tables = tables[i]
+                entry.extra = -1
+                record.n_entries += 1
+                record.customers += customers[i]
+                record.tables += tables[i]
+        return 0
 
     cdef int erase(self, int32_t node, int32_t place) noexcept nogil:
         cdef Node *record = &self.nodes[node]
@@ -206,13 +227,31 @@ cdef class Seating:
             arena_room(&self.arena, n_words)
         return self.ready_tables(n_tables)
 
-    # ------------------------------------------------------------------ implemented by the stores
+    # ------------------------------------------------------------------ overridden by some stores
+
+    cdef int clear_extra(self) except -1:
+        return 0
 
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
         return 0
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
-        return -1
+        return self.of_customer[customer] if self.recorded else -1
+
+    cdef int read_dishes(self, int32_t *dishes) noexcept nogil:
+        """Copy the dish of every data customer."""
+        memcpy(dishes, self.of_customer.data(), self.of_customer.size() * sizeof(int32_t))
+        return 0
+
+    cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
+        """Record a customer's dish (-1: it left); nothing is recorded for tables as customers."""
+        if customer >= 0 and self.recorded:
+            self.of_customer[customer] = dish
+        return 0
+
+    cdef int fill(self, list arrays) except -1:
+        """Fill the empty store with the arrays of a frozen state."""
+        absent()
 
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
                         choice_source *source) except -1 nogil:
@@ -228,13 +267,28 @@ cdef class Seating:
 
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
                       vector[int32_t] *counts) except -1 nogil:
-        absent()
+        with gil:
+            raise StateError("store", type(self).__name__, "one that keeps sizes of tables",
+                             "Use store='histogram' or 'explicit'.")
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
-        absent()
+        cdef size_t i
+        for i in range(self.of_customer.size()):
+            if self.of_customer[i] >= 0:
+                self.of_customer[i] = mapping[self.of_customer[i]]
+        return 0
 
-    cdef int grow_customers(self, int64_t n_customers) except -1:
-        absent()
+    # ------------------------------------------------------------------ common to the stores
+
+    cdef int replace(self, list arrays) except -1:
+        """Replace the state by that of frozen arrays. If it fails, the store is empty."""
+        self.clear()
+        try:
+            self.fill(arrays)
+        except BaseException:
+            self.clear()
+            raise
+        return 0
 
     cdef bint squeeze_entries(self, double share) except -1 nogil:
         """Compact blocks of entries, with minimal sizes, if more than this share is unused."""
@@ -295,6 +349,19 @@ cdef class Seating:
     def dish_of(self, int32_t customer):
         """Dish of a data customer, -1 while it is not seated."""
         return self.dish_at(customer)
+
+    def dishes(self, empty=empty_row):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
+        dishes = empty(self.n_customers)
+        cdef int32_t[::1] view = dishes
+        if self.n_customers > 0:
+            with nogil:
+                self.read_dishes(&view[0])
+        return dishes
+
+    def thaw(self, frozen):
+        """Replace the state by a frozen one (see `hdpkit.stores.frozen`). If it fails, the store is empty."""
+        self.replace(columns(frozen, *self.NAMES))
 
     def customers(self, int32_t node, int32_t dish):
         """Customers of a restaurant who eat a dish."""
@@ -381,11 +448,91 @@ cdef class Seating:
 
     def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
         """Log probability of the labelled seating in nats, given theta and d of each restaurant."""
-        return log_seating_of(self, concentration, discount)
+        cdef double total = 0.0, d, tabulated = -1.0
+        cdef int32_t node, place
+        cdef size_t i
+        cdef vector[int32_t] sizes, counts
+        cdef vector[double] shared      # by size, for the tabulated discount; 0 if not computed yet
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                d = discount[node]
+                self.add_log_of_tables(node, concentration[node], d, &total)
+                if d != tabulated:       # restaurants of a level are adjacent and usually share a discount
+                    shared.clear()
+                    tabulated = d
+                for place in range(self.nodes[node].n_entries):
+                    sizes.clear()
+                    counts.clear()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for i in range(sizes.size()):
+                        if sizes[i] >= SMALL:
+                            total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
+                        elif sizes[i] > 1:
+                            if sizes[i] >= <int32_t>shared.size():
+                                shared.resize(sizes[i] + 1, 0.0)
+                            if shared[sizes[i]] == 0.0:
+                                shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
+                            total += counts[i] * shared[sizes[i]]
+        return total
+
+    cdef int add_log_of_tables(self, int32_t node, double theta, double d, double *total) noexcept nogil:
+        """Add the log of [theta+d]_d^(T-1) / [theta+1]_1^(n-1) for the n customers and T tables of a restaurant."""
+        if self.nodes[node].customers > 0:
+            total[0] += log_rising_by(theta + d, d, self.nodes[node].tables - 1)
+            total[0] -= log_rising(theta + 1.0, self.nodes[node].customers - 1)
+        return 0
+
+    def log_counts(self, const double[::1] concentration not None, const double[::1] discount not None):
+        """Log probability of the counts of all restaurants in nats, given theta and d of each restaurant.
+
+        It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and
+        t_k of them with dish k, [theta+d]_d^(T-1) / [theta+1]_1^(n-1) prod_k S_d(n_k, t_k), with generalised
+        Stirling numbers (`hdpkit.stores._stirling`).
+        """
+        cdef double total = 0.0
+        cdef int32_t node, place, n_nodes = <int32_t>self.nodes.size()
+        cdef Entry *entry
+        cdef vector[int64_t] customers, tables
+        with nogil:
+            for node in range(n_nodes):
+                self.add_log_of_tables(node, concentration[node], discount[node], &total)
+                for place in range(self.nodes[node].n_entries):
+                    entry = self.entries(node) + place
+                    customers.push_back(entry.customers)
+                    tables.push_back(entry.tables)
+                if node + 1 == n_nodes or discount[node + 1] != discount[node]:    # a level usually shares a discount
+                    total += log_discounted_sum(&customers, &tables, discount[node])
+                    customers.clear()
+                    tables.clear()
+        return total
 
     def size_counts(self, nodes):
         """Sizes of the tables of these restaurants, ascending, and the number of each: two int64 arrays."""
-        return size_counts_of(self, nodes)
+        cdef const int64_t[::1] asked = np.ascontiguousarray(nodes, dtype=np.int64)
+        cdef vector[int64_t] small, large, of_large
+        cdef vector[int32_t] sizes, counts
+        cdef int32_t node, place
+        cdef int64_t i
+        cdef size_t k
+        with nogil:
+            for i in range(asked.shape[0]):
+                node = <int32_t>asked[i]
+                for place in range(self.nodes[node].n_entries):
+                    sizes.clear()
+                    counts.clear()
+                    self.sizes_of(node, place, &sizes, &counts)
+                    for k in range(sizes.size()):
+                        if sizes[k] >= SMALL:
+                            large.push_back(sizes[k])
+                            of_large.push_back(counts[k])
+                            continue
+                        if sizes[k] >= <int32_t>small.size():
+                            small.resize(sizes[k] + 1)
+                        small[sizes[k]] += counts[k]
+        found = {i: small[i] for i in range(<int64_t>small.size()) if small[i]}
+        for k in range(large.size()):
+            found[large[k]] = found.get(large[k], 0) + of_large[k]
+        return tuple(np.array(sorted(found.items()), dtype=np.int64).reshape(-1, 2).T.copy())
 
     def relabel_dishes(self, mapping):
         """Rename dishes; the mapping keeps their order, so the entries remain sorted."""
@@ -397,20 +544,6 @@ cdef class Seating:
                 self.entries(node)[place].dish = to[self.entries(node)[place].dish]
         self.relabel_extra(to)
 
-    def grow(self, n_customers, n_nodes):
-        """Add unseated data customers and empty restaurants, numbered after the existing ones."""
-        cdef Node empty
-        empty.customers = 0
-        empty.tables = 0
-        empty.offset = 0
-        empty.n_entries = 0
-        empty.capacity = 0
-        cdef int64_t more_customers = whole("n_customers", n_customers, self.n_customers, MOST)
-        cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), MOST)
-        self.grow_customers(more_customers)
-        self.nodes.resize(more_nodes, empty)     # if this fails, the seats added above are unused
-        self.n_customers = more_customers
-
     def counts(self):
         """Restaurant, dish, customers, tables of every entry, sorted by the first two: int32, shape (n_entries,) each."""
         cdef int64_t n = 0, i = 0
@@ -418,46 +551,22 @@ cdef class Seating:
         cdef Entry *entry
         for node in range(<int32_t>self.nodes.size()):
             n += self.nodes[node].n_entries
-        columns = [np.empty(n, dtype=np.int32) for _ in range(4)]
-        cdef int32_t[::1] nodes = columns[0]
-        cdef int32_t[::1] dishes = columns[1]
-        cdef int32_t[::1] customers = columns[2]
-        cdef int32_t[::1] tables = columns[3]
+        rows = np.empty((4, n), dtype=np.int32)
+        cdef int32_t[:, ::1] to = rows
         with nogil:
             for node in range(<int32_t>self.nodes.size()):
                 for place in range(self.nodes[node].n_entries):
                     entry = self.entries(node) + place
-                    nodes[i] = node
-                    dishes[i] = entry.dish
-                    customers[i] = entry.customers
-                    tables[i] = entry.tables
+                    to[0, i], to[1, i], to[2, i], to[3, i] = node, entry.dish, entry.customers, entry.tables
                     i += 1
-        return tuple(columns)
+        return tuple(rows)
 
     def take_counts(self, const int32_t[::1] node not None, const int32_t[::1] dish not None,
                     const int32_t[::1] customers not None, const int32_t[::1] tables not None):
         """Set the result of `counts`. Only predictions are possible then: the sizes of tables are unknown."""
-        cdef int64_t i
-        cdef Entry *entry
-        cdef Node *record
         check_counts(node, dish, customers, tables, self.nodes.size())      # they may be from a file
-        self.clear_nodes(self.nodes.size())
-        self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
-        with nogil:
-            for i in range(node.shape[0]):
-                record = &self.nodes[node[i]]
-                if record.n_entries == 0:
-                    record.offset = i * ENTRY_WORDS
-                entry = <Entry *>(self.arena.words.data() + i * ENTRY_WORDS)
-                entry.dish = dish[i]
-                entry.customers = customers[i]
-                entry.tables = tables[i]
-                entry.extra = -1
-                record.n_entries += 1
-                record.capacity += 1
-                self.largest = max(self.largest, record.capacity)
-                record.customers += customers[i]
-                record.tables += tables[i]
+        self.clear()
+        self.fill_entries(node, dish, customers, tables)
 
     def compact(self, double share=0.5):
         """Release unused memory where it is more than this share. True if any was released.
@@ -468,9 +577,6 @@ cdef class Seating:
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)
-            if unused_share(self.nodes.capacity(), self.nodes.size(), share):
-                self.nodes.shrink_to_fit()
-                moved = True
             moved |= self.squeeze_extra(share)
         if held - self.memory_bytes() > MUCH:
             to_the_system()
@@ -479,6 +585,7 @@ cdef class Seating:
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
         return {
+            "customers": self.of_customer.capacity() * sizeof(int32_t),
             "restaurants": self.nodes.capacity() * sizeof(Node),
             "entries": arena_bytes(&self.arena) + self.samples.capacity() * sizeof(int32_t),
         }

@@ -5,16 +5,24 @@ from __future__ import annotations
 import abc
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.checks import whole_number
 from hdpkit.stores._seating import empty_row
+from hdpkit.stores.protocol import Frozen
 
 _MOST_CUSTOMERS, _MOST_NODES = 2**31 - 2, 10_000_000
 _REMEDY = "Use a compiled store: those in Python are for small data."
+
+
+def named_columns(names: Iterable[str], rows: list[Any]) -> Frozen:
+    """The columns of rows of whole numbers: an int32 array for each name."""
+    names = tuple(names)
+    table = np.array(rows, dtype=np.int32).reshape(-1, len(names))
+    return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
 
 
 class CountedStore(abc.ABC):
@@ -29,22 +37,6 @@ class CountedStore(abc.ABC):
         """Unseat all customers."""
         self._customers: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
         self._n_tables: list[Counter[int]] = [Counter() for _ in range(self.n_nodes)]
-
-    def grow(self, n_customers: int, n_nodes: int) -> None:
-        """Add unseated data customers and empty restaurants, numbered after the existing ones."""
-        remedy = "A store doesn't shrink."
-        n_customers = whole_number(
-            "n_customers", n_customers, self.n_customers, _MOST_CUSTOMERS, remedy=remedy
-        )
-        n_nodes = whole_number("n_nodes", n_nodes, self.n_nodes, _MOST_NODES, remedy=remedy)
-        for counters in (self._customers, self._n_tables):
-            counters.extend(Counter() for _ in range(n_nodes - self.n_nodes))
-        self._grow_customers(n_customers - self.n_customers)
-        self.n_customers, self.n_nodes = n_customers, n_nodes
-
-    @abc.abstractmethod
-    def _grow_customers(self, more: int) -> None:
-        """Add this many unseated data customers."""
 
     @abc.abstractmethod
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
@@ -108,9 +100,6 @@ class NamelessTables(CountedStore):
     def clear(self) -> None:
         super().clear()
         self._dish = [-1] * self.n_customers
-
-    def _grow_customers(self, more: int) -> None:
-        self._dish += [-1] * more
 
     def dish_of(self, customer: int) -> int:
         return self._dish[customer]

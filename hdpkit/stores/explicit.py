@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import attrs
-import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores._seating import columns, empty_row
-from hdpkit.stores.counts import CountedStore
+from hdpkit.stores._seating import SEATS, columns, empty_row
+from hdpkit.stores.counts import CountedStore, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
 
 
@@ -41,9 +40,6 @@ class ExplicitReference(CountedStore):
         self._tables: dict[int, _Table] = {}
         self._serving: dict[tuple[int, int], list[int]] = {}
         self._next_table = 0
-
-    def _grow_customers(self, more: int) -> None:
-        self._seats += [-1] * more
 
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         return [self._tables[t].size for t in self._serving.get((node, dish), [])]
@@ -127,19 +123,14 @@ class ExplicitReference(CountedStore):
         """The labelled seating."""
         order = [t for pair in sorted(self._serving) for t in self._serving[pair]]
         number = {t: i for i, t in enumerate(order)} | {-1: -1}
-        tables = [self._tables[t] for t in order]
+        tables = [(t.node, t.dish, number[t.seat]) for t in (self._tables[i] for i in order)]
         seat = empty(self.n_customers)
         seat[:] = [number[t] for t in self._seats]
-        return {
-            "seat": seat,
-            "table_node": np.array([t.node for t in tables], dtype=np.int32),
-            "table_dish": np.array([t.dish for t in tables], dtype=np.int32),
-            "table_seat": np.array([number[t.seat] for t in tables], dtype=np.int32),
-        }
+        return {SEATS[0]: seat, **named_columns(SEATS[1:], tables)}
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by a labelled seating; lists of tables get the order of the arrays."""
-        seats, nodes, dishes, above = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
+        seats, nodes, dishes, above = columns(frozen, *SEATS)
         self.clear()
         self._seats = seats.tolist()
         for table, (node, dish, seat) in enumerate(zip(nodes, dishes, above, strict=True)):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores._seating import columns, empty_row
-from hdpkit.stores.counts import NamelessTables
+from hdpkit.stores._seating import SIZES, columns, empty_row
+from hdpkit.stores.counts import NamelessTables, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
 
 
@@ -79,14 +77,11 @@ class HistogramReference(NamelessTables):
             for (node, dish), histogram in self._histograms.items()
             for size, count in histogram.items()
         )
-        columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
-        names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-        frozen = {name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(names)}
-        return {"dish": self.dishes(empty), **frozen}
+        return {"dish": self.dishes(empty), **named_columns(SIZES, bins)}
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and histograms."""
-        eaten, *bins = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
+        eaten, *bins = columns(frozen, "dish", *SIZES)
         self.clear()
         self._dish = eaten.tolist()
         for node, dish, size, count in zip(*(column.tolist() for column in bins), strict=True):

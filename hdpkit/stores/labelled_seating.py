@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
+from hdpkit.stores._seating import COUNTS, SEATS, SIZES
+from hdpkit.stores.counts import named_columns
 from hdpkit.stores.partitions import draw_table_sizes
 from hdpkit.stores.protocol import Frozen
 
@@ -35,9 +37,8 @@ def lump(labelled: Frozen) -> Frozen:
     ends[:-1], ends[-1:] = begins[1:], len(node)
     of_customer = np.full(len(seat), -1, dtype=np.int32)
     of_customer[seat >= 0] = dish[seat[seat >= 0]]
-    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
     bins = [*(column[begins] for column in columns), ends - begins]
-    found = {name: column.astype(np.int32) for name, column in zip(names, bins, strict=True)}
+    found = {name: column.astype(np.int32) for name, column in zip(SIZES, bins, strict=True)}
     return {"dish": of_customer, **found}
 
 
@@ -50,16 +51,13 @@ def draw_sizes(
     restaurant and dish into t tables has the distribution of the model: without a discount that of the cycles
     of a uniformly random permutation with t cycles.
     """
-    names = ("count_node", "count_dish", "count_customers", "count_tables")
     bins = [
         (node, dish, size, count)
-        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in names), strict=True)
+        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in COUNTS), strict=True)
         for d in [0.0 if discount is None else float(discount[node])]
         for size, count in sorted(Counter(draw_table_sizes(customers, tables, source, d)).items())
     ]
-    columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
-    places = enumerate(("bin_node", "bin_dish", "bin_size", "bin_count"))
-    return {"dish": frozen["dish"], **{name: np.ascontiguousarray(columns[:, i]) for i, name in places}}
+    return {"dish": frozen["dish"], **named_columns(SIZES, bins)}
 
 
 def seat_out(frozen: Frozen, home: Int32s, parent: Int32s, level: Int32s, source: ChoiceSource) -> Frozen:
@@ -70,8 +68,7 @@ def seat_out(frozen: Frozen, home: Int32s, parent: Int32s, level: Int32s, source
     results from the same number of orders.)
     """
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-    for node, dish, size, count in zip(*(frozen[name].tolist() for name in names), strict=True):
+    for node, dish, size, count in zip(*(frozen[name].tolist() for name in SIZES), strict=True):
         sizes[node, dish].extend([size] * count)
     guests: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, dish in enumerate(frozen["dish"].tolist()):
@@ -95,10 +92,4 @@ def seat_out(frozen: Frozen, home: Int32s, parent: Int32s, level: Int32s, source
             if parent[node] >= 0:
                 guests[int(parent[node]), dish].append(~len(tables))
             tables.append([node, dish, -1])
-    columns = np.array(tables, dtype=np.int32).reshape(-1, 3)
-    return {
-        "seat": seat,
-        "table_node": np.ascontiguousarray(columns[:, 0]),
-        "table_dish": np.ascontiguousarray(columns[:, 1]),
-        "table_seat": np.ascontiguousarray(columns[:, 2]),
-    }
+    return {SEATS[0]: seat, **named_columns(SEATS[1:], tables)}

@@ -102,4 +102,4 @@ class ObservesDishes(Protocol, metaclass=ByClass):
     """A store that can read observed dishes from the data instead of storing them."""
 
     def observe(self, values: Int32s) -> None:
-        """Set observed dishes: those of the data customers, including customers added later."""
+        """Set the observed dishes of the data customers."""

@@ -56,13 +56,8 @@ def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> li
 
 
 def _discounted_sizes(n: int, t: int, source: ChoiceSource, d: float) -> list[int]:
-    opens = [False] * n  # from the last customer to the first: whether the last of i sits alone
-    for i in range(n, 0, -1):
-        if t == i or (t > 1 and source.bernoulli(one_alone(i, t, d))):
-            opens[i - 1] = True
-            t -= 1
     sizes: list[int] = []
-    for alone in opens:
+    for alone in openings_in_turn(n, t, source, d):
         if alone:
             sizes.append(1)
         else:
@@ -75,13 +70,14 @@ def openings(n: int, t: int, source: ChoiceSource) -> list[bool]:
     return openings_in_turn(n, t, source) if n <= SMALL else openings_by_trial(n, t, source)
 
 
-def openings_in_turn(n: int, t: int, source: ChoiceSource) -> list[bool]:
-    """`openings`, from the last customer to the first: i opens with probability s(i - 1, t - 1) / s(i, t)."""
+def openings_in_turn(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> list[bool]:
+    """`openings`, from the last customer to the first: i opens with probability `one_alone`."""
     opens = [False] * n
     for i in range(n, 0, -1):
-        if t == i or (t > 1 and source.bernoulli(_S[i - 1][t - 1] / _S[i][t])):
-            opens[i - 1] = True
-            t -= 1
+        opens[i - 1] = t == i
+        if 1 < t < i:
+            opens[i - 1] = source.bernoulli(one_alone(i, t, d) if d > 0.0 else _S[i - 1][t - 1] / _S[i][t])
+        t -= opens[i - 1]
     return opens
 
 

@@ -199,17 +199,6 @@ class SeatingStore(Protocol):
     def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
 
-    def grow(self, n_customers: int, n_nodes: int) -> None:
-        """Add unseated data customers and empty restaurants, numbered after the existing ones.
-
-        Parameters
-        ----------
-        n_customers : int
-            New number of data customers, including the existing ones.
-        n_nodes : int
-            New number of restaurants, including the existing ones.
-        """
-
     def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """The complete state as arrays: a thawed copy continues exactly as the original would.
 

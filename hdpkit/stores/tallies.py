@@ -12,11 +12,9 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import log_stirling
-from hdpkit.stores._seating import columns, empty_row
-from hdpkit.stores.counts import NamelessTables
+from hdpkit.stores._seating import COUNTS, columns, empty_row
+from hdpkit.stores.counts import NamelessTables, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
-
-_NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
 class CountsReference(NamelessTables):
@@ -81,15 +79,11 @@ class CountsReference(NamelessTables):
             for node, counts in enumerate(self._customers)
             for dish in sorted(counts)
         ]
-        columns = np.array(rows, dtype=np.int32).reshape(-1, 4)
-        return {
-            "dish": self.dishes(empty),
-            **{name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(_NAMES)},
-        }
+        return {"dish": self.dishes(empty), **named_columns(COUNTS, rows)}
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and counts."""
-        eaten, *counts = columns(frozen, "dish", *_NAMES)
+        eaten, *counts = columns(frozen, "dish", *COUNTS)
         self.clear()
         self._dish = eaten.tolist()
         for node, dish, customers, tables in zip(*(column.tolist() for column in counts), strict=True):

@@ -33,7 +33,7 @@ from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.laws import law_of
 from hdpkit.testing.machines import StoreMachine, run_store_machine
 from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts, lump_to_histograms
-from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, check_growth, require, seen
+from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, require, seen
 
 __all__ = ["StoreFailure", "check_store"]
 
@@ -91,7 +91,6 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         _check_laws(store_class),
         _check_continuation(store_class),
         _check_labelled_seating(store_class),
-        check_growth(store_class),
         check_capacity(store_class),
     ]
 

@@ -1,4 +1,4 @@
-"""Checks of the growth and capacity of a seating store, and code common to its checks."""
+"""A check of the capacity of a seating store, and code common to its checks."""
 
 from __future__ import annotations
 
@@ -48,29 +48,6 @@ def expected_of(store: Any, sizes: Counter[int]) -> Any:
     if detail_of(store) is Detail.COUNTS:
         return sum(size * count for size, count in sizes.items()), sizes.total()
     return sizes
-
-
-def check_growth(store_class: type) -> str:
-    """A store that grew equals one built with that size, also afterwards; it never shrinks."""
-    grown, built, source = store_class(2, 2), store_class(5, 4), RandomStream((7, 7))
-    for store in (grown, built):
-        store.open(1, 0, 0)
-        store.join(1, 0, 1, 0.5, source)
-    grown.grow(5, 4)
-    require([grown.node_customers(3), grown.dish_of(4)] == [0, -1], "room that came is not empty")
-    for store in (grown, built):
-        store.remove(1, 0, 0, source)
-        store.open(3, 1, 0)
-        store.open(2, 1, 3)
-        store.join(2, 1, 4, 0.5, source)
-    require(canonical(grown) == canonical(built), "a store that grew differs from one built as large")
-    for smaller in ((4, 4), (5, 3)):
-        try:
-            grown.grow(*smaller)
-        except ValueError:
-            continue
-        raise StoreFailure(f"grow{smaller} of a store for 5 customers in 4 restaurants must be a ValueError")
-    return "growth: more customers and restaurants, never fewer"
 
 
 def check_capacity(store_class: type) -> str:

@@ -73,8 +73,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "openings without n - 1",
         "s(n, t) = s(n - 1, t - 1) + s(n - 1, t), the factor n - 1 left out.",
         _PARTITIONS,
-        "source.bernoulli(_S[i - 1][t - 1] / _S[i][t])",
-        "source.bernoulli(_S[i - 1][t - 1] / (_S[i - 1][t - 1] + _S[i - 1][t]))",
+        "else _S[i - 1][t - 1] / _S[i][t])",
+        "else _S[i - 1][t - 1] / (_S[i - 1][t - 1] + _S[i - 1][t]))",
         "check_seats_drawn_from_counts",
     ),
     PlantedBug(

@@ -24,12 +24,6 @@ def test_sizes_of_readable_stores(store):
             store(4, bad)
         with pytest.raises(ParameterError, match="n_customers"):
             store(bad, 2)
-        with pytest.raises(ParameterError, match="n_nodes"):
-            store(4, 2).grow(4, bad)
-        with pytest.raises(ParameterError, match="n_customers"):
-            store(4, 2).grow(bad, 2)
-    with pytest.raises(ParameterError, match="doesn't shrink"):
-        store(4, 2).grow(3, 2)
 
 
 def test_methods_that_a_measure_lacks():

@@ -15,9 +15,8 @@ from hdpkit.steps.fused._document_workspace cimport DocumentWorkspace, ThreadArr
 from hdpkit.steps.fused._documents cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_document_thread, hdpkit_documents)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
-from hdpkit.stores._arena cimport arena_give, arena_take
 from hdpkit.stores._counts cimport CountsStore
-from hdpkit.stores._seating cimport ENTRY_WORDS, Entry, Node, room_for
+from hdpkit.stores._seating cimport Entry, Node, room_for
 from hdpkit.steps._table_counts cimport tables_by_jumps, tables_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.errors import KernelError, StateError
@@ -363,22 +362,16 @@ cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil:
 cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
     """Write the restaurants that have more dishes than fit into their blocks."""
     cdef size_t at = 0
-    cdef int32_t i, n, capacity
-    cdef int64_t offset
+    cdef int32_t i, n
     cdef Node *record
     cdef Entry *entries
     while at < a.late.size():
         record = &store.nodes[a.late[at]]
         n = a.late[at + 1]
-        capacity = room_for(n)
-        offset = arena_take(&store.arena, capacity * ENTRY_WORDS)
-        if record.capacity > 0:
-            arena_give(&store.arena, record.offset, record.capacity * ENTRY_WORDS)
-        record.offset = offset
-        record.capacity = capacity
+        record.n_entries = 0
+        store.make_block(a.late[at], room_for(n))
         record.n_entries = n
-        store.largest = max(store.largest, capacity)
-        entries = <Entry *>(store.arena.words.data() + offset)
+        entries = store.entries(a.late[at])
         for i in range(n):
             entries[i].dish = a.late[at + 2 + 3 * i]
             entries[i].customers = a.late[at + 3 + 3 * i]

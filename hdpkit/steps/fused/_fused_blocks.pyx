@@ -503,7 +503,7 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
     """
     cdef vector[int32_t] places      # place of the next customer of a table, -1 if none was found yet
     cdef int64_t i, n = store.n_customers, end = 0
-    cdef const int32_t *seats = store.seats.data()
+    cdef const int32_t *seats = store.of_customer.data()
     cdef const Table *tables = store.pool.data()
     cdef int32_t *next_place
     cdef int32_t *customers
@@ -577,7 +577,7 @@ def unit_dishes(Walk walk not None, Units units not None):
     with nogil:
         for u in range(units.code.size()):
             code = units.code[u]
-            o[u] = store.pool[~code if code < 0 else store.seats[code]].dish
+            o[u] = store.pool[~code if code < 0 else store.of_customer[code]].dish
     return out
 
 

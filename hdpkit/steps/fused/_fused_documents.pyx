@@ -70,7 +70,7 @@ cdef int check_seated(Walk walk, DocumentWorkspace work, CountsStore store) exce
         n = work.begin[r + 1] - work.begin[r]
         if work.row_node[work.base_row[r]] == r:      # its customers include tables
             for i in range(work.begin[r], work.begin[r + 1]):
-                if store.dish_of_customer[work.order[i] if work.order.size() else i] < 0:
+                if store.of_customer[work.order[i] if work.order.size() else i] < 0:
                     raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
         elif store.nodes[r].customers != n:
             raise StateError("customers", store.nodes[r].customers, f"all {n} of restaurant {r} seated",
@@ -113,7 +113,7 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     cdef int n_threads = 1 if scripted else plan.threads
     cdef CountsStore store = counts_of(walk)
     begin(sweep, walk, bank, work, store, plan, source, scripted)
-    work.s.labels = store.dish_of_customer.data()
+    work.s.labels = store.of_customer.data()
     work.s.bursts = bursts
     sweep.by_jumps = False
     if bursts != NULL:
@@ -187,7 +187,7 @@ cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, DocumentWo
     b.loaded = -1
     b.seated.assign(b.seated.size(), 0)
     bank.widen(topics.b.stride)
-    memcpy(b.slot_of.data(), store.dish_of_customer.data(), b.n_customers * sizeof(int32_t))
+    memcpy(b.slot_of.data(), store.of_customer.data(), b.n_customers * sizeof(int32_t))
     hide_large(bank)
     return store
 

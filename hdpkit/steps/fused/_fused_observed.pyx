@@ -60,7 +60,7 @@ cdef inline int leave(store_t store, source_t *source, Work *work, Level *level,
     cdef Entry *entry = level[k].entry
     cdef int again
     if store_t is ExplicitStore:
-        level[k].left = store.pool[level[k - 1].left].seat if k > 0 else store.seats[customer]
+        level[k].left = store.pool[level[k - 1].left].seat if k > 0 else store.of_customer[customer]
         return store.pool[level[k].left].size == 1
     else:
         if entry.tables == 1:
@@ -305,7 +305,7 @@ cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcep
     cdef int64_t i
     if store_t is ExplicitStore:
         for i in range(first, last):
-            prefetch(&store.pool[store.seats[i]])
+            prefetch(&store.pool[store.of_customer[i]])
 
 
 cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept nogil:

@@ -56,8 +56,7 @@ cdef class Sweep:
     cdef Walk walk
     cdef measure_t *measure
     cdef choice_source *source
-    cdef HistogramStore histogram    # the store by its type; the others are None
-    cdef ExplicitStore explicit
+    cdef ExplicitStore explicit      # the store by its type, else None
     cdef CountsStore counts
     cdef WeightTable table           # the root's weights; None for a restaurant
     cdef int (*start)(hdpkit_topics *, int) noexcept nogil
@@ -67,7 +66,6 @@ cdef class Sweep:
         weighted = isinstance(walk.root, WeightedRoot)
         self.walk = walk
         self.workspace = workspace
-        self.histogram = walk.store if type(walk.store) is HistogramStore else None
         self.explicit = walk.store if type(walk.store) is ExplicitStore else None
         self.counts = walk.store if type(walk.store) is CountsStore else None
         self.table = (<WeightedRoot>walk.root).table if weighted else None
@@ -88,12 +86,10 @@ cdef class Sweep:
         s.words = self.walk.store.arena.words.data()
         s.labels = NULL
         s.seats = NULL
-        if self.histogram is not None:
-            s.labels = self.histogram.dish_of_customer.data()
-        elif self.counts is not None:
-            s.labels = self.counts.dish_of_customer.data()
+        if self.explicit is None:
+            s.labels = self.walk.store.of_customer.data()
         else:
-            s.seats = self.explicit.seats.data()
+            s.seats = self.explicit.of_customer.data()
             s.pool = self.explicit.pool.data()
         if self.table is not None:
             if <int64_t>self.table.weight.size() < s.stride:
