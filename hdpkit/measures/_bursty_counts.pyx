@@ -11,14 +11,11 @@ from libc.string cimport memset
 from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
-from hdpkit.measures._measure cimport as_weights
+from hdpkit.measures._measure cimport as_weights, leave
 from hdpkit.measures._cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
 from hdpkit.stores._stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp, det_log
-
-cdef extern from "Python.h":
-    void PyErr_SetObject(object kind, object value) noexcept    # Cython's own declaration would raise here
 
 cdef enum:
     DEAD = -1            # the dish that a block has left
@@ -26,12 +23,6 @@ cdef enum:
     SHORT = 16           # most customers of a block whose probability is a plain product
 
 cdef int64_t MOST_RATIOS = 1 << 26
-
-
-cdef int left_set(object error) noexcept:
-    """Set an exception, as a failing C function does."""
-    PyErr_SetObject(type(error), error)
-    return -1
 
 
 # ------------------------------------------------------------------------------------------- numbers
@@ -179,7 +170,7 @@ cdef int ready_ratio(BurstyCounts *b, Counted cell) noexcept nogil:
                     f"at most {MOST_RATIOS:,} as a product", "Name smaller restaurants: hk.Bursty(each=...).")
             cover_ratios(&b.ratios, b.discount, cell.customers, cell.tables)
         except BaseException as error:
-            return left_set(error)
+            return leave(error)
     return 0
 
 
@@ -362,7 +353,7 @@ cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noe
             if shared > 0.0:
                 if b.source == NULL:
                     with gil:
-                        return left_set(StateError(
+                        return leave(StateError(
                             "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
                 opens = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
                 if opens < 0:
@@ -410,7 +401,7 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogi
                 return -1
             if b.source == NULL:
                 with gil:
-                    return left_set(StateError(
+                    return leave(StateError(
                         "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
             alone = <int>b.source.bernoulli(b.source.state, one_alone(&b.ratios, cell.customers, cell.tables))
             if alone < 0:
@@ -763,7 +754,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
                 total += det_log(product / below)
                 product = below = 1.0
         product /= below
-        if here.customers == 0 and not logs and b.own.size() == 0:
+        if here.customers == 0 and not logs and b.own == NULL:
             product *= all_open
         else:
             for i in range(n):
@@ -796,7 +787,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
         if shared > 0.0:
             if b.source == NULL:
                 with gil:
-                    return left_set(StateError(
+                    return leave(StateError(
                         "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
             one = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
             if one < 0:

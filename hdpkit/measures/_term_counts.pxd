@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.measures._measure cimport CompiledBank
+from hdpkit.numerics cimport log_gamma_ratio, log_rising
 
 cdef enum:
     LINE = 16            # counts on a cache line
@@ -37,6 +38,11 @@ cdef inline int64_t wider(int64_t stride, int64_t slots) noexcept nogil:
     return stride
 
 
+cdef inline double rising(double a, int64_t n, double power) noexcept nogil:
+    """log G(a + power n) / G(a)."""
+    return log_rising(a, n) if power == 1.0 else log_gamma_ratio(a, power * n)
+
+
 cdef class TermCountsBank(CompiledBank):
     cdef TermCounts *rows           # part of the subclass's struct
     cdef readonly object terms
@@ -48,5 +54,7 @@ cdef class TermCountsBank(CompiledBank):
     cdef int recount_cells(self, object terms, object dishes, object counts, object slots) except -1
     cdef int relabel(self, const int32_t[::1] mapping) except -1
     cdef int tally_cells(self) except -1 nogil
+    cdef bint has_all(self, const int32_t[::1] slots) noexcept
+    cdef double rising_total(self, const vector[double] *table, double a, double power) except? -1.0 nogil
     cdef int64_t count_bytes(self) noexcept
     cdef object workspace_bytes(self)

@@ -262,6 +262,28 @@ cdef class TermCountsBank(CompiledBank):
         b.tallied = b.version
         return 0
 
+    cdef bint has_all(self, const int32_t[::1] slots) noexcept:
+        """Whether no other slots have counts."""
+        cdef int64_t i, here = 0, everywhere = 0
+        for i in range(slots.shape[0]):
+            here += self.rows.totals[slots[i]]
+        for i in range(self.rows.stride):
+            everywhere += self.rows.totals[i]
+        return here == everywhere
+
+    cdef double rising_total(self, const vector[double] *table, double a, double power) except? -1.0 nogil:
+        """Sum over the cells of log G(a + power n) / G(a), n the count; ``table`` has it for small counts."""
+        cdef TermCounts *b = self.rows
+        cdef int64_t i, tabulated = table.size()
+        cdef double total = 0.0
+        self.tally_cells()
+        for i in range(1, <int64_t>b.tally.size()):
+            if b.tally[i] > 0:
+                total += b.tally[i] * (table.data()[i] if i < tabulated else rising(a, i, power))
+        for i in range(<int64_t>b.rare.size()):
+            total += rising(a, b.rare[i], power)
+        return total
+
     cdef int64_t count_bytes(self) noexcept:
         """Bytes of the counts."""
         cdef TermCounts *b = self.rows
