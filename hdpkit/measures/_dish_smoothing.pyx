@@ -11,7 +11,7 @@ from hdpkit.measures._dish_values cimport (
     DishValues, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
 from hdpkit.measures._selection cimport log_sum_of, log_sum_ratio, selection_at
 from hdpkit.measures._selection_law cimport SelectionLaw
-from hdpkit.measures._selection_nodes cimport SelectionNodes, fill_cell, gather, gather_bell
+from hdpkit.measures._selection_nodes cimport SelectionNodes, fill_entry, gather, gather_bell
 from hdpkit.measures._sparse_counts cimport SlotFactors, SparseCounts, factors_of, law_of
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.measures._term_counts cimport gather_block
@@ -72,9 +72,9 @@ cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nog
     cdef int status
     law = b.shared
     law.smoothing = LARGEST
-    if fill_cell(nodes, &law, a, 1, &b.sums.cell) < 0:
+    if fill_entry(nodes, &law, a, 1, &b.sums.entry) < 0:
         return -1
-    of.log_first = log_sum_of(&law, a, 1, b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns]) + det_log(
+    of.log_first = log_sum_of(&law, a, 1, b.sums.entry.log_shares[(a - b.sums.entry.a) * b.sums.entry.columns]) + det_log(
         LARGEST)
     status = gather_bell(nodes, &law, a, 1, 1, SMALL)
     if status == 1:
@@ -123,11 +123,11 @@ cdef double directly(SparseCounts *b, double smoothing, int64_t a, int64_t n) no
     cdef SelectionLaw law
     law = b.shared
     law.smoothing = smoothing
-    if fill_cell(&b.sums.nodes, &law, a, n, &b.sums.cell) < 0:
+    if fill_entry(&b.sums.nodes, &law, a, n, &b.sums.entry) < 0:
         return 0.0 / 0.0
     return log_sum_ratio(
         &law, 0, 0, 0.0, a, n,
-        b.sums.cell.log_shares[(a - b.sums.cell.a) * b.sums.cell.columns + (n - b.sums.cell.n)])
+        b.sums.entry.log_shares[(a - b.sums.entry.a) * b.sums.entry.columns + (n - b.sums.entry.n)])
 
 
 cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:

@@ -5,7 +5,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit.measures._block_ratios cimport BlockRatios
 from hdpkit.measures._dish_values cimport DishValues
-from hdpkit.measures._near_selection cimport NearCells
+from hdpkit.measures._near_selection cimport NearEntries
 from hdpkit.measures._proportions cimport Proportions
 from hdpkit.measures._selection cimport SelectionTable
 from hdpkit.measures._selection_law cimport SelectionLaw
@@ -26,7 +26,7 @@ cdef cppclass SparseCounts(TermCounts):
     DishValues *own                 # if each dish has a smoothing; otherwise NULL
     vector[int64_t] distinct        # number of distinct terms of each slot
     vector[SlotFactors] factors     # of each slot, recomputed when the slot has changed
-    vector[NearCells] near          # of each slot
+    vector[NearEntries] near          # of each slot
     vector[SelectionLaw] laws       # of each slot, if proportions are stored or each dish has a smoothing
     vector[int64_t] seen            # stamp of the proportion used in the slot's distribution, 0 for none
     SlotFactors of_new              # of a dish without values; pi is integrated out or the same for all

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory
 
 from hdpkit.measures._block_ratios cimport STEPS, block_ratio, hold_for, ready_ratios
-from hdpkit.measures._near_selection cimport forget_cells, near_values
+from hdpkit.measures._near_selection cimport forget_entries, near_values
 from hdpkit.measures._proportions cimport has_proportion
 from hdpkit.measures._selection cimport log_sum_ratio, selection_at, set_given
 from hdpkit.measures._selection_law cimport SelectionLaw
@@ -40,7 +40,7 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.seen.resize(stride, -1)
     for k in range(before, stride):
         b.factors[k].n_distinct = -1
-        forget_cells(&b.near[k], 0, 0)
+        forget_entries(&b.near[k], 0, 0)
     return 0
 
 

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.measures._block_ratios cimport ratio_bytes
 from hdpkit.measures._measure cimport as_weights
-from hdpkit.measures._near_selection cimport NearCells, forget_cells
+from hdpkit.measures._near_selection cimport NearEntries, forget_entries
 from hdpkit.measures._proportions cimport ProportionTable
 from hdpkit.measures._selection cimport log_sum_of, set_given, set_integrated, table_bytes
 from hdpkit.measures._selection_law cimport SelectionLaw
@@ -81,7 +81,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.of_new.n_distinct = -1
         for k in range(<int64_t>self.b.factors.size()):
             self.b.factors[k].n_distinct = -1
-            forget_cells(&self.b.near[k], 0, 0)
+            forget_entries(&self.b.near[k], 0, 0)
         self.b.seen.assign(self.b.stride, -1)
         for k in range(<int64_t>self.b.table.size()):
             self.b.table[k] = log_rising(smoothing, k)
@@ -244,7 +244,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         """Bytes of the counts and of derived numbers."""
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors)
+                + self.b.near.capacity() * sizeof(NearEntries) + self.b.factors.capacity() * sizeof(SlotFactors)
                 + self.b.laws.capacity() * sizeof(SelectionLaw) + ratio_bytes(&self.b.ratios)
                 + self.b.product.capacity() * sizeof(double) + (self.b.more.capacity() + self.b.here.capacity()) * sizeof(int32_t)
                 + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())
