@@ -57,6 +57,15 @@ cdef Pair pair_of(const BurstyCounts *b, int32_t i) noexcept nogil:
     return pair
 
 
+cdef int draw_one(const BurstyCounts *b, double p) noexcept nogil:
+    """1 with probability p, or 0; negative if it fails."""
+    if b.source == NULL:
+        with gil:
+            return leave(StateError(
+                "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
+    return <int>b.source.bernoulli(b.source.state, p)
+
+
 cdef inline CellTable *hashed(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil:
     """The hash table with the numbers of a slot in a restaurant; NULL: they are counted."""
     if b.is_proposal[slot]:
@@ -351,11 +360,7 @@ cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noe
         if opens == DRAW:
             opens = 1
             if shared > 0.0:
-                if b.source == NULL:
-                    with gil:
-                        return leave(StateError(
-                            "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-                opens = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
+                opens = draw_one(b, opening / (shared + opening))
                 if opens < 0:
                     return -1
     if opens and b.inner.add(b.inner.self, slot, &i, 1) < 0:
@@ -399,11 +404,7 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogi
         if not alone and cell.tables > 1:
             if ready_ratio(b, cell) < 0:
                 return -1
-            if b.source == NULL:
-                with gil:
-                    return leave(StateError(
-                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-            alone = <int>b.source.bernoulli(b.source.state, one_alone(&b.ratios, cell.customers, cell.tables))
+            alone = draw_one(b, one_alone(&b.ratios, cell.customers, cell.tables))
             if alone < 0:
                 return -1
     if alone and b.inner.remove(b.inner.self, slot, &i, 1) < 0:
@@ -785,11 +786,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
             product = 1.0
         one = 1
         if shared > 0.0:
-            if b.source == NULL:
-                with gil:
-                    return leave(StateError(
-                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-            one = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
+            one = draw_one(b, opening / (shared + opening))
             if one < 0:
                 return -1
         opens[i] = <int8_t>one

@@ -43,7 +43,8 @@ cdef inline double factor_of(const DirichletCounts *b, double eta, int64_t count
     return det_exp(log_gamma_ratio(eta + b.power * count, b.power))
 
 
-cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
+cdef int dm_grow(void *self, int64_t slots) except -1 nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
     cdef int64_t stride = wider(b.stride, slots)
     if stride == b.stride:
         return 0
@@ -51,17 +52,6 @@ cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
     grow_counts(b, stride)      # nothing below can fail
     b.inverse.resize(stride, inverse_of(b, 0))
     return 0
-
-
-cdef int dm_born(void *self, int32_t slot) noexcept nogil:
-    cdef DirichletCounts *b = <DirichletCounts *>self
-    if slot >= b.stride:
-        with gil:
-            try:
-                dm_grow(b, slot + 1)
-            except MemoryError:
-                return no_memory()
-    return 0 if b.totals[slot] == 0 else -1
 
 
 cdef int dm_died(void *self, int32_t slot) noexcept nogil:
@@ -226,21 +216,16 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     def __cinit__(self, terms, eta, make_statistics, double power=1.0):
         self.b.power = power
         self.make_statistics = make_statistics
-        self.c.self = &self.b
-        self.c.born = dm_born
         self.c.died = dm_died
         self.c.add = dm_add
         self.c.remove = dm_remove
         self.c.predictive = dm_predictive
         self.c.block = dm_block
         self.c.log_block = dm_log_block
-        self.keep_counts(&self.b, terms, len(eta))
+        self.keep_counts(&self.b, terms, len(eta), dm_grow)
         self.b.n_fixed = 0
         self._set_eta(eta)
         self.b.inverse.assign(self.b.stride, inverse_of(&self.b, 0))
-
-    cdef int grow(self, int64_t slots) except -1:
-        return dm_grow(&self.b, slots)
 
     def fix(self, topics, which):
         """Fix the topics of dishes; their counts then don't influence probabilities of terms.

@@ -40,8 +40,7 @@ cdef cppclass SparseCounts(TermCounts):
     vector[double] table            # log-gamma ratios by count
 
 
-cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil
-cdef int sparse_born(void *self, int32_t slot) noexcept nogil
+cdef int sparse_grow(void *self, int64_t slots) except -1 nogil
 cdef int sparse_died(void *self, int32_t slot) noexcept nogil
 cdef int sparse_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
 cdef int sparse_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil

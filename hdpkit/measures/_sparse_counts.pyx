@@ -23,7 +23,8 @@ cdef enum:
 cdef double LEAST = 1e-100                    # smallest ratio of sums; a smaller one may have lost digits
 
 
-cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
+cdef int sparse_grow(void *self, int64_t slots) except -1 nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
     cdef int64_t stride = wider(b.stride, slots), before = b.stride, k
     if stride == before:
         return 0
@@ -42,17 +43,6 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
         b.factors[k].n_distinct = -1
         forget_entries(&b.near[k], 0, 0)
     return 0
-
-
-cdef int sparse_born(void *self, int32_t slot) noexcept nogil:
-    cdef SparseCounts *b = <SparseCounts *>self
-    if slot >= b.stride:
-        with gil:
-            try:
-                sparse_grow(b, slot + 1)
-            except MemoryError:
-                return no_memory()
-    return 0 if b.totals[slot] == 0 else -1
 
 
 cdef int sparse_died(void *self, int32_t slot) noexcept nogil:

@@ -13,7 +13,7 @@ from hdpkit.measures._selection cimport log_sum_of, set_given, set_integrated, t
 from hdpkit.measures._selection_law cimport SelectionLaw
 from hdpkit.measures._selection import LIMIT
 from hdpkit.measures._sparse_counts cimport (
-    SlotFactors, factors_of, law_of, sparse_add, sparse_born, sparse_died, sparse_grow, sparse_log_block,
+    SlotFactors, factors_of, law_of, sparse_add, sparse_died, sparse_grow, sparse_log_block,
     sparse_predictive, sparse_remove, smoothing_of)
 from hdpkit.measures._measure cimport as_int32
 from hdpkit.measures._term_counts cimport TermCountsBank
@@ -44,8 +44,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     COMPILED = COUNTING = True
 
     def __cinit__(self, terms, measure, *kept):
-        self.c.self = &self.b
-        self.c.born = sparse_born
         self.c.died = sparse_died
         self.c.add = sparse_add
         self.c.remove = sparse_remove
@@ -54,15 +52,12 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.given = NULL
         self.b.own = NULL
         self.b.sums.limit = LIMIT
-        self.keep_counts(&self.b, terms, measure.n_terms)
+        self.keep_counts(&self.b, terms, measure.n_terms, sparse_grow)
         self.b.distinct.assign(self.b.stride, 0)
         self.b.factors.resize(self.b.stride)
         self.b.laws.resize(self.b.stride)
         self.b.near.resize(self.b.stride)
         self.take_parameters(measure)
-
-    cdef int grow(self, int64_t slots) except -1:
-        return sparse_grow(&self.b, slots)
 
     cdef int take_parameters(self, object measure) except -1:
         """Copy the parameters of a measure; the counts are kept."""

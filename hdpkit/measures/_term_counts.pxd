@@ -23,10 +23,12 @@ cdef cppclass TermCounts:
     vector[int64_t] tally           # cells by count
     vector[int32_t] rare            # counts too large for the tally, one per cell
     int64_t tallied                 # version of the counts for which these are valid
+    int (*grow)(void *self, int64_t slots) except -1 nogil      # makes room for slots and what is derived from them
 
 
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil
 cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil
+cdef int counts_born(void *self, int32_t slot) noexcept nogil
 cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil
 cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_customers) noexcept nogil
 
@@ -48,7 +50,8 @@ cdef class TermCountsBank(CompiledBank):
     cdef readonly object terms
     cdef readonly object workspace  # of the fused sweeps, kept between calls
 
-    cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms) except -1
+    cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms,
+                         int (*grow)(void *self, int64_t slots) except -1 nogil) except -1
     cdef int grow(self, int64_t slots) except -1
     cdef int recount(self, const int32_t[::1] dishes, object slots) except -1
     cdef int recount_cells(self, object terms, object dishes, object counts, object slots) except -1
