@@ -472,8 +472,8 @@ cdef class BurstyBank(CompiledBank):
         cdef vector[OwnCell] cells, totals
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
-        for one, tables in zip(found, self.inner.statistics(kept, dishes)):
-            one.tables = tables
+        for one, topic in zip(found, self.inner.statistics(kept, dishes)):
+            one.tables = topic
         collect(&self.b, True, &cells, &totals)
         for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
             if place[slot] >= 0:
