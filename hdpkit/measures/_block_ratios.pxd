@@ -8,7 +8,7 @@ changes at most two dishes.
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, vector
 
-from hdpkit.measures._near_selection cimport NearCells, near_value
+from hdpkit.measures._near_selection cimport NearEntries, near_value
 from hdpkit.measures._selection cimport SelectionTable
 from hdpkit.measures._selection_nodes cimport Coefficients
 from hdpkit.measures._selection_law cimport SelectionLaw
@@ -58,7 +58,7 @@ cdef inline double *ratio_at(BlockRatios *kept, int32_t slot, int64_t size, int6
     return kept.values.data() + ((size * (size + 1) // 2 + more) * kept.n_slots + slot)
 
 
-cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, int64_t more, NearCells *near,
+cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, int64_t more, NearEntries *near,
                                SelectionTable *table, const SelectionLaw *law) noexcept nogil:
     """Z with a block of this size and ``more`` new terms, over Z without it; negative if out of memory.
 

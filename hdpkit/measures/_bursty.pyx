@@ -80,7 +80,7 @@ cdef class BurstyBank(CompiledBank):
         self.b.log_added = 0.0
         self.sat = {}
         self.b.version = 0
-        self.b.fresh = 1.0
+        self.b.own = NULL
         clear_ratios(&self.b.ratios)
         forget(&self.b)
         self.b.slot_of.assign(view.shape[0], -1)
@@ -472,8 +472,8 @@ cdef class BurstyBank(CompiledBank):
         cdef vector[OwnCell] cells, totals
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
-        for one, tables in zip(found, self.inner.statistics(kept, dishes)):
-            one.tables = tables
+        for one, topic in zip(found, self.inner.statistics(kept, dishes)):
+            one.tables = topic
         collect(&self.b, True, &cells, &totals)
         for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
             if place[slot] >= 0:
@@ -668,7 +668,7 @@ cdef class BurstyBank(CompiledBank):
                                      + b.pair.capacity() + b.n_cells.capacity() + b.cell_dish.capacity()
                                      + b.cell_customers.capacity() + b.tables_of_cell.capacity())
                 + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
-                + sizeof(double) * (b.ratios.fewer.capacity() + b.own.capacity())
+                + sizeof(double) * b.ratios.fewer.capacity()
                 + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
                 + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
                 + cell_bytes(&b.large) + cell_bytes(&b.proposed) + cell_bytes(&b.places)

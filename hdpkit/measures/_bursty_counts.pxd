@@ -5,6 +5,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit.measures._cell_table cimport CellTable, find_cell
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
+from hdpkit.measures._dish_values cimport DishValues
 from hdpkit._measure_type cimport measure_t
 from hdpkit.stores._stirling cimport Ratios
 from hdpkit.random._source cimport choice_source
@@ -27,8 +28,7 @@ cdef cppclass BurstyCounts:
     measure_t *inner                # has the tables
     choice_source *source           # NULL: no step has set one
     double discount, concentration
-    vector[double] own              # if each dish has a concentration: by slot; otherwise empty
-    double fresh                    # and that of a new dish
+    DishValues *own                 # if each dish has a concentration; otherwise NULL
     const int32_t *terms            # of each customer
     const int32_t *restaurant       # of each customer; NULL: not read yet
     int64_t n_customers, n_restaurants
@@ -162,9 +162,9 @@ cdef inline double shared_of(const BurstyCounts *b, Counted cell) noexcept nogil
 
 cdef inline double concentration_of(const BurstyCounts *b, int32_t slot) noexcept nogil:
     """Concentration of a dish; of a new one, for a negative slot or one of a proposal."""
-    if b.own.size() == 0:
+    if b.own == NULL:
         return b.concentration
-    return b.fresh if slot < 0 or b.is_proposal[slot] else b.own[slot]
+    return b.own.fresh if slot < 0 or b.is_proposal[slot] else b.own.of_slot[slot]
 
 
 cdef inline double opening_of(const BurstyCounts *b, int32_t slot, Counted total) noexcept nogil:

@@ -11,14 +11,11 @@ from libc.string cimport memset
 from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
-from hdpkit.measures._measure cimport as_weights
+from hdpkit.measures._measure cimport as_weights, leave
 from hdpkit.measures._cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
 from hdpkit.stores._stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp, det_log
-
-cdef extern from "Python.h":
-    void PyErr_SetObject(object kind, object value) noexcept    # Cython's own declaration would raise here
 
 cdef enum:
     DEAD = -1            # the dish that a block has left
@@ -26,12 +23,6 @@ cdef enum:
     SHORT = 16           # most customers of a block whose probability is a plain product
 
 cdef int64_t MOST_RATIOS = 1 << 26
-
-
-cdef int left_set(object error) noexcept:
-    """Set an exception, as a failing C function does."""
-    PyErr_SetObject(type(error), error)
-    return -1
 
 
 # ------------------------------------------------------------------------------------------- numbers
@@ -64,6 +55,15 @@ cdef Pair pair_of(const BurstyCounts *b, int32_t i) noexcept nogil:
     while pair.last < high and b.terms[at(b, pair.last)] == term:
         pair.last += 1
     return pair
+
+
+cdef int draw_one(const BurstyCounts *b, double p) noexcept nogil:
+    """1 with probability p, or 0; negative if it fails."""
+    if b.source == NULL:
+        with gil:
+            return leave(StateError(
+                "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
+    return <int>b.source.bernoulli(b.source.state, p)
 
 
 cdef inline CellTable *hashed(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil:
@@ -179,7 +179,7 @@ cdef int ready_ratio(BurstyCounts *b, Counted cell) noexcept nogil:
                     f"at most {MOST_RATIOS:,} as a product", "Name smaller restaurants: hk.Bursty(each=...).")
             cover_ratios(&b.ratios, b.discount, cell.customers, cell.tables)
         except BaseException as error:
-            return left_set(error)
+            return leave(error)
     return 0
 
 
@@ -360,11 +360,7 @@ cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noe
         if opens == DRAW:
             opens = 1
             if shared > 0.0:
-                if b.source == NULL:
-                    with gil:
-                        return left_set(StateError(
-                            "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-                opens = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
+                opens = draw_one(b, opening / (shared + opening))
                 if opens < 0:
                     return -1
     if opens and b.inner.add(b.inner.self, slot, &i, 1) < 0:
@@ -408,11 +404,7 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogi
         if not alone and cell.tables > 1:
             if ready_ratio(b, cell) < 0:
                 return -1
-            if b.source == NULL:
-                with gil:
-                    return left_set(StateError(
-                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-            alone = <int>b.source.bernoulli(b.source.state, one_alone(&b.ratios, cell.customers, cell.tables))
+            alone = draw_one(b, one_alone(&b.ratios, cell.customers, cell.tables))
             if alone < 0:
                 return -1
     if alone and b.inner.remove(b.inner.self, slot, &i, 1) < 0:
@@ -763,7 +755,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
                 total += det_log(product / below)
                 product = below = 1.0
         product /= below
-        if here.customers == 0 and not logs and b.own.size() == 0:
+        if here.customers == 0 and not logs and b.own == NULL:
             product *= all_open
         else:
             for i in range(n):
@@ -794,11 +786,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
             product = 1.0
         one = 1
         if shared > 0.0:
-            if b.source == NULL:
-                with gil:
-                    return left_set(StateError(
-                        "source", None, "one that a step has set", "Start the franchise, or run a move over it."))
-            one = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
+            one = draw_one(b, opening / (shared + opening))
             if one < 0:
                 return -1
         opens[i] = <int8_t>one

@@ -14,7 +14,7 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 from hdpkit._arguments cimport refuse
 from hdpkit.measures._measure cimport as_int32, as_weights
 from hdpkit.measures._term_counts cimport (
-    TermCountsBank, clear_slot, gather_block, grow_counts, wider)
+    TermCountsBank, clear_slot, gather_block, grow_counts, rising, wider)
 from hdpkit.numerics cimport det_exp, det_log, log_gamma_ratio, log_rising
 
 cdef enum:
@@ -31,11 +31,6 @@ cdef double LOST = 1e-30    # smallest eta / (N (1 + H) (N + H)): weights below 
 cdef double PLAIN = 1e-8    # for eta above it (eta / 2**32)**SHORT is a normal number
 
 
-cdef inline double rising(const DirichletCounts *b, double a, int64_t n) noexcept nogil:
-    """log G(a + power n) / G(a)."""
-    return log_rising(a, n) if b.power == 1.0 else log_gamma_ratio(a, b.power * n)
-
-
 cdef inline double inverse_of(const DirichletCounts *b, int64_t total) noexcept nogil:
     """The factor by which one more observation of a dish with this many divides."""
     if b.power == 1.0:
@@ -48,7 +43,8 @@ cdef inline double factor_of(const DirichletCounts *b, double eta, int64_t count
     return det_exp(log_gamma_ratio(eta + b.power * count, b.power))
 
 
-cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
+cdef int dm_grow(void *self, int64_t slots) except -1 nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
     cdef int64_t stride = wider(b.stride, slots)
     if stride == b.stride:
         return 0
@@ -56,17 +52,6 @@ cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
     grow_counts(b, stride)      # nothing below can fail
     b.inverse.resize(stride, inverse_of(b, 0))
     return 0
-
-
-cdef int dm_born(void *self, int32_t slot) noexcept nogil:
-    cdef DirichletCounts *b = <DirichletCounts *>self
-    if slot >= b.stride:
-        with gil:
-            try:
-                dm_grow(b, slot + 1)
-            except MemoryError:
-                return no_memory()
-    return 0 if b.totals[slot] == 0 else -1
 
 
 cdef int dm_died(void *self, int32_t slot) noexcept nogil:
@@ -231,21 +216,16 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     def __cinit__(self, terms, eta, make_statistics, double power=1.0):
         self.b.power = power
         self.make_statistics = make_statistics
-        self.c.self = &self.b
-        self.c.born = dm_born
         self.c.died = dm_died
         self.c.add = dm_add
         self.c.remove = dm_remove
         self.c.predictive = dm_predictive
         self.c.block = dm_block
         self.c.log_block = dm_log_block
-        self.keep_counts(&self.b, terms, len(eta))
+        self.keep_counts(&self.b, terms, len(eta), dm_grow)
         self.b.n_fixed = 0
         self._set_eta(eta)
         self.b.inverse.assign(self.b.stride, inverse_of(&self.b, 0))
-
-    cdef int grow(self, int64_t slots) except -1:
-        return dm_grow(&self.b, slots)
 
     def fix(self, topics, which):
         """Fix the topics of dishes; their counts then don't influence probabilities of terms.
@@ -309,7 +289,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.smallest_eta = least
         self.eta_version += 1
         for v in range(<int64_t>self.b.table.size()):
-            self.b.table[v] = rising(&self.b, e[0], v)
+            self.b.table[v] = rising(e[0], v, self.b.power)
         for v in range(<int64_t>self.b.factors.size()):
             self.b.factors[v] = factor_of(&self.b, e[0], v)
 
@@ -404,9 +384,9 @@ cdef class DirichletMultinomialBank(TermCountsBank):
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
-                        o[i] += self.b.table[count] if count < tabulated else rising(&self.b, self.b.eta[v], count)
+                        o[i] += self.b.table[count] if count < tabulated else rising(self.b.eta[v], count, self.b.power)
             for i in range(s.shape[0]):
-                o[i] -= rising(&self.b, self.b.eta_sum, self.b.totals[s[i]])
+                o[i] -= rising(self.b.eta_sum, self.b.totals[s[i]], self.b.power)
             for i in range(s.shape[0] if self.b.n_fixed > 0 else 0):
                 if has_fixed(&self.b, s[i]):
                     o[i] = 0.0
@@ -443,26 +423,14 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         counts, or if topics are fixed.
         """
         cdef const int32_t[::1] s = as_int32(slots)
-        cdef int64_t i, here = 0, everywhere = 0
-        cdef double total = 0.0
-        if self.b.table.size() == 0 or self.b.n_fixed > 0:
-            return None
-        for i in range(s.shape[0]):
-            here += self.b.totals[s[i]]
-        for i in range(self.b.stride):
-            everywhere += self.b.totals[i]
-        if here != everywhere:
+        cdef int64_t i
+        cdef double total
+        if self.b.table.size() == 0 or self.b.n_fixed > 0 or not self.has_all(s):
             return None
         with nogil:
-            self.tally_cells()
-            for i in range(1, <int64_t>self.b.tally.size()):
-                if self.b.tally[i] > 0:
-                    total += self.b.tally[i] * (
-                        self.b.table[i] if i < <int64_t>self.b.table.size() else rising(&self.b, self.b.eta[0], i))
-            for i in range(<int64_t>self.b.rare.size()):
-                total += rising(&self.b, self.b.eta[0], self.b.rare[i])
+            total = self.rising_total(&self.b.table, self.b.eta[0], self.b.power)
             for i in range(s.shape[0]):
-                total -= rising(&self.b, self.b.eta_sum, self.b.totals[s[i]])
+                total -= rising(self.b.eta_sum, self.b.totals[s[i]], self.b.power)
         return total
 
     def memory_bytes(self):
@@ -497,14 +465,14 @@ cdef int tempered_log_block(void *self, const int32_t *customers, int64_t n_cust
     if gather_block(b, customers, n_customers) < 0:
         return -1
     for i in range(n + 1):
-        out[i] = -rising(b, b.eta_sum + b.power * (b.totals[slots[i]] if i < n else 0), n_customers)
+        out[i] = -rising(b.eta_sum + b.power * (b.totals[slots[i]] if i < n else 0), n_customers, b.power)
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
         count = b.block[term]
         b.block[term] = 0
         row = b.counts + <int64_t>term * b.stride
         for i in range(n + 1):
-            out[i] += rising(b, b.eta[term] + b.power * (row[slots[i]] if i < n else 0), count)
+            out[i] += rising(b.eta[term] + b.power * (row[slots[i]] if i < n else 0), count, b.power)
     return 0
 
 

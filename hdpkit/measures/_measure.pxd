@@ -33,6 +33,7 @@ cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
 
 
 cdef object as_int32(object numbers)
+cdef int leave(object error) noexcept
 cdef object pending_exception()
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil

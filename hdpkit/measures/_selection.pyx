@@ -7,7 +7,7 @@ For a distinct terms, n customers and R selected terms,
 
 and the predictive probability of a term that the dish has is (n_v + lambda) Z(a, n+1) / Z(a, n), that of any
 other term lambda Z(a+1, n+1) / Z(a, n). These ratios are expectations over R: of 1 / (lambda R + n), and of
-lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`_selection_nodes.pyx`) and kept in a
+lambda (R - a) / (V - a) / (lambda R + n). They are computed in entries (`_selection_nodes.pyx`) and kept in a
 table, for one or several distributions of R, which is emptied when it is full.
 """
 
@@ -19,7 +19,7 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 from hdpkit.measures._measure cimport pending_exception
 from hdpkit.measures._log_gammas cimport log_beta_function, mixed
 from hdpkit.measures._selection_nodes cimport (
-    MOST_ROWS, Cell, Coefficients, SelectionNodes, Span, cell_length, fill_cell, gather, span_total,
+    MOST_ROWS, Entry, Coefficients, SelectionNodes, Span, entry_length, fill_entry, gather, span_total,
 )
 from hdpkit.measures._selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._arguments cimport refuse, whole
@@ -56,11 +56,11 @@ cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, d
 cdef void empty(SelectionTable *table) noexcept nogil:
     """Remove all values; memory is kept."""
     cdef int64_t i
-    for i in range(<int64_t>table.cells.size()):
-        table.cells[i].stamp = 0
+    for i in range(<int64_t>table.entries.size()):
+        table.entries[i].stamp = 0
     table.values.clear()
     table.log_shares.clear()
-    table.n_cells = 0
+    table.n_entries = 0
     table.times_emptied += 1
 
 
@@ -88,72 +88,72 @@ cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, do
     return 0
 
 
-cdef const KeptCell *keep(vector[KeptCell]& cells, const KeptCell *one) noexcept nogil:
-    """Put a cell into its place of a hash table that isn't full."""
-    cdef int64_t mask = <int64_t>cells.size() - 1
-    cdef int64_t place = <int64_t>(cell_hash(one.stamp, one.a, one.n, one.rows) & <uint64_t>mask)
-    while cells[place].stamp != 0:
+cdef const KeptEntry *keep(vector[KeptEntry]& entries, const KeptEntry *one) noexcept nogil:
+    """Put an entry into its place of a hash table that isn't full."""
+    cdef int64_t mask = <int64_t>entries.size() - 1
+    cdef int64_t place = <int64_t>(entry_hash(one.stamp, one.a, one.n, one.rows) & <uint64_t>mask)
+    while entries[place].stamp != 0:
         place = (place + 1) & mask
-    cells[place] = one[0]
-    return &cells[place]
+    entries[place] = one[0]
+    return &entries[place]
 
 
 cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
     """Resize the hash table to this many places."""
-    cdef vector[KeptCell] cells
-    cdef KeptCell none
+    cdef vector[KeptEntry] entries
+    cdef KeptEntry none
     cdef int64_t i
     none.stamp = none.a = none.n = none.rows = none.place = 0
-    if not has_room(cells, n_places):
+    if not has_room(entries, n_places):
         return -1
     for i in range(n_places):
-        cells.push_back(none)
-    for i in range(<int64_t>table.cells.size()):
-        if table.cells[i].stamp != 0:
-            keep(cells, &table.cells[i])
-    cells.swap(table.cells)
+        entries.push_back(none)
+    for i in range(<int64_t>table.entries.size()):
+        if table.entries[i].stamp != 0:
+            keep(entries, &table.entries[i])
+    entries.swap(table.entries)
     return 0
 
 
-cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
-    """Compute a cell and keep it. All memory is allocated before the table changes."""
-    cdef Cell *cell = &table.cell
-    cdef KeptCell one, marker
+cdef const KeptEntry *entry_added(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
+    """Compute an entry and keep it. All memory is allocated before the table changes."""
+    cdef Entry *entry = &table.entry
+    cdef KeptEntry one, marker
     cdef int64_t i, n_places, n_values, begin, room
-    if fill_cell(&table.nodes, law, a, n, cell) < 0:
+    if fill_entry(&table.nodes, law, a, n, entry) < 0:
         return NULL
-    n_values = cell.rows * cell.columns
-    n_places = <int64_t>table.cells.size()
-    while n_places < 2 * (table.n_cells + 2):
+    n_values = entry.rows * entry.columns
+    n_places = <int64_t>table.entries.size()
+    while n_places < 2 * (table.n_entries + 2):
         n_places = max(2 * n_places, <int64_t>FEWEST_PLACES)
     begin = <int64_t>table.values.size()
-    if n_places * <int64_t>sizeof(KeptCell) + (begin + n_values) * VALUE_BYTES > table.limit and begin > 0:
+    if n_places * <int64_t>sizeof(KeptEntry) + (begin + n_values) * VALUE_BYTES > table.limit and begin > 0:
         empty(table)
-        n_places = <int64_t>table.cells.size()
+        n_places = <int64_t>table.entries.size()
         begin = 0
     if <int64_t>min(table.values.capacity(), table.log_shares.capacity()) < begin + n_values:
-        room = (table.limit - n_places * <int64_t>sizeof(KeptCell)) // VALUE_BYTES
+        room = (table.limit - n_places * <int64_t>sizeof(KeptEntry)) // VALUE_BYTES
         room = max(begin + n_values, min((begin + n_values) * 3 // 2, room))
         if not has_room(table.values, room) or not has_room(table.log_shares, room):
             return NULL
-    if n_places > <int64_t>table.cells.size() and more_places(table, n_places) < 0:
+    if n_places > <int64_t>table.entries.size() and more_places(table, n_places) < 0:
         return NULL
     for i in range(n_values):
-        table.values.push_back(cell.values[i])
-        table.log_shares.push_back(cell.log_shares[i])
+        table.values.push_back(entry.values[i])
+        table.log_shares.push_back(entry.log_shares[i])
     one.stamp = marker.stamp = law.stamp
-    one.a = cell.a
-    one.n = marker.n = cell.n
-    one.rows = cell.rows
+    one.a = entry.a
+    one.n = marker.n = entry.n
+    one.rows = entry.rows
     one.place = begin
-    marker.rows = cell_length(a, MOST_ROWS)
+    marker.rows = entry_length(a, MOST_ROWS)
     marker.a = a & -marker.rows
     marker.place = -1
-    if cell.rows < marker.rows and kept_cell(table, marker.stamp, marker.a, marker.n, marker.rows) == NULL:
-        keep(table.cells, &marker)
-        table.n_cells += 1
-    table.n_cells += 1
-    return keep(table.cells, &one)
+    if entry.rows < marker.rows and kept_entry(table, marker.stamp, marker.a, marker.n, marker.rows) == NULL:
+        keep(table.entries, &marker)
+        table.n_entries += 1
+    table.n_entries += 1
+    return keep(table.entries, &one)
 
 
 cdef double log_sum_of(const SelectionLaw *law, int64_t a, int64_t n, double log_share) noexcept nogil:
@@ -243,7 +243,7 @@ cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, 
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
     return (
-        table.cells.capacity() * sizeof(KeptCell) + table.values.capacity() * sizeof(Coefficients)
+        table.entries.capacity() * sizeof(KeptEntry) + table.values.capacity() * sizeof(Coefficients)
         + table.log_shares.capacity() * sizeof(double)
         + (table.nodes.y.capacity() + table.nodes.weight.capacity() + table.nodes.factor.capacity()) * sizeof(double)
         + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
@@ -315,13 +315,13 @@ cdef class Selection:
 
     def computed(self, a, n):
         """Compute the values without the table: (inside, outside, log share)."""
-        cdef Cell *cell = &self.table.cell
+        cdef Entry *entry = &self.table.entry
         cdef int64_t place
         self.check(a, n)
-        if fill_cell(&self.table.nodes, &self.law, a, n, cell) < 0:
+        if fill_entry(&self.table.nodes, &self.law, a, n, entry) < 0:
             raise MemoryError
-        place = (<int64_t>a - cell.a) * cell.columns + <int64_t>n - cell.n
-        return cell.values[place].inside, cell.values[place].outside, cell.log_shares[place]
+        place = (<int64_t>a - entry.a) * entry.columns + <int64_t>n - entry.n
+        return entry.values[place].inside, entry.values[place].outside, entry.log_shares[place]
 
     def log_share(self, a, n):
         """Log of Z(a, n) G(smoothing a + n) / G(smoothing a), nats."""

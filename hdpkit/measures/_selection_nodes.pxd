@@ -1,4 +1,4 @@
-"""Sums over all numbers of selected terms as sums over a few dozen nodes, and cells of coefficients."""
+"""Sums over all numbers of selected terms as sums over a few dozen nodes, and entries of coefficients."""
 
 from libc.stdint cimport int64_t
 
@@ -26,7 +26,7 @@ cdef cppclass SelectionNodes:
     vector[Span] pending, spans
     vector[double] y           # nodes
     vector[double] weight      # weight of the node times that of y, relative to that of y0
-    vector[double] factor      # scratch of cells
+    vector[double] factor      # scratch of entries
     double y0                  # approximate position of the largest weight
     double total               # sum of the weights
 
@@ -36,14 +36,14 @@ cdef struct Coefficients:
     double outside      # f(v) = outside for a term that it doesn't have; 0 if it has all terms
 
 
-cdef cppclass Cell:
+cdef cppclass Entry:
     int64_t a, n               # smallest numbers of terms and customers
     int64_t rows, columns      # numbers of values of each
     Coefficients values[MOST_ROWS * MOST_COLUMNS]
     double log_shares[MOST_ROWS * MOST_COLUMNS]     # log of Z(a, n) G(lambda a + n) / G(lambda a)
 
 
-cdef inline int64_t cell_length(int64_t n, int64_t most) noexcept nogil:
+cdef inline int64_t entry_length(int64_t n, int64_t most) noexcept nogil:
     """How many values from n on are computed together: a power of two up to sqrt(n), so that nodes are accurate."""
     cdef int64_t length = 1
     if n >= most * most:
@@ -59,4 +59,4 @@ cdef double span_total(const SelectionLaw *law, int64_t a, int64_t n, int64_t be
                        double y0) noexcept nogil
 cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
                      int64_t length) noexcept nogil
-cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Cell *cell) noexcept nogil
+cdef int fill_entry(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Entry *entry) noexcept nogil

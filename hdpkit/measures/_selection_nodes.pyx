@@ -1,7 +1,7 @@
 # distutils: language = c++
 """Sums over all numbers of selected terms as sums over a few dozen nodes, and the coefficients made of them.
 
-Nodes are found by spans or, with less work, where the distribution is a bell. A cell has the coefficients for
+Nodes are found by spans or, with less work, where the distribution is a bell. An entry has the coefficients for
 neighbouring numbers of terms and customers.
 """
 
@@ -534,13 +534,13 @@ cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, 
     return 0 if nothing_beyond(nodes, &peak, <int64_t>end[0], <int64_t>y0, <int64_t>end[1] + 1) else 1
 
 
-# ------------------------------------------------------------------------------------------------ cells
+# ------------------------------------------------------------------------------------------------ entries
 # Coefficients of a sparse topic's predictive for neighbouring numbers of terms and customers at once.
 #
 # For a dish with one more term the weights of R are multiplied by R - a, with one more customer they are
 # divided by lambda R + n. So the nodes for one (a, n) can be used for its neighbours, and all sums are
 # products of two matrices: weights of nodes by customers, and falling factorials by terms. The first (a, n)
-# of a cell depends only on a and n, so values don't depend on earlier calls.
+# of an entry depends only on a and n, so values don't depend on earlier calls.
 
 cdef enum:
     LANES = 8        # nodes that are summed in parallel, in the same order everywhere
@@ -561,12 +561,12 @@ cdef inline double one_less_exp(double x) noexcept nogil:
     return total
 
 
-cdef void without_customers(const SelectionLaw *law, Cell *cell) noexcept nogil:
+cdef void without_customers(const SelectionLaw *law, Entry *entry) noexcept nogil:
     """Values of a new dish: 1 / V times the probability that any term is selected; the rest is the dummy's."""
     cdef double V = <double>law.n_terms
-    cell.values[0].inside = 0.0
-    cell.values[0].outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
-    cell.log_shares[0] = 0.0
+    entry.values[0].inside = 0.0
+    entry.values[0].outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
+    entry.log_shares[0] = 0.0
 
 
 cdef inline double dot(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -582,29 +582,29 @@ cdef inline double dot(const double *a, const double *b, int64_t n) noexcept nog
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]))
 
 
-cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Cell *cell) noexcept nogil:
-    """Compute the values of the cell with (a, n); -1 if out of memory."""
+cdef int fill_entry(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Entry *entry) noexcept nogil:
+    """Compute the values of the entry with (a, n); -1 if out of memory."""
     cdef int status
-    cell.columns = cell_length(n, MOST_COLUMNS)
-    cell.n = n & -cell.columns
-    cell.rows = cell_length(a, MOST_ROWS)
-    cell.a = a & -cell.rows
+    entry.columns = entry_length(n, MOST_COLUMNS)
+    entry.n = n & -entry.columns
+    entry.rows = entry_length(a, MOST_ROWS)
+    entry.a = a & -entry.rows
     if a == 0:
-        without_customers(law, cell)
+        without_customers(law, entry)
         return 0
-    if cell.rows > 1 and cell.a + cell.rows <= law.n_terms:
-        status = fill_values(nodes, law, cell)
+    if entry.rows > 1 and entry.a + entry.rows <= law.n_terms:
+        status = fill_values(nodes, law, entry)
         if status <= 0:
             return status
-    cell.rows = 1
-    cell.a = a
-    return fill_values(nodes, law, cell)
+    entry.rows = 1
+    entry.a = a
+    return fill_values(nodes, law, entry)
 
 
-cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell) noexcept nogil:
-    """Compute the values of a cell; 1 if its rows are too different for one set of nodes."""
+cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Entry *entry) noexcept nogil:
+    """Compute the values of an entry; 1 if its rows are too different for one set of nodes."""
     cdef int64_t n_nodes, padded, i, j, k
-    cdef int64_t rows = cell.rows
+    cdef int64_t rows = entry.rows
     cdef int status
     cdef double common, inverse, scale, n, portion, y0, log_share
     cdef double *y
@@ -616,9 +616,9 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     cdef double after[MOST_ROWS + 1]         # the same for one more customer
     cdef Coefficients *out
     cdef double *share
-    status = gather_bell(nodes, law, cell.a, cell.n, rows, cell.columns)
+    status = gather_bell(nodes, law, entry.a, entry.n, rows, entry.columns)
     if status == 1:
-        status = gather(nodes, law, cell.a, cell.n, rows, cell.columns)
+        status = gather(nodes, law, entry.a, entry.n, rows, entry.columns)
     if status < 0:
         return -1
     n_nodes = <int64_t>nodes.y.size()
@@ -637,7 +637,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     factor = size + padded                   # rows of y (y-1) .. (y-k+1), scaled
     y0 = nodes.y0
     for i in range(padded):
-        size[i] = law.smoothing * (cell.a + y[i])
+        size[i] = law.smoothing * (entry.a + y[i])
         factor[i] = 1.0
     for k in range(rows):
         scales[k] = y0 - k if y0 - k > 1.0 else 1.0
@@ -648,27 +648,27 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
         before[k] = dot(w, factor + k * padded, padded)
         if rows > 1 and not before[k] > LEAST:
             return 1
-    log_share = log_share_of(law, cell.a, cell.n, y0)
+    log_share = log_share_of(law, entry.a, entry.n, y0)
     for k in range(rows):
-        cell.log_shares[k * cell.columns] = (
-            log_share + mixed(law.smoothing * cell.a, law.smoothing * k, <double>cell.n) + det_log(before[k]))
-        log_share += det_log(scales[k] / (law.n_terms - cell.a - k)) if cell.a + k < law.n_terms else 0.0
-    for j in range(cell.columns):
-        n = <double>(cell.n + j)
-        common = law.smoothing * (cell.a + y0) + n       # keeps the size of the weights constant
+        entry.log_shares[k * entry.columns] = (
+            log_share + mixed(law.smoothing * entry.a, law.smoothing * k, <double>entry.n) + det_log(before[k]))
+        log_share += det_log(scales[k] / (law.n_terms - entry.a - k)) if entry.a + k < law.n_terms else 0.0
+    for j in range(entry.columns):
+        n = <double>(entry.n + j)
+        common = law.smoothing * (entry.a + y0) + n       # keeps the size of the weights constant
         for i in range(padded):
             w[i] *= common / (size[i] + n)
         for k in range(rows + 1):
             after[k] = dot(w, factor + k * padded, padded)
         for k in range(rows):
-            out = &cell.values[k * cell.columns + j]
+            out = &entry.values[k * entry.columns + j]
             inverse = 1.0 / (before[k] * common)
             out.inside = after[k] * inverse
             portion = law.smoothing * scales[k] * after[k + 1] * inverse     # of terms that the dish doesn't have
-            out.outside = portion / (law.n_terms - cell.a - k) if cell.a + k < law.n_terms else 0.0
-            if j + 1 < cell.columns:
-                scale = out.inside * (n + law.smoothing * (cell.a + k))
-                share = &cell.log_shares[k * cell.columns + j]
+            out.outside = portion / (law.n_terms - entry.a - k) if entry.a + k < law.n_terms else 0.0
+            if j + 1 < entry.columns:
+                scale = out.inside * (n + law.smoothing * (entry.a + k))
+                share = &entry.log_shares[k * entry.columns + j]
                 share[1] = share[0] + (det_log1p(-portion) if portion < 0.5 else det_log(scale))
             before[k] = after[k]
         before[rows] = after[rows]

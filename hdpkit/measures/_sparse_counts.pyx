@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory
 
 from hdpkit.measures._block_ratios cimport STEPS, block_ratio, hold_for, ready_ratios
-from hdpkit.measures._near_selection cimport forget_cells, near_values
+from hdpkit.measures._near_selection cimport forget_entries, near_values
 from hdpkit.measures._proportions cimport has_proportion
 from hdpkit.measures._selection cimport log_sum_ratio, selection_at, set_given
 from hdpkit.measures._selection_law cimport SelectionLaw
@@ -23,7 +23,8 @@ cdef enum:
 cdef double LEAST = 1e-100                    # smallest ratio of sums; a smaller one may have lost digits
 
 
-cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
+cdef int sparse_grow(void *self, int64_t slots) except -1 nogil:
+    cdef SparseCounts *b = <SparseCounts *>self
     cdef int64_t stride = wider(b.stride, slots), before = b.stride, k
     if stride == before:
         return 0
@@ -40,19 +41,8 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.seen.resize(stride, -1)
     for k in range(before, stride):
         b.factors[k].n_distinct = -1
-        forget_cells(&b.near[k], 0, 0)
+        forget_entries(&b.near[k], 0, 0)
     return 0
-
-
-cdef int sparse_born(void *self, int32_t slot) noexcept nogil:
-    cdef SparseCounts *b = <SparseCounts *>self
-    if slot >= b.stride:
-        with gil:
-            try:
-                sparse_grow(b, slot + 1)
-            except MemoryError:
-                return no_memory()
-    return 0 if b.totals[slot] == 0 else -1
 
 
 cdef int sparse_died(void *self, int32_t slot) noexcept nogil:
@@ -66,11 +56,11 @@ cdef int sparse_died(void *self, int32_t slot) noexcept nogil:
 cdef int sparse_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef SparseCounts *b = <SparseCounts *>self
     cdef int64_t i
-    cdef int32_t *cell
+    cdef int32_t *count
     for i in range(n):
-        cell = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
-        b.distinct[slot] += cell[0] == 0
-        cell[0] += 1
+        count = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
+        b.distinct[slot] += count[0] == 0
+        count[0] += 1
     b.totals[slot] += n
     b.version += 1
     return 0
@@ -79,24 +69,33 @@ cdef int sparse_add(void *self, int32_t slot, const int32_t *customers, int64_t 
 cdef int sparse_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef SparseCounts *b = <SparseCounts *>self
     cdef int64_t i
-    cdef int32_t *cell
+    cdef int32_t *count
     for i in range(n):
-        cell = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
-        cell[0] -= 1
-        b.distinct[slot] -= cell[0] == 0
+        count = b.counts + <int64_t>b.terms[customers[i]] * b.stride + slot
+        count[0] -= 1
+        b.distinct[slot] -= count[0] == 0
     b.totals[slot] -= n
     b.version += 1
     return 0
 
 
 cdef const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept nogil:
-    """The distribution of a slot's selection, given its proportion, if it has one."""
-    if slot < 0 or not has_proportion(b.given, slot):
+    """The distribution of a slot's selection, given its smoothing and its proportion, if it has them."""
+    cdef SelectionLaw *law
+    cdef int64_t stamp = b.given.stamp[slot] if slot >= 0 and has_proportion(b.given, slot) else 0
+    if slot < 0 or (b.own == NULL and stamp == 0):
         return &b.shared
-    if b.seen[slot] != b.given.stamp[slot]:
-        set_given(&b.sums, &b.laws[slot], b.n_terms, b.smoothing, b.given.log_pi[slot], b.given.log_rest[slot])
-        b.seen[slot] = b.given.stamp[slot]
-    return &b.laws[slot]
+    law = &b.laws[slot]
+    if b.seen[slot] != stamp or law.smoothing != smoothing_of(b, slot):
+        if stamp > 0:
+            set_given(&b.sums, law, b.n_terms, smoothing_of(b, slot), b.given.log_pi[slot], b.given.log_rest[slot])
+        else:       # the table keeps its entries
+            law[0] = b.shared
+            law.smoothing = smoothing_of(b, slot)
+            b.sums.last_stamp += 1
+            law.stamp = b.sums.last_stamp
+        b.seen[slot] = stamp
+    return law
 
 
 cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const SelectionLaw *law, int64_t distinct,
@@ -143,7 +142,7 @@ cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, i
         of = factors_of(b, slots[i])
         if of == NULL:
             return no_memory()
-        out[i] = (row[slots[i]] + b.smoothing) * of.inside if row[slots[i]] > 0 else of.outside
+        out[i] = (row[slots[i]] + smoothing_of(b, slots[i])) * of.inside if row[slots[i]] > 0 else of.outside
     of = factors_of(b, -1)
     if of == NULL:
         return no_memory()

@@ -7,14 +7,14 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.measures._block_ratios cimport ratio_bytes
 from hdpkit.measures._measure cimport as_weights
-from hdpkit.measures._near_selection cimport NearCells, forget_cells
+from hdpkit.measures._near_selection cimport NearEntries, forget_entries
 from hdpkit.measures._proportions cimport ProportionTable
 from hdpkit.measures._selection cimport log_sum_of, set_given, set_integrated, table_bytes
 from hdpkit.measures._selection_law cimport SelectionLaw
 from hdpkit.measures._selection import LIMIT
 from hdpkit.measures._sparse_counts cimport (
-    SlotFactors, factors_of, law_of, sparse_add, sparse_born, sparse_died, sparse_grow, sparse_log_block,
-    sparse_predictive, sparse_remove)
+    SlotFactors, factors_of, law_of, sparse_add, sparse_died, sparse_grow, sparse_log_block,
+    sparse_predictive, sparse_remove, smoothing_of)
 from hdpkit.measures._measure cimport as_int32
 from hdpkit.measures._term_counts cimport TermCountsBank
 from hdpkit.numerics cimport log_rising
@@ -44,24 +44,20 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     COMPILED = COUNTING = True
 
     def __cinit__(self, terms, measure, *kept):
-        self.c.self = &self.b
-        self.c.born = sparse_born
         self.c.died = sparse_died
         self.c.add = sparse_add
         self.c.remove = sparse_remove
         self.c.predictive = sparse_predictive
         self.c.log_block = sparse_log_block
         self.b.given = NULL
+        self.b.own = NULL
         self.b.sums.limit = LIMIT
-        self.keep_counts(&self.b, terms, measure.n_terms)
+        self.keep_counts(&self.b, terms, measure.n_terms, sparse_grow)
         self.b.distinct.assign(self.b.stride, 0)
         self.b.factors.resize(self.b.stride)
         self.b.laws.resize(self.b.stride)
         self.b.near.resize(self.b.stride)
         self.take_parameters(measure)
-
-    cdef int grow(self, int64_t slots) except -1:
-        return sparse_grow(&self.b, slots)
 
     cdef int take_parameters(self, object measure) except -1:
         """Copy the parameters of a measure; the counts are kept."""
@@ -80,7 +76,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.b.of_new.n_distinct = -1
         for k in range(<int64_t>self.b.factors.size()):
             self.b.factors[k].n_distinct = -1
-            forget_cells(&self.b.near[k], 0, 0)
+            forget_entries(&self.b.near[k], 0, 0)
         self.b.seen.assign(self.b.stride, -1)
         for k in range(<int64_t>self.b.table.size()):
             self.b.table[k] = log_rising(smoothing, k)
@@ -205,45 +201,36 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return log_sum_of(law_of(&self.b, slot), self.b.distinct[slot], self.b.totals[slot], of.log_share)
 
     def log_marginals(self, slots, dishes=None):
-        """Log marginal of these slots given their proportions: shape (n,), nats."""
+        """Log marginal of these slots given their smoothings and proportions: shape (n,), nats."""
         cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
         cdef int64_t v, i
         cdef int32_t count
-        cdef int64_t tabulated = self.b.table.size()
+        cdef int64_t tabulated = self.b.table.size() if self.b.own == NULL else 0
         with nogil:
             for v in range(self.b.n_terms):     # term by term, the order in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
-                        o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.smoothing, count)
+                        o[i] += self.b.table[count] if count < tabulated else log_rising(smoothing_of(&self.b, s[i]), count)
         for i in range(s.shape[0]):
             o[i] += self.log_sum(s[i])
         return out
 
     def log_marginal_total(self, slots):
-        """Sum of the log marginals of these slots, in nats, or None if other slots also have counts.
+        """Sum of the log marginals of these slots, in nats, or None if it can't be computed from a tally of counts.
 
         The contribution of a cell depends only on its count, so the cost for another smoothing is
-        proportional to the number of distinct counts, plus one sum per dish.
+        proportional to the number of distinct counts, plus one sum per dish. None if each dish has a smoothing, or if
+        other slots have counts.
         """
         cdef const int32_t[::1] s = as_int32(slots)
-        cdef int64_t i, here = 0, everywhere = 0
-        cdef double total = 0.0
-        for i in range(s.shape[0]):
-            here += self.b.totals[s[i]]
-        for i in range(self.b.stride):
-            everywhere += self.b.totals[i]
-        if here != everywhere:
+        cdef int64_t i
+        cdef double total
+        if self.b.own != NULL or not self.has_all(s):
             return None
-        self.tally_cells()
-        for i in range(1, <int64_t>self.b.tally.size()):
-            if self.b.tally[i] > 0:
-                total += self.b.tally[i] * (
-                    self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.smoothing, i))
-        for i in range(<int64_t>self.b.rare.size()):
-            total += log_rising(self.b.smoothing, self.b.rare[i])
+        total = self.rising_total(&self.b.table, self.b.smoothing, 1.0)
         for i in range(s.shape[0]):
             total += self.log_sum(s[i])
         return total
@@ -252,7 +239,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         """Bytes of the counts and of derived numbers."""
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors)
+                + self.b.near.capacity() * sizeof(NearEntries) + self.b.factors.capacity() * sizeof(SlotFactors)
                 + self.b.laws.capacity() * sizeof(SelectionLaw) + ratio_bytes(&self.b.ratios)
                 + self.b.product.capacity() * sizeof(double) + (self.b.more.capacity() + self.b.here.capacity()) * sizeof(int32_t)
                 + self.b.table.capacity() * sizeof(double) + self.workspace_bytes())

@@ -59,6 +59,17 @@ cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
     return 0
 
 
+cdef int counts_born(void *self, int32_t slot) noexcept nogil:
+    cdef TermCounts *b = <TermCounts *>self
+    if slot >= b.stride:
+        with gil:
+            try:
+                b.grow(b, slot + 1)
+            except MemoryError:
+                return no_memory()
+    return 0 if b.totals[slot] == 0 else -1
+
+
 cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil:
     """Set the counts of a slot to 0."""
     cdef int64_t v
@@ -87,16 +98,20 @@ cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_custome
 cdef class TermCountsBank(CompiledBank):
     """Counts of terms by dish slot. A subclass has the struct and the derived numbers.
 
-    Its constructor sets the functions of `c` and calls `keep_counts`.
+    Its constructor sets the other functions of `c` and calls `keep_counts`.
     """
 
     needs_dishes = False
 
-    cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms) except -1:
+    cdef int keep_counts(self, TermCounts *rows, object terms, int64_t n_terms,
+                         int (*grow)(void *self, int64_t slots) except -1 nogil) except -1:
         """Begin without counts. `terms` (of each customer) is kept by reference, never changed."""
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)
         self.rows = rows
+        self.c.self = rows
+        self.c.born = counts_born
+        rows.grow = grow
         rows.terms = &view[0] if view.shape[0] > 0 else NULL      # empty: statistics are computed by cell
         rows.n_terms = n_terms
         rows.block.assign(n_terms, 0)
@@ -108,7 +123,7 @@ cdef class TermCountsBank(CompiledBank):
 
     cdef int grow(self, int64_t slots) except -1:
         """Make room for this many slots."""
-        raise NotImplementedError
+        return self.rows.grow(self.rows, slots)
 
     cdef int64_t room(self) except -1:
         return self.rows.stride
@@ -261,6 +276,28 @@ cdef class TermCountsBank(CompiledBank):
             cell += LINE
         b.tallied = b.version
         return 0
+
+    cdef bint has_all(self, const int32_t[::1] slots) noexcept:
+        """Whether no other slots have counts."""
+        cdef int64_t i, here = 0, everywhere = 0
+        for i in range(slots.shape[0]):
+            here += self.rows.totals[slots[i]]
+        for i in range(self.rows.stride):
+            everywhere += self.rows.totals[i]
+        return here == everywhere
+
+    cdef double rising_total(self, const vector[double] *table, double a, double power) except? -1.0 nogil:
+        """Sum over the cells of log G(a + power n) / G(a), n the count; ``table`` has it for small counts."""
+        cdef TermCounts *b = self.rows
+        cdef int64_t i, tabulated = table.size()
+        cdef double total = 0.0
+        self.tally_cells()
+        for i in range(1, <int64_t>b.tally.size()):
+            if b.tally[i] > 0:
+                total += b.tally[i] * (table.data()[i] if i < tabulated else rising(a, i, power))
+        for i in range(<int64_t>b.rare.size()):
+            total += rising(a, b.rare[i], power)
+        return total
 
     cdef int64_t count_bytes(self) noexcept:
         """Bytes of the counts."""
