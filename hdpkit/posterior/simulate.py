@@ -173,7 +173,7 @@ def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tupl
 
 
 def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
-    """A franchise in which dishes can be drawn: a store that reads dishes from the data would differ."""
+    """A franchise without customers, over a store that records the dishes that are drawn."""
     _refuse_remainder(franchise.measure)
     seated = franchise.copy()
     if keep != "seating":

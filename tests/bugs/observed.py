@@ -223,14 +223,6 @@ BUGS: tuple[PlantedBug, ...] = (
         '"table_dish": np.where(dish < 0, seating["table_dish"], dish)}',
         "check_observed_simulation",
     ),
-    PlantedBug(
-        "drawn dishes looked up in the data",
-        "Simulated data are the dishes that a store of histograms looked up in the current data.",
-        _SIMULATE,
-        "seated.store_type(topology.n_customers, topology.n_nodes)",
-        "seated.population.store(topology, seated.bank)",
-        "check_observed_simulation",
-    ),
     # ------------------------------------------------------------------ who knows which dishes there are
     PlantedBug(
         "only the dishes that are served",
