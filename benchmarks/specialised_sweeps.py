@@ -80,7 +80,7 @@ CASES["n-grams"] = (ngrams, "sentences", against_generic("TableGibbs"))
 
 def compare(name, options):
     """Rows of the table for one case, one for each pair."""
-    make, _, pairs = CASES[name]
+    make, data, pairs = CASES[name]
     kernels = sorted({kernel for pair in pairs for _, kernel in pair})
     franchises = {kernel: make(options, kernel) for kernel in kernels}
     settled = franchises["auto"]
@@ -89,7 +89,8 @@ def compare(name, options):
         schedule.append(moves.RootWeights())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hk.errors.ManyTopicsWarning)
-        hk.Scheduler(schedule).run(settled, sweeps=options.settle, rng=1, init=hk.init.Random(50))
+        init = "auto" if data == "sentences" else hk.init.Random(50)
+        hk.Scheduler(schedule).run(settled, sweeps=options.settle, rng=1, init=init)
     frozen = settled.freeze()
     for pair in pairs:
         found = ([], [])
