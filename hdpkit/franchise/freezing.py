@@ -369,7 +369,9 @@ class Snapshot:
         kept = seating_arrays(franchise) if arrays is None else arrays
         self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
         self.discount: Floats = np.array(kept["discount"], dtype=np.float64)
-        if len(self.concentration) != t.n_nodes or kept["dish"].max(initial=-1) >= len(franchise.slots):
+        if not len(self.concentration) == len(self.discount) == t.n_nodes or kept["dish"].max(
+            initial=-1
+        ) >= len(franchise.slots):
             raise ValueError("of other restaurants or dishes")
         self._counts = Seating(0, t.n_nodes)
         self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))

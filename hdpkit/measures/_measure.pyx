@@ -8,7 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._arguments cimport check_length, check_numbers32, whole
+from hdpkit._arguments cimport check_length, whole
 from hdpkit.errors import ExtensionError, StateError
 from hdpkit.numerics import log_each
 
@@ -142,7 +142,8 @@ cdef class CompiledBank:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
         for slot in slots:      # users' moves call this method
             self.slot_number(slot)
-        check_numbers32("customers", as_int32(customers), 0, self.n_customers - 1)
+        for customer in np.asarray(customers).tolist():
+            whole("customers", customer, 0, self.n_customers - 1)
         return self._of_block(customers, slots, True)
 
     def _of_block(self, customers, slots, bint logs):

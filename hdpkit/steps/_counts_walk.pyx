@@ -17,7 +17,6 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._seating cimport ANONYMOUS, Entry, Node, Seating
 from hdpkit.stores._stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)

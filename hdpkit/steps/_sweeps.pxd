@@ -21,6 +21,7 @@ cdef class Units:
     cdef object bounds              # that a fused step keeps with these units
     cdef int64_t serial, seen       # the seating in which they were found, and its number of changes then
 
+    cdef int64_t number(self, int64_t unit) except -1
     cdef int found_in(self, ExplicitStore store, int32_t level) except -1
     cdef int kept(self, ExplicitStore store) except -1
 

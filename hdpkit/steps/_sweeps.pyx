@@ -16,6 +16,7 @@ from hdpkit.stores._seating cimport ENTRY_WORDS, Node
 from hdpkit.steps._counts_walk cimport STAYS, CountsWalk
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
+from hdpkit._arguments cimport whole
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -141,9 +142,13 @@ cdef class Units:
             o[u] = self.customer[self.offset[u]]
         return out
 
+    cdef int64_t number(self, int64_t unit) except -1:
+        """A unit that a user's move names."""
+        return whole("unit", unit, 0, <int64_t>self.code.size() - 1)
+
     def customers(self, int64_t unit):
         """Data customers below a unit, ascending: int32."""
-        cdef int64_t i, u = unit
+        cdef int64_t i, u = self.number(unit)
         out = np.empty(self.offset[u + 1] - self.offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):
@@ -155,6 +160,7 @@ cdef class Units:
         cdef int64_t k, i, n = 0
         cdef const int64_t[::1] asked = np.ascontiguousarray(which, dtype=np.int64)
         for k in range(asked.shape[0]):
+            self.number(asked[k])
             n += self.offset[asked[k] + 1] - self.offset[asked[k]]
         out = np.empty(n, dtype=np.int32)
         cdef int32_t[::1] o = out
@@ -167,7 +173,7 @@ cdef class Units:
 
     def tables(self, int64_t unit):
         """Tables from a unit downwards: int32 (none for a data customer)."""
-        cdef int64_t i, u = unit
+        cdef int64_t i, u = self.number(unit)
         out = np.empty(self.table_offset[u + 1] - self.table_offset[u], dtype=np.int32)
         cdef int32_t[::1] o = out
         for i in range(o.shape[0]):

@@ -170,6 +170,7 @@ cdef class Walk:
     def prior_row(self, int32_t node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
         cdef size_t i
+        self.store.check_node(node)     # users' steps are given walks
         self.check_dishes()
         self.fill_row(node)
         out = np.empty(self.row.size())
@@ -180,6 +181,7 @@ cdef class Walk:
 
     def probability(self, int32_t node, int32_t dish):
         """P_node of one dish, or of a new dish if the slot is not occupied."""
+        self.store.check_node(node)
         self.trace_dish(node, dish, self.root.above(dish))
         return self.level[0]
 
@@ -201,11 +203,13 @@ cdef class Walk:
 
     def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        self.store.check_customer(node, dish, customer, False, False)
         self.ready(node)
         self.seat_customer(customer, node, dish, &source.c)
 
     def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
         """Remove a customer; True if the dish has lost its last one."""
+        self.store.check_customer(node, dish, customer, True, True)
         self.ready(node)
         return bool(self.unseat_customer(customer, node, dish, &source.c))
 

@@ -25,6 +25,7 @@ cdef class ExplicitStore(Seating):
     cdef int64_t serial                # number of this seating, by which units are matched to it
 
     cdef int64_t moved(self) noexcept nogil
+    cdef int32_t table_number(self, int64_t table) except -1
 
     cdef int32_t table_of(self, int32_t customer) noexcept nogil
     cdef int take_seat(self, int32_t customer, int32_t table) noexcept nogil

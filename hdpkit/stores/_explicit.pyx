@@ -6,6 +6,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._arguments cimport whole
+from hdpkit.errors import StateError
 from hdpkit.stores._seating cimport Entry, Seating, unused_share
 from hdpkit.stores._seating import SEATS, empty_row
 from hdpkit.random._source cimport choice_source
@@ -308,20 +310,35 @@ cdef class ExplicitStore(Seating):
         """The number of this seating, and a counter that increases when a seat may have changed."""
         return self.serial, self.moved()
 
+    cdef bint fits(self, int32_t node, int32_t dish, int32_t customer, bint seated) noexcept nogil:
+        cdef int32_t table
+        if customer < 0 and ~customer >= <int64_t>self.pool.size():
+            return False
+        table = self.table_of(customer)
+        if not seated:
+            return table < 0 and (customer >= 0 or self.pool[~customer].size > 0)
+        return (0 <= table < <int64_t>self.pool.size() and self.pool[table].node == node
+                and self.pool[table].dish == dish)
+
+    cdef int32_t table_number(self, int64_t table) except -1:
+        return <int32_t>whole("table", table, 0, <int64_t>self.pool.size() - 1)
+
     def table_at(self, int32_t customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
-        return self.table_of(customer)
+        return self.table_of(<int32_t>whole("customer", customer, -<int64_t>self.pool.size(), self.n_customers - 1))
 
     def table_size(self, int32_t table):
         """Customers of a table."""
-        return self.pool[table].size
+        return self.pool[self.table_number(table)].size
 
     def table_node(self, int32_t table):
         """Restaurant of a table."""
-        return self.pool[table].node
+        return self.pool[self.table_number(table)].node
 
     def serve_dish(self, int32_t table, int32_t dish):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
+        if self.pool[self.table_number(table)].size == 0 or dish < 0:
+            raise StateError("table", table, "one that has customers, and a dish that isn't negative", "See table_at.")
         self.ready(self.words_for(self.pool[table].node), 1)
         self.serve(table, dish)
 

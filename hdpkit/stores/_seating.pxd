@@ -108,6 +108,9 @@ cdef class Seating:
     cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil
 
+    cdef int check_node(self, int64_t node) except -1
+    cdef int check_customer(self, int32_t node, int32_t dish, int32_t customer, bint seated, bint served) except -1
+    cdef bint fits(self, int32_t node, int32_t dish, int32_t customer, bint seated) noexcept nogil
     cdef int clear_extra(self) except -1
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil
     cdef int read_dishes(self, int32_t *dishes) noexcept nogil

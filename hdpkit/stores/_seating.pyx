@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit.stores._stirling cimport log_discounted_sum
-from hdpkit._arguments cimport check_length, check_numbers32, whole
+from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -325,15 +325,41 @@ cdef class Seating:
         return False
 
     # ------------------------------------------------------------------ methods of every store for Python
+    # Users' steps and stores call them, and a wrong call must not end the process.
+
+    cdef bint fits(self, int32_t node, int32_t dish, int32_t customer, bint seated) noexcept nogil:
+        """Whether a customer is in this restaurant with this dish, or not ``seated`` anywhere."""
+        if customer < 0:
+            return True
+        return self.dish_at(customer) == (dish if seated else -1)
+
+    cdef int check_node(self, int64_t node) except -1:
+        if not 0 <= node < <int64_t>self.nodes.size():
+            refuse("node", node, f"a restaurant from 0 to {self.nodes.size() - 1}", "See Franchise.topology.")
+        return 0
+
+    cdef int check_customer(self, int32_t node, int32_t dish, int32_t customer, bint seated, bint served) except -1:
+        """Raise an error unless a customer fits; ``served``: where the dish is."""
+        self.check_node(node)
+        if dish < 0 or customer >= self.n_customers:
+            refuse("dish and customer", (dish, customer), f"not negative, and below {self.n_customers}", "See dish_of.")
+        if served and self.find(node, dish) < 0:
+            raise StateError("dish", dish, f"one that restaurant {node} serves", "See dish_of(customer).")
+        if not self.fits(node, dish, customer, seated):
+            raise StateError("customer", customer, "seated there with this dish" if seated else "unseated",
+                             "See dish_of(customer).")
+        return 0
 
     def join(self, int32_t node, int32_t dish, int32_t customer, double discount, ChoiceSource source not None):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        self.check_customer(node, dish, customer, False, True)
         self.ready(0, 1)
         self.join_table(node, dish, customer, discount, &source.c)
 
     def open(self, int32_t node, int32_t dish, int32_t customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         cdef int32_t as_customer
+        self.check_customer(node, dish, customer, False, False)
         self.ready(self.words_for(node), 1)
         self.open_table(node, dish, customer, &as_customer)
         return as_customer
@@ -342,13 +368,14 @@ cdef class Seating:
         """Remove a customer; returns (whether its table closed, that table as a customer of the parent)."""
         cdef int32_t as_customer
         cdef int closed
+        self.check_customer(node, dish, customer, True, True)
         self.ready(0, 1)
         closed = self.remove_customer(node, dish, customer, &source.c, &as_customer)
         return bool(closed), as_customer
 
     def dish_of(self, int32_t customer):
         """Dish of a data customer, -1 while it is not seated."""
-        return self.dish_at(customer)
+        return self.dish_at(<int32_t>whole("customer", customer, 0, self.n_customers - 1))
 
     def dishes(self, empty=empty_row):
         """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
@@ -365,25 +392,30 @@ cdef class Seating:
 
     def customers(self, int32_t node, int32_t dish):
         """Customers of a restaurant who eat a dish."""
+        self.check_node(node)
         cdef int32_t place = self.find(node, dish)
         return 0 if place < 0 else self.entries(node)[place].customers
 
     def tables(self, int32_t node, int32_t dish):
         """Tables of a restaurant that serve a dish."""
+        self.check_node(node)
         cdef int32_t place = self.find(node, dish)
         return 0 if place < 0 else self.entries(node)[place].tables
 
     def node_customers(self, int32_t node):
         """Customers of a restaurant."""
+        self.check_node(node)
         return self.nodes[node].customers
 
     def node_tables(self, int32_t node):
         """Tables of a restaurant."""
+        self.check_node(node)
         return self.nodes[node].tables
 
     def node_dishes(self, int32_t node):
         """Dishes that a restaurant serves, ascending: int32."""
         cdef int32_t i
+        self.check_node(node)
         dishes = np.empty(self.nodes[node].n_entries, dtype=np.int32)
         for i in range(self.nodes[node].n_entries):
             dishes[i] = self.entries(node)[i].dish
@@ -392,6 +424,7 @@ cdef class Seating:
     def table_sizes(self, int32_t node, int32_t dish):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
         cdef vector[int32_t] sizes, counts
+        self.check_node(node)
         cdef int32_t place = self.find(node, dish)
         if place < 0:
             return np.empty(0, dtype=np.int32)

@@ -419,6 +419,8 @@ def test_snapshots_stay_while_the_franchise_goes_on(store, latent):
     rows = np.array([franchise.walk().prior_row(node) for node in range(franchise.topology.n_nodes)])
     snapshot = franchise.snapshot()
     again = Snapshot(franchise, snapshot.arrays())
+    with pytest.raises(ValueError, match="other restaurants"):
+        Snapshot(franchise, {**snapshot.arrays(), "discount": np.zeros(1)})
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1, init=None)
     franchise.set_concentration("root", 9.0)
     for node, row in enumerate(rows):

@@ -64,6 +64,37 @@ def test_some_misuses(store):
         assert not step_trials.is_fault(told), told
 
 
+@hk.step()
+def unseat_twice(walk, bank, source):
+    """A user's step with a mistake."""
+    dish, home = walk.store.dish_of(0), walk.home(0)
+    for _ in range(2):
+        walk.unseat(0, home, dish, source)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_mistaken_step_of_a_user_ends_no_process(store):
+    state = started(numbers, store)
+    kept = state.freeze()
+    with pytest.raises(StateError, match="seated there|serves"):
+        state.run_step(unseat_twice, source=RandomStream((1, 2)))
+    state.thaw(kept)
+    state.audit()
+
+
+def test_numbers_that_moves_name():
+    state, rng = started(numbers, "explicit"), RandomStream((3, 4))
+    with state.labelled_seating(rng):
+        units = state.units(1)
+        for unit in (-1, len(units), 2**40):
+            for call in (units.customers, units.tables, lambda unit: units.gather([unit])):
+                with pytest.raises(ParameterError, match="unit"):
+                    call(unit)
+        for customers in ([0.7], [2**32], [-1]):
+            with pytest.raises(ParameterError, match="customers"):
+                state.bank.log_block(customers, [])
+
+
 @pytest.mark.parametrize("bank", [7, [0], object(), type])
 def test_slots_take_no_bank_that_is_none(bank):
     state = started(topics, "histogram")

@@ -22,7 +22,7 @@ from hdpkit._count_changes cimport (
 from hdpkit.numerics cimport det_exp
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit.random.sources cimport draw_log_gamma
-from hdpkit.vectors cimport has_room, vector
+from hdpkit.vectors cimport vector
 
 functions = <const hdpkit_document_functions *>PyCapsule_GetPointer(chosen.documents, HDPKIT_DOCUMENT_CAPSULE)
 of_scripts = <const hdpkit_document_functions *>PyCapsule_GetPointer(scripts.documents, HDPKIT_DOCUMENT_CAPSULE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ilogb, log2
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.measures._bursty cimport BurstyBank

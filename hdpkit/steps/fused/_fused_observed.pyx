@@ -18,7 +18,7 @@ from hdpkit.steps.fused._draws cimport FAILED, Work, begin, coin, settle, source
 from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.stores._histogram cimport Bin, HistogramStore
 from hdpkit.measures._measure cimport CompiledBank, pending_exception
-from hdpkit.stores._seating cimport Entry, Node
+from hdpkit.stores._seating cimport Entry
 from hdpkit.steps._walk cimport Walk
 from hdpkit.steps.fused._customer_paths cimport AHEAD_HOMES, AHEAD_PATHS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import StateError

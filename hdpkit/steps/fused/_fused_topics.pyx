@@ -16,7 +16,7 @@ from hdpkit.stores._explicit cimport ExplicitStore
 from hdpkit.stores._histogram cimport HistogramStore
 from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
 from hdpkit.measures._measure cimport CompiledBank, measure_t
-from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
+from hdpkit.measures._term_counts cimport TermCountsBank
 from hdpkit.stores._seating cimport ENTRY_WORDS
 from hdpkit.steps._sweeps cimport fail, misplaced, reseat_one
 from hdpkit.steps._root cimport WeightedRoot, WeightTable

@@ -10,7 +10,7 @@ from hdpkit.steps.fused._documents cimport hdpkit_work, share_out
 from hdpkit.steps._sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._counts cimport CountsStore
-from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry
+from hdpkit.stores._seating cimport ENTRY_WORDS, Entry
 from hdpkit.measures._slots cimport DishSlots
 from hdpkit.steps._table_counts cimport tables_of
 from hdpkit.numerics cimport det_exp, det_log, det_log1p

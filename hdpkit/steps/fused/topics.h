@@ -92,7 +92,7 @@ typedef struct hdpkit_topics {
     void *sweep;
     /* the current position of the sweep */
     int64_t customer, last;
-    int32_t node, dish;
+    int32_t dish;
     int64_t asking;              /* scripted: number of weights of the requested choice, 0 at other times */
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
