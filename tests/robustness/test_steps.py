@@ -76,7 +76,7 @@ def unseat_twice(walk, bank, source):
 def test_a_mistaken_step_of_a_user_ends_no_process(store):
     state = started(numbers, store)
     kept = state.freeze()
-    with pytest.raises(StateError, match="seated there|serves"):
+    with pytest.raises(StateError, match=r"seated there|serves"):
         state.run_step(unseat_twice, source=RandomStream((1, 2)))
     state.thaw(kept)
     state.audit()
