@@ -5,8 +5,8 @@
 
 For each case a chain runs --settle sweeps. Two franchises then make a sweep from that state, in turn; seconds
 are of processor time, medians. "generic" is the compiled sweep of any measure and store; SliceGibbs and
-CountGibbs, which have no other code, are compared with TableGibbs, fused or generic, over the same data. The
-last column is the median of the paired ratios. COUNTS is a corpus of few terms with large counts.
+CountGibbs, which have no generic code, are compared with TableGibbs, fused or generic, over the same data.
+The last column is the median of the paired ratios. COUNTS is a corpus of few terms with large counts.
 """
 
 import argparse

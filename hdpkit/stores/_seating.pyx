@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit.stores._stirling cimport log_discounted_sum
-from hdpkit._arguments cimport check_length, check_numbers32, refuse, whole
+from hdpkit._arguments cimport check_length, check_numbers32, whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -334,15 +334,14 @@ cdef class Seating:
         return self.dish_at(customer) == (dish if seated else -1)
 
     cdef int check_node(self, int64_t node) except -1:
-        if not 0 <= node < <int64_t>self.nodes.size():
-            refuse("node", node, f"a restaurant from 0 to {self.nodes.size() - 1}", "See Franchise.topology.")
+        whole("node", node, 0, <int64_t>self.nodes.size() - 1)
         return 0
 
     cdef int check_customer(self, int32_t node, int32_t dish, int32_t customer, bint seated, bint served) except -1:
         """Raise an error unless a customer fits; ``served``: where the dish is."""
         self.check_node(node)
-        if dish < 0 or customer >= self.n_customers:
-            refuse("dish and customer", (dish, customer), f"not negative, and below {self.n_customers}", "See dish_of.")
+        whole("dish", dish, 0, MOST)
+        whole("customer", customer, -MOST - 1, self.n_customers - 1)
         if served and self.find(node, dish) < 0:
             raise StateError("dish", dish, f"one that restaurant {node} serves", "See dish_of(customer).")
         if not self.fits(node, dish, customer, seated):

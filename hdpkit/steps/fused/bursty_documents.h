@@ -109,22 +109,12 @@ template <class Real, bool Scripted> struct Bursts {
     HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_documents *s, hdpkit_document_thread *t, const burst_weights *d,
                                                const Real *row, double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)t->share;
-        double *w = t->weights, sum = 0.0;
+        double *w = t->weights;
         for (int64_t k = 0; k < s->stride; k++) w[k] = alpha * (double)share[k] * (double)row[k];
         for (int32_t j = 0; j < d->used; j++) w[d->dish[j]] = d->weight(j, (double)row[d->dish[j]]);
-        for (int64_t k = 0; k < s->stride; k++) {
+        for (int64_t k = 0; k < s->stride; k++)
             if (!(s->psi[k] > slice && w[k] > 0.0)) w[k] = 0.0;
-            sum += w[k];
-        }
-        double threshold = hdpkit_philox_double(&t->stream) * sum;
-        int32_t last = own;
-        for (int64_t k = 0; k < s->stride; k++) {
-            if (!(w[k] > 0.0)) continue;
-            last = (int32_t)k;
-            threshold -= w[k];
-            if (threshold < 0.0) break;
-        }
-        return last;
+        return Base::draw_weight(s, t, own);
     }
 
     /* Draw the dish of a customer who is left out of all numbers. */

@@ -131,19 +131,13 @@ template <class Real, bool Scripted> struct Documents {
         return pick(running, n, (Real)(hdpkit_philox_double(&t->stream) * (double)total));
     }
 
-    /* Draw given the slice without rejections: among the labels in the slice, in proportion to phi_k (w_k + alpha
-       share_k), where w are the weights of the thread. */
-    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row,
-                                               double alpha, double slice, int32_t own) {
-        const Real *share = (const Real *)t->share;
-        double *w = t->weights, sum = 0.0;
-        for (int64_t k = 0; k < s->stride; k++) {
-            const double weight = w[k] + alpha * (double)share[k];
-            w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
-        }
+    /* Draw a label by the weights of the thread; `own` if all are 0. */
+    HDPKIT_INLINE static int32_t draw_weight(const hdpkit_documents *s, hdpkit_document_thread *t, int32_t own) {
+        const double *w = t->weights;
+        double sum = 0.0;
+        int32_t last = own;
         for (int64_t k = 0; k < s->stride; k++) sum += w[k];
         double threshold = hdpkit_philox_double(&t->stream) * sum;
-        int32_t last = own;
         for (int64_t k = 0; k < s->stride; k++) {
             if (!(w[k] > 0.0)) continue;
             last = (int32_t)k;
@@ -151,6 +145,19 @@ template <class Real, bool Scripted> struct Documents {
             if (threshold < 0.0) break;
         }
         return last;
+    }
+
+    /* Draw given the slice without rejections: among the labels in the slice, in proportion to phi_k (w_k + alpha
+       share_k), where w are the weights of the thread. */
+    HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_documents *s, hdpkit_document_thread *t, const Real *row,
+                                               double alpha, double slice, int32_t own) {
+        const Real *share = (const Real *)t->share;
+        double *w = t->weights;
+        for (int64_t k = 0; k < s->stride; k++) {
+            const double weight = w[k] + alpha * (double)share[k];
+            w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
+        }
+        return draw_weight(s, t, own);
     }
 
     /* Uniform on [0, 1), from the document's stream, which is computed in batches. */
