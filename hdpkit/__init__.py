@@ -67,10 +67,10 @@ from hdpkit.steps.step import step
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
-    from hdpkit.kinds.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
-    from hdpkit.kinds.mixture import MixtureModel as MixtureModel
-    from hdpkit.kinds.topic import SparseTopicModel as SparseTopicModel
-    from hdpkit.kinds.topic import TopicModel as TopicModel
+    from hdpkit.kinds.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
+    from hdpkit.kinds.points_model import MixtureModel as MixtureModel
+    from hdpkit.kinds.topic_model import SparseTopicModel as SparseTopicModel
+    from hdpkit.kinds.topic_model import TopicModel as TopicModel
 
 __version__ = "0.1.0"
 

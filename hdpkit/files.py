@@ -203,7 +203,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of every file of a run folder; all change together."""
 
 _HEAD = struct.Struct("<8sIIQ")  # magic, version, kind of the payload, its length

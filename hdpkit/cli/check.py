@@ -15,7 +15,7 @@ from hdpkit.cli.options import Command, Parsed, not_negative, parse_init, positi
 from hdpkit.cli.output import json_text, say
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import printable
-from hdpkit.kinds.signatures.runs import nouns_of
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.comparison.chains import CLOCKS, Standing
 from hdpkit.posterior.comparison.mixing import SECONDS, check_mixing
 from hdpkit.posterior.comparison.mixing_report import report
@@ -64,7 +64,7 @@ def check(run: Path, **options: Any) -> None:
       hdpkit check run --sweeps 200 --seed 1 --format json > check.json
     """
     there = open_corpus_run(run, options["allow"])
-    nouns = nouns_of(there.data, run)
+    nouns = kind_of_run(there).nouns
     with _ChainProgress(options["quiet"]) as progress:
         found = check_mixing(
             there, seconds=options["seconds"], sweeps=options["sweeps"], rng=options["seed"],

@@ -11,11 +11,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hdpkit.cli.folders import check_new_folder, held_for_a_run
+from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.kind import run_kind
 from hdpkit.cli.options import path_type, positive, quiet_option, seed_option
 from hdpkit.cli.output import say
 from hdpkit.cli.report import where
-from hdpkit.cli.runs import carry_out, first_run, in_rounds, terms_option
+from hdpkit.cli.runs import terms_option
 from hdpkit.data.files.installed_docs import DemoDocuments, demo_documents
 from hdpkit.errors import MissingExtraError, printable
 
@@ -65,12 +66,15 @@ def demo(out: Path | None, **options: Any) -> None:
     hdpkit[report]).
     """
     import hdpkit as hk
-    from hdpkit.kinds.topic_parts import default_moves, for_purpose, topic_measure, topic_restaurants
+    from hdpkit.kinds.topics import Topics
     from hdpkit.pages.write import write_report
 
     folder = _free() if out is None else out
     check_new_folder(folder)
-    options |= for_purpose("reading", options) | {"at_most": None, "samples": 10, "checkpoint_seconds": 60.0}
+    model = Topics()
+    options |= model.run_settings(options)
+    options |= {"at_most": None, "samples": 10, "checkpoint_seconds": 60.0, "init": "auto", "moves": None}
+    options |= {"threads": 1, "out": folder}
     docs = _read(options["quiet"])
     corpus = hk.Corpus.from_documents(
         docs.documents,
@@ -79,11 +83,7 @@ def demo(out: Path | None, **options: Any) -> None:
         groups={"package": [_package(name) for name in docs.names]},
     )
     say(f"{docs.n_docstrings:,} docstrings, {docs.n_words:,} words; {len(docs.failed)} modules not imported")
-    restaurant = topic_restaurants(topic_measure(options["eta"], False, options["bursty"]), None, None, None)
-    scheduler = hk.Scheduler(default_moves(restaurant))
-    run = first_run(scheduler, hk.Franchise(restaurant, corpus), options, folder, "auto")
-    with held_for_a_run(folder, {}):
-        carry_out(in_rounds(options, folder, run), folder, options["terms"], options["quiet"])
+    run_kind(model, corpus, options, n_terms=options["terms"])
     title = "Topics of the documentation of NumPy"
     try:
         written = write_report(hk.open_run(folder), folder / "report.html", title=title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,9 +22,10 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import write_workbook
 from hdpkit.errors import ParameterError
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.pages import write_pages
-from hdpkit.kinds.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
+from hdpkit.kinds.signatures.runs import signatures_of_run
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
 from hdpkit.posterior.run_topics import topics_of_run
 
@@ -93,9 +95,10 @@ def export(
     if n_topics is not None and n_topics.about is None:
         raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
-    nouns = nouns_of(there.data, run)
-    points = nouns is POINTS and n_topics is None and to in EXPORTS[:4]
-    if to != "arviz" and nouns in (POINTS, STATES) and not points:
+    kind: Any = kind_of_run(there)
+    of_numbers = kind.shown == "components"
+    points = hasattr(kind, "components") and n_topics is None and to in EXPORTS[:4]
+    if to != "arviz" and of_numbers and not points:
         raise ParameterError(
             "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",
             "hdpkit topics RUN --format csv has the components and their parameters; in Python see "
@@ -105,13 +108,11 @@ def export(
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
     elif points:
-        from hdpkit.cli.mixture import points_of_run
-
-        found_points = points_of_run(there, chain)
+        found_points = kind.components(there, chain)
         told = f"{len(found_points.aligned)} components of {len(found_points.samples)} states"
         written = export_components(found_points, to, out, raw=raw)
-    elif to in ("signatures", "pdf") or (to == "excel" and nouns_of(there.data, run) is not TOPICS):
-        if nouns_of(there.data, run) is TOPICS:
+    elif to in ("signatures", "pdf") or (to == "excel" and kind.shown == "signatures"):
+        if kind.shown != "signatures":
             raise ParameterError(
                 "to", to, "another format for topics", "This one is for runs of hdpkit signatures."
             )
@@ -127,7 +128,7 @@ def export(
         told = f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain, intervals=True, about=about)
-        told = f"{topics.n_topics} {nouns_of(there.data, run).dishes} of {topics.source}"
+        told = f"{topics.n_topics} {kind.nouns.dishes} of {topics.source}"
         written = export_topics(topics, to, out, terms, raw=raw, by=by)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

@@ -5,40 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from hdpkit.cli.backends import BACKENDS
 from hdpkit.cli.corpus import corpus_argument, corpus_options, given_corpus, group_labels
 from hdpkit.cli.fit_shards import fit_shards
-from hdpkit.cli.folders import check_new_folder, held_for_a_run
+from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.kind import kind_options, made, named, run_kind
 from hdpkit.cli.options import (
     Command,
     above_zero,
-    base_measure_of,
-    filled_in,
     group,
     init_option,
     kept_options,
-    model_options,
     moves_option,
     option_of,
     out_option,
     positive,
-    restaurants_of,
-    root_of,
+    prior_type,
     run_options,
 )
-from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.runs import check_until
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.topic_parts import default_moves
-from hdpkit.run.run_folder import READING
+from hdpkit.kinds.topics import Topics
 from hdpkit.run.scheduler import Scheduler
-from hdpkit.stores import stores
 
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
-    "for", "sweeps", "until", "at_most", "chains", "seed", "eta", "bursty", "terms",
+    "purpose", "sweeps", "until", "at_most", "chains", "seed", "eta", "bursty", "terms",
 )  # fmt: skip
 
 
@@ -48,14 +43,15 @@ _COMMON = (
 @run_options(None, None, ("until readable, at most 500; for prediction 500", "2; for prediction 1"))
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
 @corpus_options
-@model_options
+@kind_options(Topics)
 @group(
     "Model",
     click.option(
-        "--topics", type=click.IntRange(1, 2**30), metavar="K",
-        help="A finite model with K topics of equal weight: latent Dirichlet allocation.",
+        "--burst-concentration",
+        type=prior_type("burst-concentration"),
+        help="With --bursty: the larger, the less terms repeat.  [default: gamma(1,0.01)]",
     ),
-)  # fmt: skip
+)
 @group(
     "Sampler",
     moves_option(
@@ -63,12 +59,6 @@ _COMMON = (
         "and updates of all parameters with a prior"
     ),
     init_option("clusters:K", "factors:K"),
-    option_of(Franchise, "store", click.Choice(sorted(stores)), help="How seating is stored."),
-    option_of(
-        Franchise, "root", click.Choice(["restaurant", "weights"]),
-        help="Root shared by all documents: a restaurant, or sampled weights, which slice-gibbs needs.",
-    ),
-    option_of(Franchise, "kernel", click.Choice(["auto", "fused", "generic", "reference"])),
     option_of(Scheduler, "threads", positive),
 )  # fmt: skip
 @kept_options(samples=10)
@@ -138,27 +128,28 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit --config study.toml --seed 7 --out run-7
       mpiexec -n 4 hdpkit fit --shards shards/ --eta 0.1 --sweeps 200 --out run
     """
-    options = filled_in(options)
+    model = declared(options)
+    options |= model.run_settings(options)
     if options.pop("shards"):
-        fit_shards(corpus, options)
+        fit_shards(corpus, model, options)
         return
     for name, default in (("backend", "auto"), ("spool", None), ("patience", None)):
         if options[name] != default:
             raise ParameterError(name, options[name], "left out without --shards", "Add --shards.")
-    folder: Path = options["out"]
     check_until(options)
-    base, root = base_measure_of(options), root_of(options)
-    check_new_folder(folder)
-    quiet = options["quiet"]
-    read = given_corpus(corpus, options, quiet)
-    data = read.corpus
-    groups = group_labels(read, options)
-    restaurant = restaurants_of(base, options, groups if options["group_concentration"] is not None else ())
-    store, kernel = options["store"], options["kernel"]
-    franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root)
-    moves = options["moves"] or default_moves(restaurant)
-    scheduler = Scheduler(moves, threads=options["threads"])
+    check_new_folder(options["out"])
+    named(Topics, lambda: model.declare(None))  # before a long corpus is read
+    read = given_corpus(corpus, options, options["quiet"])
+    model = attrs.evolve(model, levels=tuple(group_labels(read, options)))
+    run_kind(model, read.corpus, options, {"reading": read.settings.as_data()}, options["terms"])
 
-    run = first_run(scheduler, franchise, options, folder, options["init"])
-    with held_for_a_run(folder, {READING: read.settings.as_data()}):
-        carry_out(in_rounds(options, folder, run), folder, options["terms"], quiet)
+
+def declared(options: dict[str, Any]) -> Topics:
+    """The topic model that options declare."""
+    burst = options["burst_concentration"]
+    model: Any = made(Topics, options)
+    if burst is not None and not model.usual("bursty"):
+        raise ParameterError(
+            "burst-concentration", burst, "left out without bursts", "Add --bursty, or leave it out."
+        )
+    return model if burst is None else attrs.evolve(model, bursty=burst)

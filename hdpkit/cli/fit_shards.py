@@ -12,29 +12,29 @@ import click
 from hdpkit import shards
 from hdpkit.cli.backends import backend_of, ended_together
 from hdpkit.cli.folders import held_for_a_run
-from hdpkit.cli.options import base_measure_of, restaurants_of
+from hdpkit.cli.kind import named
 from hdpkit.cli.output import say
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import ShardedCorpus
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import FixedWeights
-from hdpkit.kinds.topic_parts import updates_of
+from hdpkit.kinds.topics import Topics, topic_updates
 from hdpkit.moves import RootWeights, SliceGibbs
-from hdpkit.run.run_folder import READING, RUN, holding
+from hdpkit.run.run_folder import RUN, holding
 from hdpkit.run.trace import Trace
 
 SERVING = frozenset(
     {
-        *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
+        *("corpus", "out", "eta", "concentration", "root_concentration", "n_components", "moves"),
         *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "backend"),
-        *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration", "for"),
+        *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration", "purpose"),
     }
 )
 """Options of ``hdpkit fit`` that apply to a run over shards."""
 
 
-def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
+def fit_shards(corpus: Path, model: Topics, options: dict[str, Any]) -> None:
     """Run a chain over a corpus in shards."""
     _check_options(options)
     backend, out = backend_of(options["backend"], options["patience"]), options["out"]
@@ -46,9 +46,11 @@ def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
                 say(f"{sizes}, {source.n_shards:,} shards, {backend}", err=True)
         backend.lead(partial(_hold, stack, out))
         if backend.leads:
-            carry_out(lambda _: _fit(source, backend, options), out, options["terms"], options["quiet"])
+            carry_out(
+                lambda _: _fit(source, backend, model, options), out, options["terms"], options["quiet"]
+            )
         else:
-            _fit(source, backend, options)
+            _fit(source, backend, model, options)
 
 
 def _hold(stack: ExitStack, folder: Path) -> None:
@@ -57,10 +59,10 @@ def _hold(stack: ExitStack, folder: Path) -> None:
         stack.enter_context(holding(folder))
     else:
         reading = ReadingSettings(format="shards")
-        stack.enter_context(held_for_a_run(folder, {READING: reading.as_data()}))
+        stack.enter_context(held_for_a_run(folder, {"reading": reading.as_data()}))
 
 
-def _fit(source: ShardedCorpus, backend: shards.Backend, options: dict[str, Any]) -> Trace:
+def _fit(source: ShardedCorpus, backend: shards.Backend, model: Topics, options: dict[str, Any]) -> Trace:
     quiet = options["quiet"] or not backend.leads
 
     def progress(sweep: int, numbers: dict[str, Any]) -> None:
@@ -68,12 +70,12 @@ def _fit(source: ShardedCorpus, backend: shards.Backend, options: dict[str, Any]
             likelihood = f"log likelihood {numbers['log_likelihood']:,.0f}"
             say(f"sweep {sweep}: {numbers['n_dishes']} topics, {likelihood}", err=True)
 
-    finite, restaurant = options["topics"], restaurants_of(base_measure_of(options), options)
+    finite, restaurant = model.n_components, named(Topics, lambda: model.declare(source))
     weights = [] if finite is not None else [RootWeights()]
     run = shards.run(
         restaurant,
         source,
-        options["moves"] or [SliceGibbs(), *weights, *updates_of(restaurant)],
+        options["moves"] or [SliceGibbs(), *weights, *topic_updates(restaurant)],
         sweeps=options["sweeps"],
         rng=options["seed"],
         backend=backend,

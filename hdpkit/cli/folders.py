@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.files import refusals
 from hdpkit.kinds.ngram import NGramModel
-from hdpkit.run.run_folder import BESIDE, COMMAND, MODEL, holding, kept
+from hdpkit.run.run_folder import RunFolder, holding
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -22,7 +22,7 @@ INTERRUPTED = 130
 WORKED_ON = "hdpkit.worked_on"
 """Key of a context's ``meta``: the folder of a command, and whether the command runs it."""
 
-_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", *BESIDE)
+_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin")
 
 allow_option = click.option(
     "--allow",
@@ -52,14 +52,11 @@ def check_new_folder(folder: Path, name: str = "out") -> None:
 
 
 @contextmanager
-def held_for_a_run(folder: Path, files: Mapping[str, Any]) -> Iterator[None]:
-    """Hold the lock of a folder in which a run begins inside the block; keep files and the command there."""
+def held_for_a_run(folder: Path, about: Mapping[str, Any]) -> Iterator[None]:
+    """Hold the lock of a folder in which a run begins inside the block, which keeps this and the command."""
     arguments = click.get_current_context().meta.get(ARGUMENTS, ())
-    with ExitStack() as stack:
-        stack.enter_context(holding(folder))
+    with holding(folder, {**about, "command": [str(argument) for argument in arguments]}):
         check_new_folder(folder)  # another process may have been faster
-        for name, content in {**files, COMMAND: [str(argument) for argument in arguments]}.items():
-            stack.enter_context(kept(folder, name, content))
         yield
 
 
@@ -92,7 +89,7 @@ def memory_message(error: MemoryError) -> str:
 
 def is_language_model(folder: Path) -> bool:
     """Whether a folder contains a language model."""
-    return (folder / "run.json").is_file() and (folder / MODEL).is_file()
+    return (folder / "run.json").is_file() and "language model" in RunFolder.open(folder).about
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:

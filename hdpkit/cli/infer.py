@@ -23,8 +23,10 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.cli.tables import Table
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
-from hdpkit.kinds.signatures.runs import POINTS, nouns_of
+from hdpkit.data.files.text_files import reading
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.export import share_columns
 from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.run.reading import load_reading, read_like
@@ -72,10 +74,11 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     if out is not None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
-    if nouns_of(there.data, run) is POINTS:
-        from hdpkit.cli.mixture import new_points
-
-        _write(new_points(there, new, options), out, options["raw"])
+    kind: Any = kind_of_run(there)
+    if hasattr(kind, "infer"):
+        with reading(new):
+            found = kind.infer(there, Table(new, options), options["chain"])
+        _write(found, out, options["raw"])
         if not quiet and out is not None:
             say(f"components of the points in {shown_path(out)}", err=True)
         return

@@ -11,7 +11,7 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.kinds.signatures.runs import nouns_of
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.run_topics import RunTopics, topics_of_run
 from hdpkit.posterior.topic_labels import (
     LABELS,
@@ -44,7 +44,7 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
       hdpkit labels run && hdpkit topics run
     """
     there = open_corpus_run(run, allow)
-    nouns, file = nouns_of(there.data, run), run / LABELS
+    nouns, file = kind_of_run(there).nouns, run / LABELS
     before = read_topic_labels(file, there.data.n_terms) if os.path.lexists(file) else []
     topics, _ = topics_of_run(there, documents=False, labelled=False)
     rows, matched = _rows(topics, before)

@@ -18,12 +18,11 @@ from hdpkit.cli.demo import demo
 from hdpkit.cli.export import export
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED, memory_message
-from hdpkit.cli.hmm import hmm
 from hdpkit.cli.infer import infer
+from hdpkit.cli.kind import command_of
 from hdpkit.cli.labels import labels
 from hdpkit.cli.lm import lm
 from hdpkit.cli.match import match
-from hdpkit.cli.mixture import mixture
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
@@ -39,6 +38,7 @@ from hdpkit.errors import (
     StorageError,
     printable,
 )
+from hdpkit.kinds.catalog import kind_named
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
@@ -131,6 +131,22 @@ def main() -> None:
     """
 
 
+mixture = command_of(kind_named("mixture"))
+
+
+@main.group()
+def hmm() -> None:
+    """Hidden Markov models: states of sequences, with a number of states that is inferred.
+
+    \b
+    Examples:
+      hdpkit hmm fit data.csv --column speed --sequence trip --out run
+      hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
+    """
+
+
+hmm.add_command(command_of(kind_named("hmm"), "fit"))
+
 for command in (
     demo,
     fit,
@@ -146,7 +162,6 @@ for command in (
     signatures,
     convert,
     lm,
-    hmm,
     mixture,
 ):
     main.add_command(command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ from hdpkit.cli.output import SHOWN, json_text, plain_table, say, shown_path, ta
 from hdpkit.cli.runs import open_corpus_run
 from hdpkit.data.files.tables import rows_of, table_text
 from hdpkit.errors import printable
-from hdpkit.kinds.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
+from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.kinds.kind import Kind
+from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
 from hdpkit.pages.plots.topics import match as draw
 from hdpkit.posterior.matching import TopicMatch, match_topics
 from hdpkit.posterior.run_topics import component_set_of_run
 from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet
-from hdpkit.run.run_folder import SIGNATURES
 
 
 @click.command()
@@ -71,8 +71,8 @@ def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> Non
     elif options["format"] == "json":
         say(json_text({**facts, "rows": rows_of(found.table(options["terms"]))}, indent=1))
     else:
-        _echo(found, first.nouns, options["terms"], None if options["every"] else SHOWN)
-        say(_sentence(found, facts, first.nouns))
+        _echo(found, first.kind, options["terms"], None if options["every"] else SHOWN)
+        say(_sentence(found, facts, first.kind))
     if options["plot"] is not None:
         figure = load_matplotlib().figure.Figure(figsize=_size(found), layout="constrained")
         draw(found, ax=figure.add_subplot())
@@ -86,8 +86,8 @@ class _Side:
     def __init__(self, folder: Path, allow: tuple[str, ...]) -> None:
         self.source = shown_path(folder)
         self._run = open_corpus_run(folder, allow)
-        self.nouns = nouns_of(self._run.data, folder)
-        self._signatures = os.path.lexists(folder / SIGNATURES)
+        self.kind = kind_of_run(self._run)
+        self._signatures = "signatures" in self._run.about
         settings = load_settings(folder) if self._signatures else None
         self.least = MIN_COSINE if settings is None else settings.similarity
 
@@ -116,7 +116,8 @@ def _facts(found: TopicMatch) -> dict[str, Any]:
     }
 
 
-def _sentence(found: TopicMatch, facts: dict[str, Any], nouns: Nouns) -> str:
+def _sentence(found: TopicMatch, facts: dict[str, Any], kind: Kind) -> str:
+    nouns = kind.nouns
     one, other = found.sources
     own, others, common = found.n_columns
     text = (
@@ -136,13 +137,13 @@ def _size(found: TopicMatch) -> tuple[float, float]:
     return max(5.0, 2.6 + 0.17 * columns), max(3.6, 1.4 + 0.17 * rows)
 
 
-def _echo(found: TopicMatch, nouns: Nouns, n_terms: int, most: int | None) -> None:
+def _echo(found: TopicMatch, kind: Kind, n_terms: int, most: int | None) -> None:
     """Print the table: pairs, then what only one of the runs has."""
     table = plain_table()
     one, other = (printable(source) for source in found.sources)
     for title in (one, other, "cosine", f"share of\n{one}", f"share of\n{other}"):
         table.add_column(Text(title), justify="right", overflow="fold", max_width=14)
-    title = "parameters" if nouns in (POINTS, STATES) else f"top {nouns.terms}"
+    title = "parameters" if kind.shown == "components" else f"top {kind.nouns.terms}"
     for source in (one, other):
         table.add_column(Text(f"{title} of {source}"), overflow="fold")
     shown: dict[str, int] = {}

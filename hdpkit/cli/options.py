@@ -23,11 +23,8 @@ from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
-from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.starts import Factors, Random, TermClusters
-from hdpkit.kinds.topic_parts import PURPOSES, for_purpose, topic_measure, topic_restaurants
-from hdpkit.kinds.topic_parts import root_of as root_above
-from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
@@ -45,7 +42,7 @@ _TRUST = {
 """Options that trust somebody, and which of their values do: not accepted from a file."""
 
 
-class _Whole(click.IntRange):
+class Whole(click.IntRange):
     """A whole number from ``low`` to ``high``; help shows only ``low``, since the other is out of reach."""
 
     def __init__(self, low: int, high: int = LARGEST) -> None:
@@ -70,9 +67,9 @@ class _Place(click.Path):
         return super().convert(value, param, ctx)
 
 
-positive = _Whole(1)
-not_negative = _Whole(0)
-chains_type = _Whole(1, MOST_CHAINS)
+positive = Whole(1)
+not_negative = Whole(0)
+chains_type = Whole(1, MOST_CHAINS)
 above_zero = click.FloatRange(0, min_open=True)
 
 
@@ -207,7 +204,7 @@ def _described(thing: Any, parameter: str) -> str:
 
 
 seed_option = click.option(
-    "--seed", type=_Whole(0, LARGEST_SEED), default=0, show_default=True, help="Seed of all random numbers."
+    "--seed", type=Whole(0, LARGEST_SEED), default=0, show_default=True, help="Seed of all random numbers."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
@@ -299,7 +296,11 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
         raise DataError(
             f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
         ) from error
-    known = {str(param.name): param for param in command.params if param.name not in ("config", "help")}
+    known = {
+        param.opts[0].lstrip("-").replace("-", "_"): param
+        for param in command.params
+        if param.name not in ("config", "help")
+    }
     options: dict[str, Any] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
@@ -307,19 +308,19 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
         if name not in known:
             names = [other.replace("_", "-") for other in known]
             raise ParameterError(where, value, "an option", closest(key.replace("_", "-"), names))
-        if name in options:
+        param, folder = known[name], Path(path).parent
+        if param.name in options:
             raise ParameterError(where, value, "given once", "Remove one of the two.")
         if name in _TRUST and _TRUST[name](value):
             raise ParameterError(
                 where, value, "left out: what code may run is said on the command line only",
                 f"Add --{key.replace('_', '-')} to the command, if you trust it.",
             )  # fmt: skip
-        param, folder = known[name], Path(path).parent
         if param.multiple:
             each = value if isinstance(value, list) else [value]
-            options[name] = [_text(where, item, param, folder, ctx) for item in each]
+            options[str(param.name)] = [_text(where, item, param, folder, ctx) for item in each]
         else:
-            options[name] = _text(where, value, param, folder, ctx)
+            options[str(param.name)] = _text(where, value, param, folder, ctx)
     return options
 
 
@@ -371,11 +372,6 @@ config_option = click.option(
 
 TIME_TABLES = ("until", "after", "every", "repeat")
 """Keys of a move that are methods of all moves, not arguments of the constructor."""
-
-_GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
-
-_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
-
 
 out_option = click.option(
     "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
@@ -436,55 +432,6 @@ def closest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Known names: {', '.join(names)}."
-
-
-def parse_smoothing(text: str) -> float | Gamma | Each:
-    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic)."""
-    call = _EACH.fullmatch(re.sub(r"\s+", "", text))
-    found = parse_number_or_prior("smoothing", call[1] if call else text)
-    if call is None:
-        return found
-    if isinstance(found, Gamma):
-        return Each(found)
-    raise ParameterError(
-        "smoothing", text, "each(gamma(shape, rate)), if each topic has its own",
-        "For one number for all topics, leave each out.",
-    )  # fmt: skip
-
-
-def parse_number_or_prior(name: str, text: str) -> float | Gamma:
-    """Read a positive number (fixed) or ``gamma(shape, rate)`` (resampled)."""
-    prior = _GAMMA.fullmatch(re.sub(r"\s+", "", text))
-    try:
-        numbers = [float(part) for part in (prior.groups() if prior else [text])]
-    except ValueError:
-        numbers = [math.nan]
-    if not all(0.0 < number < math.inf for number in numbers):
-        raise ParameterError(
-            name, text, "a number above 0, or gamma(shape, rate)",
-            "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
-        )  # fmt: skip
-    return Gamma(*numbers) if prior else numbers[0]
-
-
-_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
-
-
-def parse_selection(text: str) -> float | Beta:
-    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share."""
-    prior = _BETA.fullmatch(re.sub(r"\s+", "", text))
-    try:
-        numbers = [float(part) for part in (prior.groups() if prior else [text])]
-    except ValueError:
-        numbers = [math.nan]
-    if prior and all(0.0 < number < math.inf for number in numbers):
-        return Beta(*numbers)
-    if not prior and 0.0 < numbers[0] < 1.0:
-        return numbers[0]
-    raise ParameterError(
-        "selection", text, "beta(r, s) of positive numbers, or a number above 0 and below 1",
-        "For instance beta(1, 1), the uniform prior.",
-    )  # fmt: skip
 
 
 _OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end
@@ -600,124 +547,6 @@ def _value(text: str) -> Any:
     return text
 
 
-OF_SPARSE = ("smoothing", "selection", "proportions")
-
-
 def prior_type(name: str) -> Parsed:
     """The type of an option that takes a number or a gamma prior."""
-    return Parsed("number|gamma(a,b)", lambda text: parse_number_or_prior(name, text))
-
-
-model_options = group(
-    "Model",
-    click.option(
-        "--for",
-        type=click.Choice(list(PURPOSES)),
-        default="reading",
-        show_default=True,
-        help="Chooses what isn't given. For reading: two chains of topics with bursts, run until they can be "
-        "read. For prediction: one chain of more and narrower topics, without bursts.",
-    ),
-    click.option(
-        "--eta",
-        type=prior_type("eta"),
-        help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.2; for "
-        "prediction 0.05]",
-    ),
-    click.option("--sparse", is_flag=True, help="Sparse topics: each one selects its own terms."),
-    click.option(
-        "--smoothing",
-        type=Parsed("number|gamma(a,b)|each(gamma(a,b))", parse_smoothing),
-        help="With --sparse: Dirichlet parameter of the terms that a topic selects.  [default: 0.1]",
-    ),
-    click.option(
-        "--selection",
-        type=Parsed("beta(r,s)|share", parse_selection),
-        help="With --sparse: prior of the share of the terms that a topic selects.  [default: beta(1,1)]",
-    ),
-    click.option(
-        "--proportions",
-        type=click.Choice(["integrated", "stored"]),
-        help="With --sparse: whether each topic's share is part of the state.  [default: integrated]",
-    ),
-    click.option(
-        "--bursty/--no-bursty",
-        default=None,
-        help="Terms repeat within a document: one that has occurred once is likelier to come again, so what "
-        "one document repeats counts little in a topic.  [default: bursty; for prediction and with --sparse "
-        "no-bursty]",
-    ),
-    click.option(
-        "--burst-concentration",
-        type=prior_type("burst-concentration"),
-        help="With --bursty: the larger, the less terms repeat.  [default: gamma(1,0.01)]",
-    ),
-    click.option(
-        "--document-concentration",
-        type=prior_type("document-concentration"),
-        default="gamma(1,1)",
-        show_default=True,
-        help="Concentration of documents over topics (alpha).",
-    ),
-    click.option(
-        "--root-concentration",
-        type=prior_type("root-concentration"),
-        help="Concentration of the whole corpus over topics (gamma).  [default: gamma(1,1)]",
-    ),
-    click.option(
-        "--group-concentration",
-        type=prior_type("group-concentration"),
-        help="Makes the groups of --group-column levels of the model, with this concentration, such as "
-        "gamma(1,1); sweeps take 3 to 5 times as long.",
-    ),
-)
-"""Adds the options of the topic model; `base_measure_of` and `restaurants_of` read them."""
-
-
-def restaurants_of(base: BaseMeasure, options: dict[str, Any], groups: Iterable[str] = ()) -> Restaurant:
-    """The restaurants of the documents, with those of groups of documents and the root above them."""
-    names = ("document_concentration", "root_concentration", "topics")
-    document, root, n_topics = (options.get(name) for name in names)
-    return topic_restaurants(base, document, root, n_topics, groups, options.get("group_concentration"))
-
-
-def root_of(options: dict[str, Any]) -> str | FixedWeights:
-    """The root above the documents: fixed weights if a number of topics is given."""
-    finite = options["topics"] is not None
-    if finite and options["root"] != "restaurant":
-        raise ParameterError(
-            "root", options["root"], "left out with --topics",
-            "Topics of a finite model have fixed weights.",
-        )  # fmt: skip
-    if finite and options["root_concentration"] is not None:
-        raise ParameterError(
-            "root-concentration", options["root_concentration"], "left out with --topics",
-            "Topics of a finite model weigh the same: --document-concentration is K alpha.",
-        )  # fmt: skip
-    return root_above(options["root"], options["topics"])
-
-
-def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
-    """The base measure declared by the options."""
-    given = {name: options[name] for name in OF_SPARSE if options[name] is not None}
-    bursty = options["burst_concentration"]
-    if bursty is not None and not options["bursty"]:
-        raise ParameterError(
-            "burst-concentration", bursty, "left out without bursts", "Add --bursty, or leave it out."
-        )
-    bursty = options["bursty"] if bursty is None else bursty
-    if options["sparse"]:
-        return topic_measure(None, True, bursty, **given)
-    for name, value in given.items():
-        raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
-    return topic_measure(options["eta"], False, bursty)
-
-
-def filled_in(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with those for their purpose that aren't given."""
-    if options["sparse"] and options["eta"] is not None:
-        raise ParameterError(
-            "eta", options["eta"], "left out with --sparse",
-            "The Dirichlet parameter of the selected terms is --smoothing.",
-        )  # fmt: skip
-    return options | for_purpose(options["for"], options)
+    return Parsed("number|gamma(a,b)", lambda text: NumberOrPrior().parse(name, text))

@@ -25,8 +25,9 @@ from hdpkit.data.files.tables import rows_of
 from hdpkit.data.files.topics import TopicSummary, summarise_topics
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
+from hdpkit.kinds.kind import Nouns
 from hdpkit.kinds.signatures.extraction import Signatures
-from hdpkit.kinds.signatures.runs import TOPICS, Nouns, Settings
+from hdpkit.kinds.signatures.runs import Settings
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
 from hdpkit.posterior.verdicts import Diagnosis
@@ -161,7 +162,7 @@ def in_groups(
     return found, _group_summaries(grouped, min(n_terms, _IN_A_GROUP))
 
 
-def groups_table(groups: Sequence[GroupSummary], nouns: Nouns = TOPICS) -> Table:
+def groups_table(groups: Sequence[GroupSummary], nouns: Nouns) -> Table:
     """A table with a row for each group, which names its largest topics."""
     table = plain_table()
     table.add_column("group", justify="right", style="dim")
@@ -187,9 +188,7 @@ def _labelled(label: str | None, terms: Sequence[str]) -> Text:
     return Text.assemble((f"{printable(label)}: ", "bold"), words) if label else Text(words)
 
 
-def topics_table(
-    topics: Sequence[TopicSummary], nouns: Nouns = TOPICS, *, at_least: float = PRESENT
-) -> Table:
+def topics_table(topics: Sequence[TopicSummary], nouns: Nouns, *, at_least: float = PRESENT) -> Table:
     """A table with a row for each topic; if topics select terms, with their number and the sparsity."""
     table = plain_table()
     table.add_column("", justify="right", style="dim")
@@ -226,7 +225,7 @@ def listed(topics: Sequence[TopicSummary], most: int | None = None) -> Sequence[
 def echo_table(
     topics: Sequence[TopicSummary],
     shown: Sequence[TopicSummary],
-    nouns: Nouns = TOPICS,
+    nouns: Nouns,
     groups: Sequence[GroupSummary] = (),
 ) -> None:
     """Print the groups if there are many topics, the topics that are shown, and a line about the others."""

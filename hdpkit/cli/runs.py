@@ -58,9 +58,9 @@ from hdpkit.data.files.shards import is_sharded_folder
 from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.saved_estimator import load as load_estimator
-from hdpkit.kinds.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
-from hdpkit.kinds.signatures.runs import TOPICS as FIELD_OF_TOPICS
+from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.kinds.kind import Nouns
+from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.run_topics import merged_state, topics_of_run
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
@@ -68,7 +68,7 @@ from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
-from hdpkit.run.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
+from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
@@ -187,7 +187,7 @@ def in_rounds(
 
         def judge(_: Any) -> Diagnosis:
             there = open_run(folder, allow)
-            return diagnose(there, words=nouns_of(there.data, folder), commands=True)
+            return diagnose(there, words=kind_of_run(there).nouns, commands=True)
 
         def told(reached: int, found: Diagnosis) -> None:
             verdict = getattr(found, options["until"])
@@ -212,8 +212,9 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             state = there.state(number)
         except RunError:  # it ended before its start was complete
             continue
-        nouns = nouns_of(state.data, folder)
-        if not shown and nouns in (POINTS, STATES):
+        kind = kind_of_run(open_run(folder, allow))
+        nouns = kind.nouns
+        if not shown and kind.shown == "components":
             shown = True
             echo_components(there)
         if not shown and n_terms is not None:
@@ -223,7 +224,7 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             if found.agreed:
                 say(found.text)
             # With few topics there is nothing to hide.
-            many = nouns is FIELD_OF_TOPICS and state.franchise.n_dishes > _FEW
+            many = kind.shown == "topics" and state.franchise.n_dishes > _FEW
             hint = boilerplate_hint(state, folder, nouns) if many else None
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns))
@@ -261,7 +262,7 @@ def read_topics(
     documents, topics of several chains can't be summarised: those of the chain ``fallback`` are returned.
     With ``brief`` there are no groups if there are so few topics that a table shows none.
     """
-    nouns = nouns_of(there.data, there.folder)
+    nouns = kind_of_run(there).nouns
     if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
         try:
             topics = topics_of_run(there, about=about)[0]
@@ -300,7 +301,7 @@ def read_topics(
 def _verdicts(run: Run) -> Diagnosis | None:
     """Whether the run can be read and quoted; None before the first sweep."""
     try:
-        return diagnose(run, words=nouns_of(run.data, run.folder), commands=True)
+        return diagnose(run, words=kind_of_run(run).nouns, commands=True)
     except DataError:
         return None
 
@@ -382,15 +383,16 @@ def topics(
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
-    nouns = nouns_of(there.data, run)
+    kind = kind_of_run(there)
+    nouns = kind.nouns
     most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
-    if nouns in (POINTS, STATES):
+    if kind.shown == "components":
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
         more = {"verdicts": _verdicts_data(there)} if format == "json" else {}
         echo_components(there, chain, _EVERY if every else most, format, more)
         return
-    if nouns is not FIELD_OF_TOPICS and chain is None and not hasattr(there.data, "shards"):
+    if kind.shown == "signatures" and chain is None and not hasattr(there.data, "shards"):
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
         found_signatures, settings = signatures_of_run(there)
@@ -447,7 +449,7 @@ def resume(
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
-    before, of_signatures = there.sweeps, os.path.lexists(run / SIGNATURES)
+    before, of_signatures = there.sweeps, "signatures" in there.about
     n_terms = None if of_signatures else terms
     backend = backend_of("auto", None) if hasattr(there.data, "shards") else None
     with ended_together(backend):
@@ -498,17 +500,19 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     for check in verify_run(folder, allow):
         failed.update([] if check.passed else [check.name])
         yield check
+    if RUN in failed:
+        return
+    about = open_run(folder, allow).about
     readers: dict[str, Callable[[], str]] = {
-        COMMAND: lambda: f"of hdpkit {' '.join(load_command(folder) or ())[:60]}",
-        READING: lambda: f"of a corpus: {load_reading(folder, allow).format}",
-        SIGNATURES: lambda: f"similarity {load_settings(folder).similarity}",  # type: ignore[union-attr]
-        ESTIMATOR: lambda: f"a model of {len(load_estimator(folder, allow).franchises)} chains",
-        MODEL: lambda: _check_model(folder, allow),
-        LABELS: lambda: _check_labels(folder, allow),
+        "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
+        "signatures": lambda: f"similarity {load_settings(folder).similarity}",  # type: ignore[union-attr]
+        "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
+        "language model": lambda: _check_model(folder, allow),
     }
-    for name, read in readers.items():
-        if RUN in failed or name in failed or not os.path.lexists(folder / name):
-            continue
+    asked = {name: read for name, read in readers.items() if name in about}
+    if os.path.lexists(folder / LABELS):
+        asked[LABELS] = lambda: _check_labels(folder, allow)
+    for name, read in asked.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
@@ -528,7 +532,7 @@ def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
 
 def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
     model = open_language_model(folder, allow, ready=False)
-    return f"checksums; a language model with {len(model.samples)} samples"
+    return f"a language model with {len(model.samples)} samples"
 
 
 @click.command()

@@ -38,7 +38,6 @@ from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_
 from hdpkit.kinds.signatures.runs import Settings, signatures_of_run
 from hdpkit.kinds.signatures.spectra import ANY, read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
-from hdpkit.run.run_folder import SIGNATURES
 from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
 
@@ -227,7 +226,7 @@ def signatures(matrix: Path, **options: Any) -> None:
         settings, start = attrs.evolve(settings, ranks=choice), choice.init
 
     run = first_run(scheduler, franchise, options, folder, start)
-    with held_for_a_run(folder, {SIGNATURES: settings.as_data()}):
+    with held_for_a_run(folder, {"signatures": settings.as_data()}):
         carry_out(in_rounds(options, folder, run), folder, None, quiet, unit="mutations")
     echo_signatures(*signatures_of_run(open_run(folder)))
 

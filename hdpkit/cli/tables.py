@@ -25,7 +25,7 @@ class Table:
     """The rows of a table (CSV, TSV or similar, plain or compressed), read as `options_of_table` say."""
 
     def __init__(self, path: Path, options: Mapping[str, Any] | None = None) -> None:
-        self.path = path
+        self.path, self._options = path, options
         given = dict(options or {})
         self.notes = ReadingNotes()
         rows = read_rows(path, given_layout(given) or Layout(), self.notes)
@@ -103,12 +103,20 @@ class Table:
             comma_remedy(cell) or remedy,
         )
 
-    def tell(self, chosen: Sequence[int], options: Mapping[str, Any] | None) -> None:
+    @property
+    def where(self) -> str:
+        """The table, in errors."""
+        return place_of(self.path)
+
+    def at(self, line: int) -> str:
+        """A line, in errors."""
+        return place_of(self.path, line)
+
+    def missing(self, cell: str) -> bool:
+        """Whether a cell is empty, or a word for it."""
+        return cell.lower() in _MISSING
+
+    def tell(self, chosen: Sequence[int]) -> None:
         """Print which columns are read, unless the options say quiet or there are none."""
-        if options and not options["quiet"]:
+        if self._options and not self._options["quiet"]:
             say_table([self.names[i] for i in chosen], self.notes.delimiter, len(self.names))
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell is empty, or a word for it."""
-    return cell.lower() in _MISSING

@@ -24,8 +24,13 @@ from hdpkit.kinds.spelling import Spelling
 
 __all__ = ["ESTIMATORS", "NGramModel", "Scores", "Spelling", "estimator"]
 
-ESTIMATORS = ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
-"""Names of the estimators."""
+ESTIMATORS = {
+    "HiddenMarkovModel": "hidden_markov_model",
+    "MixtureModel": "points_model",
+    "SparseTopicModel": "topic_model",
+    "TopicModel": "topic_model",
+}
+"""The estimators, and the modules they are in."""
 
 
 def estimator(name: str) -> Any:
@@ -41,5 +46,4 @@ def estimator(name: str) -> Any:
             "scikit-learn", None, f"installed, for hk.{name}",
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
-    module = {"HiddenMarkovModel": "hidden_markov", "MixtureModel": "mixture"}.get(name, "topic")
-    return getattr(import_module(f"hdpkit.kinds.{module}"), name)
+    return getattr(import_module(f"hdpkit.kinds.{ESTIMATORS[name]}"), name)

@@ -14,7 +14,7 @@ from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.sample import SeatingSample
-from hdpkit.kinds.saved import keeping
+from hdpkit.kinds.saved import described
 from hdpkit.kinds.settings import ModelSettings
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
@@ -120,7 +120,7 @@ class ModelChain:
         if folder is None:
             self._run(rule, target, run)
             return
-        with holding(folder), keeping(folder, self._settings, self.changes):
+        with holding(folder, described(self._settings, self.changes)):
             self.folder = folder
             self._run(rule, target, run)
 

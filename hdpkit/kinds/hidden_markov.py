@@ -1,521 +1,263 @@
-"""`HiddenMarkovModel`: a scikit-learn estimator that infers the number of states."""
+"""Hidden Markov models of sequences with an inferred number of states."""
 
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
-import numpy.typing as npt
-from joblib import effective_n_jobs
-from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
+from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise.declarations import FixedWeights
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.hidden_markov_parts import (
-    EMISSIONS,
-    measure_of,
-    moves_of_states,
-    restaurants_of_states,
-)
-from hdpkit.kinds.mixture_parts import warn_of_time
-from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.state_homes import PreviousDish, read_start
+from hdpkit.kinds.kind import FiniteOrNot, Nouns, setting
+from hdpkit.kinds.numbers import Numbers, as_counts
+from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.near_pairs import central
+from hdpkit.measures.non_conjugate import NonConjugate
+from hdpkit.measures.normal_gamma import NormalGamma
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.alignment import align_topics
-from hdpkit.posterior.evaluation.evaluate import evaluate
-from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
-from hdpkit.random import RandomStream
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    BeamSampler,
+    Concentration,
+    DishParameters,
+    ForwardBackward,
+    Move,
+    RootWeights,
+    SplitMergeStates,
+    Sticky,
+    TableGibbs,
+)
 
-_DECODERS = ("viterbi", "posterior")
-_DRAWS = 5  # of parameters, in each sample, for scores
+EMISSIONS = ("normal", "words", "poisson")
+DECODERS = ("viterbi", "posterior")
+_STRENGTH, _SHAPE, _SHARE = 0.05, 2.0, 0.25  # of the prior of normal emissions, as in `measure_of`
 _TERMS = 1 << 24  # of words: states have a probability of each
 
 
-class HiddenMarkovModel(DensityMixin, SampledModel):
-    """Hidden Markov model with an inferred number of states: a scikit-learn estimator.
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class HiddenMarkov(FiniteOrNot, Numbers):
+    """Find the states of sequences in a table and save the run in a folder.
 
-    The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
-    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and by
-    ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
-    docs/hidden_markov_models.md.
+    DATA is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each observation,
+    in order. Columns without a name, such as an index, are left out.
+    An empty cell, NA or NaN is a missing observation; with several columns either all cells of a row are
+    missing or none. Rows of a sequence need not be next to each other, but must be in order.
 
-    Parameters
-    ----------
-    emission : "normal", "words", "poisson" or base measure
-        "normal": independent normal distributions of the columns; their prior has the mean of the data
-        without outliers, and guesses a quarter of their variance within a state. Columns that are constant,
-        or linear functions of others, are left out with a warning, also of forecasts. "words": one
-        column of terms, whole numbers from 0; their distribution in a state is Dirichlet(0.5). "poisson":
-        counts, whose rates have the prior Gamma(1, 1 / mean). A measure, for instance
-        `NormalInverseWishart`, is used as it is; a
-        `DirichletMultinomial` takes one column of terms.
-    sticky, concentration, root_concentration : float or prior, optional
-        ``sticky`` is kappa, the mass by which the transitions of a state favour the state itself; 0: none. A
-        number is fixed, a prior is resampled. None: Gamma(10, 1) for ``sticky``, Gamma(1, 1) for the others.
-    start_concentration : float or prior, optional
-        That of G_start. None: G_start shares the concentration of the transitions.
-    n_components : int, optional
-        A finite model with this many states of equal weight. None: the number is inferred.
-    sweeps : int
-        Sweeps of `fit`. With ``until``: ten times those of the first round.
-    samples : int or Samples
-        Number of states of the chain of the second half of the sweeps that are kept for summaries and scores.
-    chains : int
-        Number of chains; each has its own process and random streams.
-    until, at_most
-        As in `TopicModel`.
-    schedule : sequence of Move, optional
-        Moves of a sweep. None: `moves.BeamSampler` (for a finite model `moves.ForwardBackward`), three
-        proposals of `moves.SplitMergeStates`, table Gibbs in every tenth sweep, and updates of all parameters
-        with a prior. Measures that draw no parameters have table Gibbs in every sweep. Over `NonConjugate`
-        there are no splits and merges, and `moves.DishParameters` updates parameters.
-    init : start
-        As in `Scheduler.run`.
-    decoder : "viterbi" or "posterior"
-        What `predict` returns: the most probable path of a sequence, which is the standard, or the most
-        probable state of each observation by itself.
-    random_state : int, RandomState, Generator or None
-        The same seed gives the same model.
-    n_jobs : int, optional
-        Number of chains that run at once; for a single chain, and for states and scores of sequences, the
-        number of threads. None: 1. -1: the number of processors.
-    progress : function, optional
-        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+    With numbers and counts the prior of the states has the scale of the data. --sticky favours staying in a
+    state: with gamma(10,1) about ten steps are expected before the data are seen, and how long states last is
+    inferred. The number of states is inferred, unless --states K is given.
 
-    Attributes
-    ----------
-    n_components_, n_states_ : int
-        Number of states in the state of `franchise_`, K.
-    startprob_ : float64 array, shape (K,)
-        Posterior mean probabilities of the first state of a sequence. States are in descending order of their
-        observations. Probabilities of states without observations are left out, and rows sum to one;
-        ``franchise_.start()`` and ``transitions()`` have them.
-    transmat_ : float64 array, shape (K, K)
-        Posterior mean transition probabilities.
-    means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
-        Means and covariances of the observations of each state, for measures over numbers.
-    emissionprob_ : float64 array, shape (K, n_terms)
-        Probabilities of terms, for measures over terms.
-    state_shares_ : float64 array, shape (K,)
-        Share of the observations of each state.
-    dishes_ : int64 array, shape (K,)
-        Number of each state in `franchise_`.
-    aligned_ : AlignedTopics
-        The states that the samples of all chains have in common, with their transitions, memberships of
-        observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
-    franchise_, franchises_, trace_, samples_, diagnosis_
-        As in `TopicModel`.
-    n_features_in_, feature_names_in_, n_iter_
-        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the states over time,
+    transitions, and the parameters of the states. In Python hk.open_run(RUN) has the states, and
+    hk.HiddenMarkovModel is the same model as an estimator.
+
+    \b
+    Examples:
+      hdpkit hmm fit data.csv --column speed --sequence trip --out run
+      hdpkit hmm fit data.csv --column x --column y --chains 4 --until readable --out run
+      hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
     """
 
-    _kind = "states"
+    name = "hmm"
+    nouns = Nouns("States", "state", "state", "observation", "sequence", "term")
+    argument = "data"
+    schedule = "beam-sampler, table-gibbs:every=10, and updates of parameters"
+    sections = ("mixture", "states", "transitions", "components")
+    sampling: ClassVar[Mapping[str, Any]] = {"chains": 2}
+    spoken: ClassVar[Mapping[str, Any]] = {
+        "concentration": {"told": "Of the transitions of each state."},
+        "root_concentration": {"told": "Of the states of all rows. None: gamma(1,1)."},
+        "n_components": {
+            "option": "states",
+            "told": "A finite model with this many states of equal weight. None: the number is inferred.",
+        },
+    }
 
-    def __init__(
-        self,
-        *,
-        emission: Any = "normal",
-        sticky: Any = None,
-        concentration: Any = None,
-        root_concentration: Any = None,
-        start_concentration: Any = None,
-        n_components: Any = None,
-        sweeps: Any = 500,
-        samples: Any = 20,
-        chains: Any = 2,
-        until: Any = None,
-        at_most: Any = None,
-        schedule: Any = None,
-        init: Any = "auto",
-        decoder: Any = "viterbi",
-        random_state: Any = None,
-        n_jobs: Any = None,
-        progress: Any = None,
-    ) -> None:
-        self.emission = emission
-        self.sticky = sticky
-        self.concentration = concentration
-        self.root_concentration = root_concentration
-        self.start_concentration = start_concentration
-        self.n_components = n_components
-        self.sweeps = sweeps
-        self.samples = samples
-        self.chains = chains
-        self.until = until
-        self.at_most = at_most
-        self.schedule = schedule
-        self.init = init
-        self.decoder = decoder
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    columns: tuple[str, ...] = setting(
+        (), Names(), "Column of observations; several times for rows of numbers.  "
+        "[default: all but the sequence]", option="column", of="commands", reads=True,
+    )  # fmt: skip
+    sequence: str | None = setting(
+        None, Name(), "Column that says which sequence a row belongs to. None: all rows are one.",
+        of="commands", reads=True,
+    )  # fmt: skip
+    emission: Any = setting(
+        "normal",
+        OneOf(EMISSIONS, "Or a base measure, for instance hk.GammaPoisson.", BaseMeasure, "base measure"),
+        "What observations are: numbers, words (one column), or counts. "
+        '"normal": independent normal distributions of the columns; their prior has the mean of the data '
+        "without outliers, and guesses a quarter of their variance within a state. Columns that are constant "
+        'or linear functions of others are left out with a warning, also of forecasts. "words": one column '
+        "of terms, whole numbers from 0; their distribution in a state is Dirichlet(0.5). "
+        '"poisson": counts, whose rates have the prior Gamma(1, 1 / mean). A measure, for instance '
+        "`NormalInverseWishart`, is used as it is; a `DirichletMultinomial` takes one column of terms.",
+    )  # fmt: skip
+    sticky: Any = setting(
+        None, NumberOrPrior(zero=True),
+        "kappa, by which states favour themselves; 0: none. A number is fixed, a prior is resampled.",
+        usual="gamma(10,1)",
+    )  # fmt: skip
+    start_concentration: Any = setting(
+        None, NumberOrPrior(), "Of the first states of sequences. None: that of the transitions."
+    )
+    decoder: str = setting(
+        "viterbi", OneOf(DECODERS, "Leave it out for the most probable path."),
+        "What `predict` returns: the most probable path of a sequence, which is the standard, or the most "
+        "probable state of each observation by itself.", of="estimators",
+    )  # fmt: skip
 
-    # ------------------------------------------------------------------ fitting
-
-    @at_once
-    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array of shape (n_observations, n_columns), data frame, or Sequences
-            Observations in order, all sequences below each other. A row of NaN is a missing observation.
-        y : ignored
-            Labels, one for each row, are ignored, as scikit-learn's meta-estimators pass them. An array of
-            another length is taken as ``lengths``: the second argument in hmmlearn.
-        lengths : array of int, optional
-            Number of observations of each sequence, with the sum n_observations. None: one sequence.
-
-        Returns
-        -------
-        HiddenMarkovModel
-            This model.
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If the observations don't suit the emission, rows are missing in part,
-            lengths don't fit, or a parameter is out of range.
-        """
-        self._check_parameters()
-        data = self._sequences(X, y, lengths, reset=True)
-        measure = measure_of(self.emission, data)
-        warn_of_time(measure, len(data), self.sweeps)
-        restaurant = restaurants_of_states(
-            measure,
-            self.sticky,
-            self.concentration,
-            self.root_concentration,
-            self.start_concentration,
-            self.n_components,
-        )
-        root = "weights" if self.n_components is None else FixedWeights(self.n_components)
-        franchise = Franchise(restaurant, data, store="counts", root=root)
-        trace, franchises = self._sampled(restaurant, franchise)
-        self._finish(franchises, trace)
-        return self
-
-    def _words(self, franchise: Franchise) -> Any:
-        return SimpleNamespace(topics="states", tokens="observations", documents="sequences")
-
-    def _moves(self, restaurant: Any) -> list[Any]:
-        return moves_of_states(restaurant, self.n_components)
-
-    def _check_parameters(self) -> None:
-        self._check_run()
-        choice("decoder", self.decoder, _DECODERS, remedy="Leave it out for the most probable path.")
-        if not isinstance(self.emission, BaseMeasure):
-            remedy = "Or a base measure, for instance hk.NormalInverseWishart."
-            choice("emission", self.emission, EMISSIONS, remedy=remedy)
-        if self.n_components is not None:
-            whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
-            if self.root_concentration is not None:
-                raise ParameterError(
-                    "root_concentration", self.root_concentration, "None with n_components",
-                    "States of a finite model weigh the same: concentration is K alpha.",
-                )  # fmt: skip
-
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and set the attributes."""
-        self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
-        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
-        sizes = franchise.sample().sizes
-        self.dishes_: Int64s = np.argsort(-sizes, kind="stable")
-        self.state_shares_ = sizes[self.dishes_] / sizes.sum()
-        self.n_components_ = self.n_states_ = len(self.dishes_)
-        self.n_iter_ = int(franchise.sweep)
-        rows, start = franchise.transitions()[self.dishes_][:, self.dishes_], franchise.start()[self.dishes_]
-        self.transmat_: Floats = rows / rows.sum(axis=1, keepdims=True)
-        self.startprob_: Floats = start / start.sum()
-        measure = franchise.measure
-        if measure.supports("posterior_mean") or measure.supports("posterior_means"):
-            means = franchise.dish_parameters()[self.dishes_]
-            if measure.supports("moments"):
-                self.means_, self.covars_ = self._of_all(*measure.moments(means))
-            elif self._of_terms:
-                self.emissionprob_ = means
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether data are sequences."""
+        return isinstance(data, Sequences)
 
     @property
-    def _of_terms(self) -> bool:
+    def by_default(self) -> bool:
+        """Whether the prior comes from the data, and can't describe every column."""
+        return isinstance(self.emission, str) and self.emission == "normal"
+
+    @property
+    def of_terms(self) -> bool:
+        """Whether observations are terms."""
         return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
 
-    @property
-    def aligned_(self) -> AlignedTopics:
-        """The states that the samples of all chains have in common: see `hdpkit.summaries.align_topics`."""
-        if not hasattr(self, "trace_"):
-            raise AttributeError("aligned_: fit the model first")
-        return align_topics(self.trace_)
+    def said(self, data: Any) -> str:
+        """Numbers of sequences and observations."""
+        absent = int(data.missing.sum())
+        gaps = f", {absent:,} of them missing" if absent else ""
+        return f"{data.n_sequences:,} sequences, {len(data):,} observations{gaps}"
 
-    # ------------------------------------------------------------------ states of sequences
+    def declare(self, data: Any) -> Restaurant:
+        """The restaurants of states, below a root."""
+        homes = PreviousDish(self.sticky, start_concentration=self.start_concentration)
+        return self.restaurants(measure_of(self.emission, data), homes)
 
-    def predict(self, X: Any, lengths: Any = None) -> Int64s:
-        """State of each observation: by ``decoder``, the most probable path (Viterbi) by default.
+    def above(self) -> str | FixedWeights:
+        """Sampled weights, or those of a finite model."""
+        return "weights" if self.n_components is None else FixedWeights(self.n_components)
 
-        Given posterior mean transition probabilities, and the predictive densities of the states, in the
-        state of `franchise_`. States without observations are left out.
-
-        Parameters
-        ----------
-        X, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        int64 array, shape (n_observations,)
-            From 0 to ``n_states_`` - 1.
-        """
-        found = self._probabilities(X, lengths)
-        return self._ranks[found.path if self._decoder() == "viterbi" else found.most_probable]
-
-    def predict_proba(self, X: Any, lengths: Any = None) -> Floats:
-        """Probability of each state for each observation, given its whole sequence (smoothing).
-
-        Parameters
-        ----------
-        X, lengths
-            As in `fit`.
-
-        Returns
-        -------
-        float64 array, shape (n_observations, K)
-            K is ``n_states_``. Rows sum to one. As for `predict`, parameters are those of `franchise_`.
-        """
-        found: Floats = self._probabilities(X, lengths).smoothed[:, self.dishes_]
-        return found
-
-    def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
-        """States of sequences, and their log probability, as in hmmlearn.
-
-        Parameters
-        ----------
-        X, lengths
-            As in `fit`.
-        algorithm : "viterbi" or "posterior", optional
-            None: ``decoder``.
-
-        Returns
-        -------
-        log_probability : float
-            log p(X), states summed out, given the parameters of `predict`, in nats.
-        states : int64 array, shape (n_observations,)
-        """
-        which = self._decoder(algorithm)
-        found = self._probabilities(X, lengths)
-        path = self._ranks[found.path if which == "viterbi" else found.most_probable]
-        return float(found.log_probability.sum()), path
-
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Log probability of sequences, in nats: higher is better.
-
-        The log of the average over `samples_` of p(X | sample), where parameters are drawn given the sample,
-        including those of states without observations, and states are summed out: an estimate of the log
-        posterior predictive probability (`hdpkit.evaluate`). If there are no samples, or the measure draws no
-        parameters, it is log p(X) given the parameters of the last state, as in `decode`.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As in `fit`.
-        """
-        check_is_fitted(self)
-        data = self._sequences(X, y, lengths, reset=False)
-        measure = self.franchise_.measure
-        draws = measure.supports("draw_parameters") and measure.supports("log_likelihood")
-        if not self.samples_ or not draws or not measure.conjugate:
-            return float(self._under(data).log_probability.sum())
-        threads = effective_n_jobs(self.n_jobs)
-        found = evaluate(
-            self.franchise_, data, samples=self.samples_, particles=_DRAWS, threads=threads, rng=0
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """Whole sequences, splits and merges, single sites now and then, parameters."""
+        measure, rule = restaurant.measure, restaurant.each
+        kept = isinstance(measure, NonConjugate)
+        draws = (
+            measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
         )
-        return found.log_probability
+        moves: list[Move] = [TableGibbs()]
+        if draws or kept:
+            moves = [
+                BeamSampler() if self.n_components is None else ForwardBackward(),
+                TableGibbs().every(10),
+            ]
+        if draws:
+            moves.insert(1, SplitMergeStates().repeat(3))
+        if not measure.conjugate:
+            moves.append(DishParameters())
+        if self.n_components is None:
+            moves.append(RootWeights())
+        start = read_start(getattr(rule, "start_concentration", None))
+        priors = [one.hyperparameters[0].prior for one in restaurant.chain()] + [start[1] if start else None]
+        if any(prior is not None for prior in priors):
+            moves.append(Concentration())
+        if not isinstance(getattr(rule, "sticky", 0.0), float | int):
+            moves.append(Sticky())
+        if any("/" not in name for name in measure.priors):
+            moves.append(BaseMeasureParameters())
+        return moves
 
-    def forecast(
-        self,
-        X: Any = None,
-        lengths: Any = None,
-        *,
-        horizon: int = 1,
-        draws: int = 1000,
-        random_state: Any = None,
-    ) -> Forecast:
-        """Forecast the next values of sequences, averaged over `samples_`: see `hdpkit.forecast`.
-
-        Parameters
-        ----------
-        X, lengths
-            As in `fit`. None, or what the model was fitted to: the values after the sequences of `fit`.
-        horizon : int
-            Number of values after the last one of each sequence.
-        draws : int
-            Number of continuations of each sequence.
-        random_state : int, RandomState, Generator or None
-            None: that of the model.
-
-        Returns
-        -------
-        Forecast
-            ``mean``, ``quantiles()``, ``draws``, and for terms their ``probabilities``.
-        """
-        check_is_fitted(self)
-        data = None if X is None else self._sequences(X, None, lengths, reset=False)
-        own = self.franchise_.data
-        if data is not None and _same(data, own):
-            data = None
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        found = forecast(
-            self.franchise_,
-            horizon,
-            data,
-            samples=self.samples_ or None,
-            draws=draws,
-            particles=_DRAWS,
-            threads=effective_n_jobs(self.n_jobs),
-            rng=0 if seed is None else seed,
-        )
-        columns = self._columns
-        return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
-        """Draw a new sequence.
-
-        Given the state of `franchise_`, transition probabilities are drawn, and parameters of states drawn or
-        integrated out (`Franchise.draw_sequences`).
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of observations.
-        random_state : int, RandomState, Generator or None
-            None: that of the model.
-
-        Returns
-        -------
-        X : array, shape (n_samples, n_columns)
-        states : int64 array, shape (n_samples,)
-            Numbers from ``n_states_`` on are states that the model has no observations of.
-        """
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
-        known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
-        return self._every_column(drawn[0]), known[states[0]]
-
-    # ------------------------------------------------------------------ parts
-
-    @property
-    def _ranks(self) -> Int64s:
-        """Number of the state of each dish."""
-        ranks = np.empty(len(self.dishes_), dtype=np.int64)
-        ranks[self.dishes_] = np.arange(len(self.dishes_))
-        return ranks
-
-    def _decoder(self, given: Any = None) -> str:
-        name, value = ("decoder", self.decoder) if given is None else ("algorithm", given)
-        return choice(name, value, _DECODERS, remedy="Leave it out.")
-
-    def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
-        check_is_fitted(self)
-        return self._under(self._sequences(X, None, lengths, reset=False))
-
-    def _under(self, data: Sequences, horizon: int = 1) -> StateProbabilities:
-        """States of sequences given mean parameters of the states of `franchise_`."""
-        franchise = self.franchise_
-        form = "mean" if franchise.measure.predicts else "drawn"
-        states = hidden_states(franchise, form, RandomStream((0, 0))).known_only()
-        return probabilities_under(franchise, states, data, form, horizon, effective_n_jobs(self.n_jobs))
-
-    def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
-        """Observations as sequences, after scikit-learn's checks of X."""
-        if isinstance(X, Sequences):
-            self._check_width(int(np.prod(X.values.shape[1:], dtype=np.int64)), reset)
-            return self._without(X, reset, self.emission)
-        check_unmasked("X", X)
-        try:
-            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            kind = NotNumbersError if isinstance(error, TypeError) else DataError
-            raise kind("X", f"<{type(X).__name__}>", "observations, one in each row", str(error)) from error
-        if np.isinf(X).any():
-            raise DataError("X", "infinity", "finite numbers, or NaN where they are missing", "Leave it out.")
-        if lengths is None and y is not None and np.ndim(y) == 1 and len(y) != len(X):
-            lengths = y
-        sizes = [len(X)] if lengths is None else _sizes(lengths, len(X))
-        arrays = np.split(X, np.cumsum(sizes)[:-1])
-        absent = np.isnan(X)
-        if np.any(absent.any(axis=1) & ~absent.all(axis=1)):
-            raise DataError(
-                "X", "rows with some NaN", "rows without NaN, or all NaN: missing observations",
-                "Make the whole row missing, or fill the entries that are.",
-            )  # fmt: skip
-        if self._of_terms:
-            if X.shape[1] != 1:
-                raise DataError("X", f"{X.shape[1]} columns", "one column of terms", "Give whole numbers.")
-            n_terms = getattr(self.emission, "n_terms", None) or int(max(np.nanmax(X, initial=0.0), 0.0)) + 1
-            if n_terms > _TERMS:
+    def sequences(self, arrays: Any, n_terms: int | None = None) -> Sequences:
+        """Rows of numbers of each sequence as this emission takes them; ``n_terms`` are those of the fit."""
+        width = arrays[0].shape[1]
+        if self.of_terms:
+            if width != 1:
+                raise DataError("X", f"{width} columns", "one column of terms", "Give whole numbers.")
+            last = max((float(np.nanmax(one, initial=0.0)) for one in arrays), default=0.0)
+            found = getattr(self.emission, "n_terms", None) or int(max(last, 0.0)) + 1
+            if found > _TERMS:
                 raise DataError(
-                    "X", f"term {n_terms - 1}", f"terms numbered from 0 to {_TERMS - 1:,}",
+                    "X", f"term {found - 1}", f"terms numbered from 0 to {_TERMS - 1:,}",
                     "Number the terms without gaps, or give Sequences.from_arrays words.",
                 )  # fmt: skip
-            if not reset:
-                n_terms = self.franchise_.data.n_terms  # type: ignore[attr-defined]
-            return Sequences.from_arrays([one[:, 0] for one in arrays], n_terms=n_terms)
-        if X.shape[1] == 1 and (isinstance(self.emission, str) or self._flat):
+            return Sequences.from_arrays([one[:, 0] for one in arrays], n_terms=n_terms or found)
+        # A given measure over one column may take numbers, not vectors of length 1.
+        mean = getattr(self.emission, "mean", getattr(self.emission, "shape", 0.0))
+        if width == 1 and (isinstance(self.emission, str) or np.ndim(mean) == 0):
             arrays = [one[:, 0] for one in arrays]
         data = Sequences.from_arrays(arrays)
-        if self._counts:
-            whole = data.values.astype(np.int64)
-            if np.any((whole != data.values) | (whole < 0)):
-                raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use emission="normal".')
-            data = data.with_values(whole)
-        return self._without(data, reset, self.emission)
+        counts = self.emission == "poisson" or isinstance(self.emission, GammaPoisson)
+        return data.with_values(as_counts(data.values)) if counts else data
 
-    @property
-    def _counts(self) -> bool:
-        return self.emission == "poisson" or isinstance(self.emission, GammaPoisson)
-
-    @property
-    def _flat(self) -> bool:
-        """Whether a given measure over one column takes numbers, not vectors of length 1."""
-        mean = getattr(self.emission, "mean", getattr(self.emission, "shape", 0.0))
-        return np.ndim(mean) == 0
-
-    def _check_width(self, width: int, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = width
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif width != self.n_features_in_:
-            raise DataError(
-                "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
-                "Build the sequences like those of fit.",
-            )  # fmt: skip
-
-
-def _same(data: Any, own: Any) -> bool:
-    """Whether these are the observations of the fit, of which new ones are not independent."""
-    pairs = ((data.offsets, own.offsets), (data.missing, own.missing), (data.values, own.values))
-    return all(np.array_equal(one, other) for one, other in pairs)
+    def read(self, table: Any) -> Sequences:
+        """The sequences of a table; an error names the line and the column of a cell that is none."""
+        names, emission = table.names, self.emission
+        key = None if self.sequence is None else table.place("sequence", self.sequence)
+        chosen = table.columns("column", self.columns, key)
+        if emission == "words" and len(chosen) != 1:
+            raise ParameterError(
+                "column", [names[i] for i in chosen], "one column of words", "Give --column."
+            )
+        table.tell(chosen)
+        found: dict[str, list[Any]] = {}
+        for line, row in table.rows():
+            cells = [_value(table, line, i, row[i], emission) for i in chosen]
+            absent = [cell is None for cell in cells]
+            if any(absent) and not all(absent):
+                raise DataError(
+                    table.at(line), f"no {names[chosen[absent.index(True)]]}",
+                    "rows with all columns, or with none", "Fill the cell, or empty the others.",
+                )  # fmt: skip
+            value = None if absent[0] else cells[0] if len(cells) == 1 else cells
+            found.setdefault("" if key is None else row[key], []).append(value)
+        if not found:
+            raise DataError(table.where, "no rows", "a row for each observation", "Check the path.")
+        keys = list(found) if key is not None else None
+        made = Sequences.from_arrays(list(found.values()), names=keys, label=self.sequence or "sequence")
+        if made.values.ndim == 2:
+            made = attrs.evolve(made, columns=tuple(names[i] for i in chosen))
+        return made
 
 
-def _sizes(lengths: Any, n: int) -> list[int]:
-    """Lengths of sequences, checked."""
-    sizes: list[int] = whole_numbers(
-        "lengths", lengths, 0, n, remedy="The number of observations of each sequence."
-    ).tolist()
-    if not sizes or math.fsum(sizes) != n:
-        raise DataError("lengths", f"a sum of {sum(sizes)}", f"{n}, the number of rows of X", "Correct them.")
-    return sizes
+def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
+    """The base measure of states.
+
+    "normal": independent normal distributions of each column, with the prior mean and a quarter of the
+    variance of the data without outliers as the prior guess of the variance within a state. "words":
+    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). The first and
+    the last use the data for the scale of the prior.
+    """
+    if isinstance(emission, BaseMeasure):
+        return emission
+    choice("emission", emission, EMISSIONS, remedy="Or a base measure, for instance hk.NormalInverseWishart.")
+    if emission == "words":
+        return DirichletMultinomial(0.5)
+    there = np.asarray(data.values[~data.missing], dtype=np.float64)
+    if emission == "poisson":
+        mean = there.mean(axis=0)
+        return GammaPoisson(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
+    there = central(there)
+    variance = there.var(axis=0)
+    variance = np.where((variance > 0.0) & np.isfinite(variance), variance, 1.0)
+    return NormalGamma(there.mean(axis=0), _STRENGTH, _SHAPE, _SHAPE * _SHARE * variance)
+
+
+def _value(table: Any, line: int, column: int, cell: str, emission: str) -> Any:
+    """An observation, None if it is missing."""
+    if table.missing(cell):
+        return None
+    if emission == "words":
+        return cell
+    value = table.number(cell)
+    whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
+    if math.isfinite(value) and whole:
+        return int(value) if emission == "poisson" else value
+    wanted = "a finite number" if emission == "normal" else "a count, a whole number from 0"
+    remedy = "Correct the cell, leave it empty if it is missing, or choose other columns."
+    raise table.refused(line, column, cell, wanted, remedy)

@@ -1,552 +1,123 @@
-"""`MixtureModel`: mixtures of points with an inferred number of components, as a scikit-learn estimator."""
+"""Mixtures of points with an inferred number of components."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClusterMixin, DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import check_unmasked, choice, whole_number
-from hdpkit.data import Groups
-from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.mixture_parts import (
-    MEASURES,
-    directions_of,
-    measure_of_points,
-    moves_of_mixture,
-    restaurants_of_mixture,
-    warn_of_time,
-)
-from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.arrays import Floats
+from hdpkit.checks import choice
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.kind import setting
+from hdpkit.kinds.numbers import as_counts
+from hdpkit.kinds.points import Points
+from hdpkit.kinds.values import OneOf
 from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.normal_gamma import NormalGamma
+from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import PointComponents, dishes_of
-from hdpkit.posterior.settled import settled_samples
-from hdpkit.random import Purpose, as_source
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace, last_of_burn_in
+from hdpkit.measures.von_mises_fisher import VonMisesFisher
 
-_GROUP = "group"
-_WORDS = SimpleNamespace(topics="components", tokens="observations", documents="groups")
-_IMPUTE = (
-    "Drop these rows, or fill them: sklearn.impute.SimpleImputer, or IterativeImputer, before the model in a "
-    "pipeline."
-)
+MEASURES = ("normal", "diagonal", "directions")
+_DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
 
 
-class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
-    """Mixture of points with an inferred number of components: a scikit-learn estimator.
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Mixture(Points):
+    """Find the components of points in a table and save the run in a folder.
 
-    x_i ~ component k with probability w_k, where the weights have a Dirichlet process prior and components
-    the prior ``measure``. With groups, each group has weights of its own over shared components (a
-    hierarchical Dirichlet process, Teh et al. 2006). Methods and attributes are named as in
-    `sklearn.mixture`. See docs/mixtures.md.
+    POINTS is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each point,
+    without missing values. Columns without a name, such as an index, are left out. The number of components
+    is inferred. With --group each group has weights of its own over shared components; a point without a
+    group is drawn from the components of all groups. The prior of the components has the scale of the data.
 
-    Parameters
-    ----------
-    measure : "normal", "diagonal", "directions" or base measure
-        "normal": normal distributions with any covariance; "diagonal": with independent columns;
-        "directions": von Mises-Fisher distributions of the rows divided by their lengths, for embeddings that
-        are compared by cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart`
-        or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the
-        data without outliers, and a guess of the covariance within a component with the shape of the
-        differences of near points and a size that is resampled. Columns that are constant, or linear
-        functions of others, are left out with a warning, here and in new points. Means, covariances and new
-        draws have all columns. A measure over numbers is used as it is.
-    groups : str, optional
-        Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
-    concentration : float or prior, optional
-        Of the mixture, or with groups of the weights of each group. A number is fixed, a prior is resampled.
-        None: Gamma(1, 1).
-    root_concentration : float or prior, optional
-        With groups, of the components of all groups. None: Gamma(1, 1).
-    sweeps : int
-        Sweeps of `fit`. With ``until``: ten times those of the first round.
-    partial_sweeps : int
-        Sweeps of each further `partial_fit`.
-    samples : int or Samples
-        Number of states of each chain, from the second half of its sweeps, that are kept: components,
-        probabilities and densities are averages over them.
-    chains : int
-        Number of chains; each has its own process and random streams.
-    until, at_most
-        As in `TopicModel`.
-    schedule : sequence of Move, optional
-        Moves of a sweep. None: `moves.TableGibbs`, `moves.SplitMerge` with candidates, with groups
-        `moves.DishGibbs`, and updates of all parameters with a prior.
-    init : start
-        As in `Scheduler.run`.
-    random_state : int, RandomState, Generator or None
-        The same seed gives the same model.
-    n_jobs : int, optional
-        Number of chains that run at once. None: 1. -1: the number of processors.
-    progress : function, optional
-        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the components in the
+    plane, weights by group, and which points are together; hdpkit infer RUN NEW has the components of new
+    points. In Python hk.open_run(RUN) has the states, and hk.MixtureModel is the same model as an estimator.
 
-    Attributes
-    ----------
-    labels_ : int64 array, shape (n,)
-        Component of each point of the fit: the partition of least expected loss over the samples of all
-        chains (`hdpkit.summaries.point_partition`), 0 the component with the largest share.
-    n_components_ : int
-        Number of components in ``labels_``, K.
-    n_components_posterior_ : dict
-        Posterior probability of each number of components, over the second half of the sweeps.
-    weights_ : float64 array, shape (K,)
-        Mean share of each component; what is in none of them is left out, and they sum to one.
-    means_, covariances_ : float64 arrays, shape (K, D) and (K, D, D)
-        Posterior mean parameters, for measures that have moments.
-    parameters_ : dict
-        Name -> float64 array, shape (K, 3): posterior mean of each component, and the ends of the 90 %
-        interval.
-    memberships_ : float64 array, shape (n, K)
-        Posterior probability of each component for each point of the fit.
-    group_names_ : list
-        With groups: their names.
-    group_weights_ : float64 array, shape (n_groups, K + 1)
-        With groups: posterior mean weights of the components and, last, of everything else.
-    group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
-        Ends of their 90 % intervals.
-    aligned_ : AlignedTopics
-        The components over the samples, with the intervals of all quantities.
-    samples_ : tuple of Sample
-        The states that everything is averaged over.
-    franchise_, franchises_, trace_, diagnosis_
-        As in `TopicModel`.
-    n_features_in_, feature_names_in_, n_iter_
-        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    \b
+    Examples:
+      hdpkit mixture points.csv --out run
+      hdpkit mixture points.csv --columns height,width --group site --chains 4 --until readable --out run
     """
 
-    _kind = "components"
+    name = "mixture"
 
-    def __init__(
-        self,
-        *,
-        measure: Any = "normal",
-        groups: Any = None,
-        concentration: Any = None,
-        root_concentration: Any = None,
-        sweeps: Any = 500,
-        partial_sweeps: Any = 50,
-        samples: Any = 40,
-        chains: Any = 1,
-        until: Any = None,
-        at_most: Any = None,
-        schedule: Any = None,
-        init: Any = "auto",
-        random_state: Any = None,
-        n_jobs: Any = None,
-        progress: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.groups = groups
-        self.concentration = concentration
-        self.root_concentration = root_concentration
-        self.sweeps = sweeps
-        self.partial_sweeps = partial_sweeps
-        self.samples = samples
-        self.chains = chains
-        self.until = until
-        self.at_most = at_most
-        self.schedule = schedule
-        self.init = init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    measure: Any = setting(
+        "normal",
+        OneOf(MEASURES, "Or a base measure, for instance hk.NormalGamma.", BaseMeasure, "base measure"),
+        "Components: normal distributions with any covariance, or with independent columns, or distributions "
+        "of directions, for which rows are divided by their lengths, as for embeddings that are compared by "
+        "cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart` or "
+        "`NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the "
+        "data without outliers, and a guess of the covariance within a component with the shape of the "
+        "differences of near points and a size that is resampled. Columns that are constant, or linear "
+        "functions of others, are left out with a warning, here and in new points. Means, covariances and "
+        "new draws have all columns. A measure over numbers is used as it is.",
+    )
 
-    # ------------------------------------------------------------------ fitting
-
-    @at_once
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array of shape (n, D), data frame, or Groups
-            Points, in rows, without missing values.
-        y : ignored
-        groups : array of length n, optional
-            Group of each point: a number, a string or another value; None or NaN: the point is in none, and
-            drawn from the components of all groups.
-
-        Returns
-        -------
-        MixtureModel
-            This model.
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If values are missing or impossible under the measure, groups don't
-            fit, or a parameter is out of range.
-        """
-        self._check_parameters()
-        data, label = self._data(X, groups, reset=True)
-        measure = measure_of_points(self.measure, _rows(data.values))
-        warn_of_time(measure, len(data), self.sweeps)
-        restaurant = restaurants_of_mixture(measure, label, self.concentration, self.root_concentration)
-        franchise = Franchise(restaurant, data, store="counts")
-        trace, franchises = self._sampled(restaurant, franchise)
-        self._finish(franchises, trace)
-        return self
-
-    def _words(self, franchise: Franchise) -> Any:
-        return _WORDS
-
-    @at_once
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Add new points and continue sampling; the first call is `fit`.
-
-        The new points are seated one by one given the current state. Then `partial_sweeps` sweeps reseat all
-        points, including the old ones, whose labels may change; ``labels_`` has all points in order. The
-        prior doesn't change.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in `fit`: points that are not in the model yet. Groups may be new.
-
-        Returns
-        -------
-        MixtureModel
-            This model.
-
-        Raises
-        ------
-        ValueError
-            As for `fit`. After this and any other exception the model is what it was before.
-        """
-        if not hasattr(self, "franchises_"):
-            return self.fit(X, y, groups)
-        self._check_parameters()
-        more, label = self._data(X, groups, reset=False)
-        if label is not None:
-            self._places(())  # raises an error if the model has no groups
-        own = self._points.label
-        if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
-            more = attrs.evolve(more, labels={own: more.labels[label]})
-        data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
-        grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
-        trace, franchises = self._go_on(grown, self.partial_sweeps)
-        self._finish(franchises, trace)
-        return self
-
-    def _moves(self, restaurant: Any) -> list[Any]:
-        return moves_of_mixture(restaurant)
-
-    def _check_parameters(self) -> None:
-        self._check_run()
-        whole_number("partial_sweeps", self.partial_sweeps, 1, remedy="Give a whole number.")
-        if not isinstance(self.measure, BaseMeasure):
-            choice(
-                "measure", self.measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma."
-            )
-        elif not self.measure.predicts:
+    def __attrs_post_init__(self) -> None:
+        if isinstance(self.measure, BaseMeasure) and not self.measure.predicts:
             raise ParameterError(
                 "measure", type(self.measure).__name__, "a measure with a predictive density of a new dish",
                 "Others have franchises: hk.Franchise, hk.Scheduler.",
             )  # fmt: skip
 
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and set the attributes."""
-        self.franchises_, self.trace_ = list(franchises), trace
-        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
-        samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
-        self.samples_ = samples
-        self.n_iter_ = int(franchise.sweep)
-        self._points = PointComponents.of(franchise, samples)
-        self.aligned_, self.labels_ = self._points.aligned, self._points.labels
-        self.n_components_ = len(self.aligned_)
-        shares = self.aligned_.shares
-        self.weights_: Floats = shares / shares.sum()
-        if franchise.measure.supports("moments"):
-            self.means_, self.covariances_ = self._of_all(*franchise.measure.moments(self.aligned_.topics))
-        self.n_components_posterior_ = _posterior_of_k(trace, samples)
-
-    # ------------------------------------------------------------------ the points of the fit
+    def measure_of(self, values: Floats) -> BaseMeasure:
+        """The base measure of components of points, shape (n, D)."""
+        return measure_of_points(self.measure, values)
 
     @property
-    def parameters_(self) -> dict[str, Floats]:
-        """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
-        self._need_fit("parameters_")
-        columns = getattr(self.franchise_.data, "columns", None)
-        return self.aligned_.named_parameters(self.franchise_.measure, columns)
+    def by_default(self) -> bool:
+        """Whether the prior comes from the data, and can't describe every column."""
+        return self.measure in ("normal", "diagonal")
 
-    @property
-    def memberships_(self) -> Floats:
-        """Posterior probability of each component for each point of the fit: shape (n, K)."""
-        self._need_fit("memberships_")
-        return self._points.memberships()
+    def same(self, data: Any) -> Any:
+        """Points as directions, or without the columns that are left out."""
+        if self.measure == "directions":
+            return data.with_values(directions_of(data.values))
+        return super().same(data)
 
-    @property
-    def group_names_(self) -> list[Any]:
-        """Names of the groups."""
-        return list(self._of_groups("group_names_").names)
-
-    @property
-    def group_weights_(self) -> Floats:
-        """Posterior mean weights of the components in each group, shape (n_groups, K + 1)."""
-        return self._of_groups("group_weights_").group_shares
-
-    @property
-    def group_weights_lower_(self) -> Floats:
-        """Lower ends of the intervals of `group_weights_`."""
-        return self._of_groups("group_weights_lower_").group_shares_lower
-
-    @property
-    def group_weights_upper_(self) -> Floats:
-        """Upper ends of the intervals of `group_weights_`."""
-        return self._of_groups("group_weights_upper_").group_shares_upper
-
-    def _of_groups(self, name: str) -> AlignedTopics:
-        self._need_fit(name)
-        if self._points.label is None:
-            raise AttributeError(f"{name}: fit the model with groups")
-        return self.aligned_
-
-    def _need_fit(self, name: str) -> None:
-        if not hasattr(self, "aligned_"):
-            raise AttributeError(f"{name}: fit the model first")
-
-    def co_clustering(self, rows: Any = None) -> Floats:
-        """Posterior probability that two points of the fit are in the same component.
-
-        `hdpkit.plots.posterior_similarity` draws it.
-
-        Parameters
-        ----------
-        rows : int array of shape (m,), optional
-            Numbers of points; None: all, at most 10,000.
-
-        Returns
-        -------
-        float64 array, shape (m, m)
-        """
-        check_is_fitted(self)
-        return co_clustering(dishes_of(self.samples_), items=rows)
-
-    # ------------------------------------------------------------------ new points
-
-    def predict(self, X: Any, groups: Any = None) -> Int64s:
-        """Most probable component of each point, which is the largest in its row of `predict_proba`.
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-
-        Returns
-        -------
-        int64 array, shape (n,)
-            From 0 to ``n_components_`` - 1, numbered as ``labels_``.
-        """
-        return np.asarray(self.predict_proba(X, groups).argmax(axis=1), dtype=np.int64)
-
-    def predict_proba(self, X: Any, groups: Any = None) -> Floats:
-        """Probability of each component for new points.
-
-        In each sample a point belongs to a dish with the probability that follows from the weights of its
-        group and the predictive densities, and the dish to components by the shares of its points that
-        ``labels_`` has in them. Probabilities are averaged over the samples. Points don't influence each
-        other or the model; a point like none of the model has a low `score_samples`.
-
-        Parameters
-        ----------
-        X : array of shape (n, D), data frame, or Groups
-            Points.
-        groups : array of length n, optional
-            Group of each point. A group that the model doesn't have, None or NaN: the mean weights of a group
-            without points.
-
-        Returns
-        -------
-        float64 array, shape (n, K)
-            Rows sum to one.
-        """
-        return self._new(X, groups)[1]
-
-    def score_samples(self, X: Any, groups: Any = None) -> Floats:
-        """Log posterior predictive density of each point, averaged over the samples, in nats.
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-
-        Returns
-        -------
-        float64 array, shape (n,)
-            The log of the average over ``samples_`` of the density of the point by itself, new components
-            included.
-        """
-        return self._new(X, groups)[0]
-
-    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
-        """Mean of `score_samples`, in nats: higher is better.
-
-        Parameters
-        ----------
-        X, groups
-            As in `predict_proba`.
-        y : ignored
-        """
-        return float(self.score_samples(X, groups).mean())
-
-    def sample(
-        self, n_samples: int = 1, groups: Any = None, random_state: Any = None
-    ) -> tuple[npt.NDArray[Any], Int64s]:
-        """Draw new points from the posterior predictive distribution, each by itself.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of points.
-        groups : array of length n_samples, optional
-            Group of each point, as in `predict_proba`.
-        random_state : int, RandomState, Generator or None
-            None: that of the model.
-
-        Returns
-        -------
-        X : array, shape (n_samples, D)
-        components : int64 array, shape (n_samples,)
-            -1: none of the components of ``labels_``.
-        """
-        check_is_fitted(self)
-        n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
-        group = self._numbers_of(groups, n)
-        values, components = self._points.draw(group, generator)
-        return self._every_column(values), components
-
-    # ------------------------------------------------------------------ input
-
-    def _new(self, X: Any, groups: Any) -> tuple[Floats, Floats]:
-        """Log predictive densities of new points, shape (n,), and their components, shape (n, K)."""
-        check_is_fitted(self)
-        data, label = self._data(X, groups, reset=False)
-        group = np.full(len(data), -1, dtype=np.int64)
-        if label is not None:
-            codes, keys = data.labels[label]
-            group = np.append(self._places(keys), -1)[codes]
-        return self._points.new(data.values, group)
-
-    def _numbers_of(self, groups: Any, n: int) -> Int64s:
-        """Numbers of the groups of n points; -1 for a new one."""
-        if groups is None:
-            return np.full(n, -1, dtype=np.int64)
-        codes, keys = Groups.from_labels(np.zeros(n), {_GROUP: groups}).labels[_GROUP]
-        return np.append(self._places(keys), -1)[codes]
-
-    def _places(self, keys: Any) -> Int64s:
-        if self._points.label is None:
-            raise StateError(
-                "groups", "of points", "None, for a model that was fitted without groups",
-                "Give groups to fit, or leave them out.",
-            )  # fmt: skip
-        return self._points.places(keys)
-
-    def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
-        """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
-        data, label = (self._given if isinstance(X, Groups) else self._read)(X, groups, reset)
-        return self._without(data, reset, self.measure), label
-
-    def _read(self, X: Any, groups: Any, reset: bool) -> tuple[Groups, str | None]:
-        """Points of an array or a data frame."""
-        label = _GROUP if groups is not None else None
-        if self.groups is not None and self.groups in getattr(X, "columns", ()):
-            if groups is not None:
-                raise ParameterError(
-                    "groups",
-                    "an array",
-                    f"None, since column {self.groups!r} has the groups",
-                    "Leave it out.",
-                )
-            label, groups, X = str(self.groups), X[self.groups], X.drop(columns=[self.groups])
-        elif self.groups is not None and groups is None and reset:
-            raise DataError(
-                "X", f"<{type(X).__name__}>", f"a data frame with the column {self.groups!r}",
-                "It has the group of each row: give such a frame, or fit(X, groups=...).",
-            )  # fmt: skip
-        if label is None and reset and self.root_concentration is not None:
-            raise ParameterError(
-                "root_concentration", self.root_concentration, "None without groups",
-                "A mixture without groups has concentration alone.",
-            )  # fmt: skip
-        values = self._values(X, reset)
-        data = Groups.from_labels(values, {} if label is None else {label: groups})
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and values.ndim == 2:
-            data = attrs.evolve(data, columns=tuple(map(str, names)))
-        return data, label
-
-    def _given(self, data: Groups, groups: Any, reset: bool) -> tuple[Groups, str | None]:
-        """Points that are in groups already."""
-        width = int(np.prod(data.values.shape[1:], dtype=np.int64))
-        if groups is not None or len(data.label_names) > 1:
-            raise ParameterError(
-                "groups", data.label_names if groups is None else groups,
-                "None, and one label at most, where X is hk.Groups",
-                "Use hk.Franchise for several levels.",
-            )  # fmt: skip
-        if reset:
-            self.n_features_in_ = width
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif width != self.n_features_in_:
-            raise DataError(
-                "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
-                "Give points like those of fit.",
-            )  # fmt: skip
-        return data, next(iter(data.label_names), None)
-
-    def _values(self, X: Any, reset: bool) -> npt.NDArray[Any]:
-        check_unmasked("X", X)
-        try:
-            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            kind = NotNumbersError if isinstance(error, TypeError) else DataError
-            raise kind("X", f"<{type(X).__name__}>", "points, one in each row", str(error)) from error
-        if np.isnan(X).any():
-            n = int(np.isnan(X).any(axis=1).sum())
-            raise DataError("X", f"NaN in {n:,} of {len(X):,} rows", "points without missing values", _IMPUTE)
-        if np.isinf(X).any():
-            raise DataError("X", "infinity", "finite numbers", "Leave these rows out, or correct them.")
+    def rows(self, X: Floats) -> npt.NDArray[Any]:
+        """Rows of numbers as the measure takes them."""
         if self.measure == "directions" or getattr(self.measure, "support", None) == "sphere":
             return directions_of(X)
         if isinstance(self.measure, GammaPoisson):
-            whole = X.astype(np.int64)
-            if np.any((whole != X) | (whole < 0)):
-                raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use measure="normal".')
-            X = whole
+            return as_counts(X)
         parameter = getattr(self.measure, "mean", getattr(self.measure, "shape", 0.0))
         alone = isinstance(self.measure, BaseMeasure) and np.ndim(parameter) == 0 and X.shape[1] == 1
         return X[:, 0] if alone else X
 
 
-def _rows(values: npt.NDArray[Any]) -> Floats:
-    """Points as rows of numbers."""
-    rows = np.asarray(values, dtype=np.float64)
-    return rows[:, None] if rows.ndim == 1 else rows
+def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
+    """The base measure of components of points, shape (n, D).
+
+    "normal" is `NormalInverseWishart.hierarchical`, "diagonal" `NormalGamma.hierarchical`, "directions"
+    `VonMisesFisher.weakly_informative`. X has the columns that `KeptColumns` keeps; if none varies, the guess
+    of a variance is 1.
+    """
+    if isinstance(measure, BaseMeasure):
+        if measure.takes_terms:
+            raise ParameterError(
+                "measure", type(measure).__name__, "a measure over numbers", "For words see hk.TopicModel."
+            )
+        return measure
+    choice("measure", measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma(...).")
+    if measure == "directions":
+        return VonMisesFisher.weakly_informative(X, _DISHES)
+    unknown = None if np.ptp(X, axis=0).all() else np.ones(X.shape[1])
+    if measure == "diagonal":
+        return NormalGamma.hierarchical(X, _DISHES, unknown)
+    return NormalInverseWishart.hierarchical(X, _DISHES, None if unknown is None else np.diag(unknown))
 
 
-def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
-    """Share of the draws, after half of the sweeps, that have each number of components."""
-    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
-    found: list[int] = []
-    for chain in chains:
-        after = last_of_burn_in(np.asarray(chain["sweep"]))
-        found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
-    numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)
-    return {int(k): float(n) for k, n in zip(numbers, counts / counts.sum(), strict=True)}
+def directions_of(X: Floats) -> Floats:
+    """Rows divided by their lengths."""
+    lengths = np.linalg.norm(X, axis=1)
+    if X.shape[1] < 2 or not (lengths > 0.0).all():
+        at = f"row {int(np.argmin(lengths))} of zeros" if X.shape[1] > 1 else "one column"
+        raise DataError("X", at, "rows that have a direction, in two columns or more", "Leave it out.")
+    return np.asarray(X / lengths[:, None], dtype=np.float64)

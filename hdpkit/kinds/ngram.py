@@ -30,7 +30,7 @@ from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.interrupt import check_on_interrupt
-from hdpkit.run.run_folder import MODEL, check_free
+from hdpkit.run.run_folder import RUN, check_free
 from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.sweeps import Progress
@@ -213,7 +213,7 @@ class NGramModel:
         run = open_run(where, allowed)
         settings, changes = load(where, allowed)
         fixed = settings.pop("vocabulary")
-        with reading(where / MODEL):
+        with reading(where / RUN):
             model = cls(**settings, vocabulary=run.data.vocabulary if fixed else None)
         model._chain = opened(run, model.settings, changes, allowed)
         return model

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import whole_number
 from hdpkit.errors import RunError
-from hdpkit.files import pack, reading, unpack
+from hdpkit.files import reading
 from hdpkit.kinds.settings import ModelSettings
 from hdpkit.run.describe import describe, rebuild
-from hdpkit.run.run_folder import MODEL, RunFolder, kept
+from hdpkit.run.run_folder import RUN, RunFolder
 
 _KIND = "ngram"
 _PLACES = {
@@ -23,26 +22,26 @@ _PLACES = {
 }
 
 
-def keeping(folder: Path, settings: ModelSettings, changes: int) -> AbstractContextManager[None]:
-    """Keep the settings of a model in the folder of a run that begins inside the block."""
+def described(settings: ModelSettings, changes: int) -> dict[str, Any]:
+    """What run.json says of a model."""
     tree = {
         "kind": _KIND,
         "settings": {name: describe(value, name) for name, value in settings.as_dict().items()},
         "changes": changes,
     }
-    return kept(folder, MODEL, pack(tree, "model"))
+    return {"language model": tree}
 
 
 def load(folder: Path, allow: Any) -> tuple[dict[str, Any], int]:
     """The settings of the model in a folder, and how many times its data had been changed."""
-    payload = RunFolder.open(folder).read(MODEL)
-    if payload is None:
+    tree = RunFolder.open(folder).about.get("language model")
+    if tree is None:
         raise RunError(
             "folder", str(folder), "the run folder of an NGramModel",
             "hk.open_run opens runs that were begun by a Scheduler.",
         )  # fmt: skip
-    tree, allowed_imports = unpack(payload, str(folder / MODEL)), Allowed(allow)
-    with reading(folder / MODEL):
+    allowed_imports = Allowed(allow)
+    with reading(folder / RUN):
         settings = {
             str(name): rebuild(value, allowed_imports, _PLACES.get(name, "number"))
             for name, value in tree["settings"].items()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hdpkit.kinds.signatures.runs import Nouns
+from hdpkit.kinds.kind import Nouns
 
 _ROW = 20
 AREAS = (25, 1600)

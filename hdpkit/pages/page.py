@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from hdpkit.errors import ParameterError, importing_extra
-from hdpkit.kinds.signatures.runs import Nouns
+from hdpkit.kinds.kind import Nouns
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 

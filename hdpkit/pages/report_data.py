@@ -18,8 +18,10 @@ from hdpkit.data.files.dates import date_keys
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
+from hdpkit.kinds.catalog import kind_of, kind_of_run
+from hdpkit.kinds.kind import Kind, Nouns
 from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
-from hdpkit.kinds.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
+from hdpkit.kinds.signatures.runs import Settings, signatures_of_run
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.grouping import frequent_terms, jensen_shannon
@@ -150,18 +152,19 @@ class ReportData:
         return next((name for name, own in self.document_labels.items() if date_keys(own[1])), None)
 
     @cached_property
-    def _field(self) -> Nouns:
-        return nouns_of(self.corpus, None if self.run is None else self.run.folder)
+    def model(self) -> Kind:
+        """The kind of model."""
+        return kind_of(self.corpus) if self.run is None else kind_of_run(self.run)
 
     @property
     def is_text(self) -> bool:
         """Whether the page speaks of topics and documents, not of the words of another field."""
-        return self._field is TOPICS
+        return self.model.shown == "topics"
 
     @cached_property
     def nouns(self) -> Nouns:
         """What the page calls topics, tokens, documents and terms: of mutations their own words."""
-        found = self._field
+        found = self.model.nouns
         return found if self.signatures is not None else attrs.evolve(found, topic=found.dish)
 
     @cached_property

@@ -15,7 +15,7 @@ from hdpkit.checks import absolute_path, choice, instance, items, text, whole_nu
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.signatures.runs import nouns_of
+from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.page import check_extra, rendered
 from hdpkit.pages.report_data import ReportData
@@ -23,7 +23,6 @@ from hdpkit.pages.section import Section
 from hdpkit.pages.sections import SECTIONS
 from hdpkit.posterior.run_topics import merged_state, topics_of_run, topics_of_state
 from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.run_folder import load_command
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import state_of
 from hdpkit.run.trace import Trace
@@ -177,10 +176,10 @@ def _report_data(
     if state.franchise.n_dishes == 0:
         raise StateError("run", state.franchise, "a franchise with topics", RUN_FIRST)
     if options["command"] is None and opened is not None:
-        kept = load_command(opened.folder)
+        kept = opened.about.get("command")
         options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])
     if options["title"] is None:
-        subject = nouns_of(state.data, None if opened is None else opened.folder).title
+        subject = (kind_of(state.data) if opened is None else kind_of_run(opened)).nouns.title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
     shared = {"state": state, "trace": trace, "run": opened, "chain": number, **options}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from hdpkit.data.files.text_options import function_words
-from hdpkit.run.run_folder import READING, RunFolder
+from hdpkit.run.run_folder import RunFolder
 from hdpkit.run.states import ChainState
 
 _COMMON = 0.3  # a term of boilerplate is in more than this share of the documents
@@ -101,7 +100,4 @@ def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str 
 
 def _counter_of(folder: Path | None) -> Any:
     """How the command that began the run counted the words of texts; None if it read counts."""
-    if folder is None or not os.path.lexists(folder / READING):
-        return None
-    content = RunFolder.open(folder).read(READING)
-    return content.get("counter") if isinstance(content, dict) else None
+    return None if folder is None else RunFolder.open(folder).about.get("reading", {}).get("counter")

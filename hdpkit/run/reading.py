@@ -27,17 +27,17 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, RunError
 from hdpkit.files import reading as what_is_read
-from hdpkit.run.run_folder import READING, RunFolder
+from hdpkit.run.run_folder import RUN, RunFolder
 
 
 def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> ReadingSettings:
-    """Read ``reading.json`` of a run folder."""
+    """How the corpus of a run folder was read."""
     place = absolute_path("folder", folder, remedy="Give the folder of the run.")
-    content, path = RunFolder.open(place).read(READING), place / READING
+    content, path = RunFolder.open(place).about.get("reading"), place / RUN
     if content is None:
         raise RunError(
-            str(path), "not there", "the file that says how the corpus was read",
-            "hdpkit fit writes it. Count the new documents as the corpus was counted, and fold them in: "
+            str(path), "nothing", "how the corpus was read",
+            "hdpkit fit writes that. Count the new documents as the corpus was counted, and fold them in: "
             "hk.open_run(folder).franchise().fold_in(corpus).",
         )  # fmt: skip
     with what_is_read(path):

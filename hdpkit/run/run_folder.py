@@ -297,6 +297,7 @@ class ChainWriter:
 
 
 _HELD: ContextVar[Mapping[Path, filelock.BaseFileLock]] = ContextVar("held", default=MappingProxyType({}))
+_ABOUT: ContextVar[Mapping[str, Any]] = ContextVar("about", default=MappingProxyType({}))
 
 
 def locked_folder(folder: Path) -> filelock.BaseFileLock:
@@ -307,18 +308,21 @@ def locked_folder(folder: Path) -> filelock.BaseFileLock:
 
 
 @contextmanager
-def holding(folder: Path) -> Iterator[None]:
+def holding(folder: Path, about: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
     """Hold the lock of a folder; what takes it inside the block, in this thread, gets it too.
 
-    For commands that write files before and after a run, which takes the lock itself.
+    ``about`` is what run.json of a run that begins inside the block says of it beside its declarations: the
+    command that began it, the kind of model, how the data were read. JSON-compatible.
     """
     new = not folder.exists()
     lock = locked_folder(folder)
     before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
+    said = _ABOUT.set({**_ABOUT.get(), **about})
     try:
         yield
     finally:
         _HELD.reset(before)
+        _ABOUT.reset(said)
         with suppress(OSError):
             if new and os.listdir(folder) == ["lock"]:  # nothing began
                 os.unlink(folder / "lock")  # who waits for it notices that it is gone
@@ -347,36 +351,9 @@ def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
 
 
 DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
-READING = "reading.json"
-"""How the corpus was read (`hdpkit.run.reading`)."""
-
-COMMAND = "command.json"
-"""The command that began the run (`load_command`)."""
-
-SIGNATURES = "signatures.json"
-"""How signatures are extracted from the run (`hdpkit.kinds.signatures.runs`)."""
-
-ESTIMATOR = "estimator.bin"
-"""The parameters of a fitted estimator (`hdpkit.kinds.saved_estimator`)."""
-
-MODEL = "model.bin"
-"""The settings of a language model (`hdpkit.kinds.saved`)."""
-
-BESIDE = (COMMAND, ESTIMATOR, MODEL, READING, SIGNATURES)
-"""What other layers put into the folder before its run begins."""
-
 _FORMAT = "hdpkit run"
-_KINDS: dict[str, bytes | str] = {
-    DATA: DATA_MAGIC,
-    INIT: b"hdp-INIT",
-    ESTIMATOR: b"hdp-ESTI",
-    MODEL: b"hdpMODEL",
-    COMMAND: "hdpkit command",
-    READING: "hdpkit reading",
-    SIGNATURES: "hdpkit signatures",
-}
-"""The files that are written before run.json, which lists them with their checksums: the magic of a sealed
-file, or the format of a JSON file."""
+_MAGICS = {DATA: DATA_MAGIC, INIT: b"hdp-INIT"}
+"""The files that are written before run.json, which lists them with their checksums."""
 
 
 @attrs.frozen(kw_only=True)
@@ -428,8 +405,9 @@ class RunFolder:
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
             for name, checksum in self.files.items():
-                if name not in _KINDS or not isinstance(checksum, str):
+                if name not in _MAGICS or not isinstance(checksum, str):
                     raise ValueError(f"files: {short_repr(name)}")
+            self.about: dict[str, Any] = dict(content["about"])
 
     # ------------------------------------------------------------------ making one
 
@@ -450,6 +428,7 @@ class RunFolder:
         """
         try:
             described = {
+                "about": dict(_ABOUT.get()),
                 "franchise": described_franchise(franchise),
                 "moves": [describe(move, f"moves[{i}]") for i, move in enumerate(moves)],
             }
@@ -470,7 +449,7 @@ class RunFolder:
             of_data |= {"customers": len(data)}
         own = {DATA: seal(DATA_MAGIC, pack_data(data))}
         if init_packed is not None:
-            own[INIT] = seal(_KINDS[INIT], init_packed)  # type: ignore[arg-type]
+            own[INIT] = seal(_MAGICS[INIT], init_packed)
         _refuse_run(path)
         with refusals(path, "make a folder"):
             path.mkdir(parents=True, exist_ok=True)
@@ -482,9 +461,6 @@ class RunFolder:
             for name, sealed in own.items():
                 write_whole(path / name, sealed)
                 files[name] = sealed[-32:].hex()
-            for name in set(_KINDS).difference((DATA, INIT)):
-                if os.path.lexists(path / name):
-                    files[name] = _read(path / name, name)[1]
             content = {
                 "run": os.urandom(16).hex(),
                 "versions": versions(),
@@ -531,37 +507,25 @@ class RunFolder:
         """The folder of a chain."""
         return ChainFolder(self.path / f"chain-{number:03d}", self.id, number)
 
-    def has(self, name: str) -> bool:
-        """Whether a file that is written before run.json belongs to the run.
-
-        Raises a CorruptRunError if it belongs to it and is missing, or is there and doesn't.
-        """
-        there = os.path.lexists(self.path / name)
-        if there != (name in self.files):
+    def read(self, name: str) -> Any:
+        """The payload of a file written before run.json; None if the run has none of this name."""
+        path, listed = self.path / name, self.files.get(name)
+        there = os.path.lexists(path)
+        if there != (listed is not None):
             raise CorruptRunError(
-                str(self.path / name), "there" if there else "missing",
+                str(path), "there" if there else "missing",
                 "in the folder as when the run began, with all its files and no others",
                 "Remove it: it is of another run." if there else "Restore a copy of it.",
             )  # fmt: skip
-        return there
-
-    def read(self, name: str) -> Any:
-        """Content of a file written before run.json (of a sealed file the payload); None if not there."""
-        if not self.has(name):
+        if listed is None:
             return None
-        content, checksum = _read(self.path / name, name)
-        listed = self.files[name]
+        payload, checksum = read_sealed(path, _MAGICS[name])
         if checksum != listed:
             raise CorruptRunError(
-                str(self.path / name), f"checksum {checksum[:12]}...",
+                str(path), f"checksum {checksum[:12]}...",
                 f"the file of this run, checksum {listed[:12]}...", "Restore the file of this run.",
             )  # fmt: skip
-        return content
-
-    def others(self) -> list[str]:
-        """Names of the files besides the data that are written before run.json: the run's, and strangers."""
-        there = {name for name in _KINDS if os.path.lexists(self.path / name)}
-        return sorted(there.union(self.files).difference((DATA,)))
+        return payload
 
     @property
     def corpus_in_shards(self) -> str | None:
@@ -668,33 +632,6 @@ def _check_settings(settings: Settings) -> None:
         raise ValueError(f"record = {short_repr(names)}")
 
 
-def _read(path: Path, name: str) -> tuple[Any, str]:
-    """Content and checksum of a file that is written before run.json."""
-    kind = _KINDS[name]
-    return read_text(path, kind) if isinstance(kind, str) else read_sealed(path, kind)
-
-
-@contextmanager
-def kept(folder: Path, name: str, content: Any) -> Iterator[None]:
-    """Keep a file of `BESIDE` in the folder of a run that begins inside the block; remove it if none began.
-
-    ``content`` is JSON-compatible, or the payload of a sealed file.
-    """
-    check_free(folder)
-    existed, kind = folder.exists(), _KINDS[name]
-    with refusals(folder, "make a folder"):
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        write_whole(folder / name, text_of(kind, content) if isinstance(kind, str) else seal(kind, content))
-        yield
-    finally:
-        if not os.path.lexists(folder / RUN):
-            with suppress(OSError):
-                (folder / name).unlink(missing_ok=True)
-                if not existed:
-                    folder.rmdir()
-
-
 def check_free(path: Path) -> None:
     """Raise a RunError unless a run can begin in this folder."""
     _refuse_run(path)
@@ -715,7 +652,7 @@ def _refuse_strangers(path: Path) -> None:
     """Raise an error if the folder has any files except those of a run that ended before writing run.json."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
-    others = found - left - set(BESIDE)
+    others = found - left
     if others:
         raise RunError(
             "folder", str(path), f"empty or new; it holds {sorted(others)[:3]}",
@@ -733,12 +670,3 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-
-
-def load_command(folder: Path) -> tuple[str, ...] | None:
-    """Arguments of the command that began the run of a folder; None if it wasn't a command."""
-    content = RunFolder.open(folder).read(COMMAND)
-    with reading(folder / COMMAND):
-        if not isinstance(content, list | None) or not all(isinstance(one, str) for one in content or ()):
-            raise TypeError("not a list of strings")
-    return None if content is None else tuple(content)

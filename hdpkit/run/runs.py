@@ -216,13 +216,15 @@ class Run:
     folder : Path
     versions : dict
         Versions of hdpkit, NumPy, Python and the system that started the run.
+    allowed : Allowed
+        What may be imported because its files name it.
     """
 
     def __init__(self, folder: Path, allow: Iterable[Any] = ()) -> None:
-        self._leave = Allowed(allow)
+        self.allowed = Allowed(allow)
         self._files = RunFolder.open(folder)
         self._data: Any = self._files.data()
-        self._kind = chains_of(self._files, self._data, self._leave)
+        self._kind = chains_of(self._files, self._data, self.allowed)
         self.folder = folder
         self.versions = self._files.versions
 
@@ -320,6 +322,11 @@ class Run:
         return self._data
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What its run.json says beside its declarations: "command" (its arguments), "reading" and others."""
+        return self._files.about
+
+    @property
     def data_digest(self) -> str:
         """SHA-256 of the content of the data file, from run.json."""
         return self._files.data_digest
@@ -327,7 +334,7 @@ class Run:
     @property
     def moves(self) -> list[Move]:
         """The schedule. Raises a RunError if a class isn't allowed."""
-        return self._files.moves(self._leave)
+        return self._files.moves(self.allowed)
 
     @property
     def planned(self) -> int:
@@ -506,7 +513,7 @@ class Run:
                 "record", None, f"given, since these functions have no name to find them by: {unnamed}",
                 f"resume(record={{...}}) with the keys {sorted(names)}.",
             )  # fmt: skip
-        return {key: self._leave.function(name) for key, name in names.items()}
+        return {key: self.allowed.function(name) for key, name in names.items()}
 
     def _warn_of_versions(self) -> None:
         now = versions()

@@ -1,15 +1,13 @@
-"""Runs of signatures in folders: what their dishes and terms are called, and settings for extraction."""
+"""Settings for extracting signatures from a run, which its folder keeps."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from hdpkit.checks import absolute_path, numbers_between, whole_number
-from hdpkit.data import Sequences
 from hdpkit.errors import DataError
 from hdpkit.files import reading
 from hdpkit.kinds.signatures.channels import channels_of
@@ -17,70 +15,8 @@ from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.settled import states_of_run
-from hdpkit.run.run_folder import SIGNATURES, RunFolder
+from hdpkit.run.run_folder import RUN, RunFolder
 from hdpkit.run.runs import Run
-
-
-@attrs.frozen
-class Nouns:
-    """The nouns of a field. Each also has its plural: ``nouns.topics``."""
-
-    title: str  # what a page about the run is titled
-    topic: str  # what states and chains have in common
-    dish: str  # a dish of one state
-    token: str
-    document: str
-    term: str
-
-    @property
-    def topics(self) -> str:
-        """Plural of ``topic``."""
-        return f"{self.topic}s"
-
-    @property
-    def dishes(self) -> str:
-        """Plural of ``dish``."""
-        return f"{self.dish}s"
-
-    @property
-    def tokens(self) -> str:
-        """Plural of ``token``."""
-        return f"{self.token}s"
-
-    @property
-    def documents(self) -> str:
-        """Plural of ``document``."""
-        return f"{self.document}s"
-
-    @property
-    def terms(self) -> str:
-        """Plural of ``term``."""
-        return f"{self.term}s"
-
-    def level(self, name: str) -> str:
-        """The name of a level as it is shown: that of documents in the words of the field."""
-        return self.document if name == "document" else name
-
-
-TOPICS = Nouns("Topics", "topic", "topic", "token", "document", "term")
-"""Of models of texts."""
-POINTS = Nouns("Components", "component", "component", "observation", "group", "dimension")
-"""Of mixtures of numbers."""
-STATES = Nouns("States", "state", "state", "observation", "sequence", "term")
-"""Of hidden Markov models."""
-_MUTATIONS = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
-
-
-def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:
-    """The nouns for a run: of signatures, of mixtures of numbers or sequences, otherwise of topic models."""
-    declared = folder is not None and (Path(folder) / SIGNATURES).exists()
-    if isinstance(data, Sequences):
-        return STATES
-    if not hasattr(data, "n_documents"):
-        return POINTS
-    terms = data.vocabulary or ()
-    return _MUTATIONS if declared or channels_of(terms) is not None else TOPICS
-
 
 _NUMBERS = ("similarity", "occurrence", "chains", "level", "min_samples")
 
@@ -120,12 +56,12 @@ class Settings:
 
 
 def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
-    """Read ``signatures.json`` of a run folder; None if the run has none."""
+    """The settings in a run folder; None if the run has none."""
     place = absolute_path("folder", folder, remedy="Give the folder of the run.")
-    content = RunFolder.open(place).read(SIGNATURES)
+    content = RunFolder.open(place).about.get("signatures")
     if content is None:
         return None
-    with reading(place / SIGNATURES):
+    with reading(place / RUN):
         numbers: dict[str, Any] = {
             name: numbers_between(name, content[name], 0.0, 1.0, remedy="").item()
             for name in _NUMBERS

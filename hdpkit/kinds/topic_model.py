@@ -1,12 +1,11 @@
-"""`TopicModel` and `SparseTopicModel`: two-level topic models as scikit-learn estimators."""
+"""The estimators of topic models."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -14,21 +13,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import choice, flag, positive_number, whole_number
+from hdpkit.checks import flag
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
+from hdpkit.kinds.estimator import Estimator, at_once, seed_of, seed_of_chain
 from hdpkit.kinds.topic_input import are_texts, checked_counts, counter_of, whole_counts
-from hdpkit.kinds.topic_parts import (
-    PURPOSES,
-    default_moves,
-    for_purpose,
-    root_of,
-    topic_measure,
-    topic_restaurants,
-)
+from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.fixed_topics import (
     FixedTopics,
     completion,
@@ -38,12 +30,11 @@ from hdpkit.posterior.evaluation.fixed_topics import (
 )
 from hdpkit.posterior.fold_in import without_restaurants
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
-from hdpkit.priors import Each
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel):
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
     Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
@@ -51,72 +42,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
 
     Parameters
     ----------
-    purpose : "reading" or "prediction"
-        What chooses settings that are None. For reading: eta = 0.2, ``bursty``, and two chains that run until
-        the topics can be read. For prediction: more and narrower topics, with eta = 0.05, in one chain,
-        without bursts. See docs/default_topics.md.
-    eta : float, array of shape (n_terms,), or prior, optional
-        Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics.
-    concentration, root_concentration : float or prior, optional
-        A number is fixed, a prior is resampled. None: Gamma(1, 1).
-    n_components : int, optional
-        A finite model with this many topics of equal weight. None: the number is inferred.
-    sparse : bool
-        Each topic selects its own terms (Wang & Blei 2009); eta is not used then.
-    smoothing, selection : optional
-        Parameters of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
-    bursty : bool, float or prior, optional
-        Topics differ by document, so that a term that has occurred in a document occurs there again (see
-        `Bursty`). A number or a prior is the concentration: the larger it is, the less terms repeat. True:
-        that with the prior Gamma(1, 0.01). None: as the purpose is, and False with ``sparse``.
-    sweeps : int, optional
-        Sweeps of `fit`. With ``until``: ten times those of the first round. None: 500.
-    until : "readable" or "quotable", optional
-        Run in rounds, each with as many sweeps as all before it, until this verdict of `diagnosis_` is green,
-        two rounds in a row made no progress, or ``at_most`` is over. There are at least two chains, since
-        a single one can't show what another would find. None: "readable" where the purpose is reading and
-        ``sweeps`` is None, else all sweeps.
-    at_most : float or str, optional
-        With ``until``: the longest time, in seconds or with a unit ("10min"). None: at most ``sweeps``.
-    partial_sweeps : int
-        Sweeps of each further `partial_fit`.
-    samples : int or Samples
-        Number of states of the second half of the sweeps that are kept for summaries and scores.
-    chains : int, optional
-        Number of chains; each has its own process and random streams. None: 2 for reading, 1 for prediction.
-    schedule : sequence of Move, optional
-        Moves of a sweep. None: table Gibbs, dish Gibbs, split-merge for 50 sweeps, and updates of all
-        parameters with a prior.
-    init : start
-        As in `Scheduler.run`.
-    store : str or type
-        How seating is stored: see `Franchise`.
-    root : "restaurant" or "weights"
-        As in `Franchise`; `moves.SliceGibbs` needs weights.
-    known : Known, optional
-        Topics that are known in advance, with the terms in the order of the columns: see `Known`.
-    text : TextOptions or TextCounter, optional
-        How raw texts become counts; by default without the function words of their language, which
-        ``counter_.function_words`` names.
-    transform_method : "em" or "gibbs"
-        How proportions of new documents are computed: the fixed point of EM, or posterior means by
-        collapsed Gibbs sampling, which takes about ten times as long.
-    transform_tolerance : float
-        EM stops when no proportion changes by more than this in one step.
-    transform_sweeps : int
-        Sweeps that Gibbs sampling averages, after half as many for burn-in.
-    score_method : "learned", "fixed" or "joint"
-        Topics in `score` and `perplexity`: "learned" adds the observed words of a document to the counts of
-        the topics, separately for each document; "fixed" doesn't change the topics, as in
-        `hdpkit.evaluate`; "joint" adds the observed halves of all documents to a copy of the model, as
-        `partial_fit` does.
-    random_state : int, RandomState, Generator or None
-        The same seed gives the same model.
-    n_jobs : int, optional
-        Number of chains that run at once; for a single chain the number of threads, for moves that can use
-        them (`moves.SliceGibbs`). None: 1. -1: the number of processors.
-    progress : function, optional
-        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+    {parameters}
 
     Attributes
     ----------
@@ -151,83 +77,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
     """
 
-    _kind = "topics"
+    kind: ClassVar[type[Topics]] = Topics
+    kind_: Topics
+    partial_sweeps: Any
+    text: Any
     _last: Sample  # the state of which the attributes are
     _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     _components: Floats | None
-
-    def __init__(
-        self,
-        *,
-        purpose: Any = "reading",
-        eta: Any = None,
-        concentration: Any = None,
-        root_concentration: Any = None,
-        n_components: Any = None,
-        sparse: Any = False,
-        smoothing: Any = None,
-        selection: Any = None,
-        bursty: Any = None,
-        sweeps: Any = None,
-        partial_sweeps: Any = 50,
-        samples: Any = 20,
-        chains: Any = None,
-        until: Any = None,
-        at_most: Any = None,
-        schedule: Any = None,
-        init: Any = "auto",
-        store: Any = "histogram",
-        root: Any = "restaurant",
-        known: Any = None,
-        text: Any = None,
-        transform_method: Any = "em",
-        transform_tolerance: Any = 1e-4,
-        transform_sweeps: Any = 50,
-        score_method: Any = "learned",
-        random_state: Any = None,
-        n_jobs: Any = None,
-        progress: Any = None,
-    ) -> None:
-        self.purpose = purpose
-        self.eta = eta
-        self.concentration = concentration
-        self.root_concentration = root_concentration
-        self.n_components = n_components
-        self.sparse = sparse
-        self.smoothing = smoothing
-        self.selection = selection
-        self.bursty = bursty
-        self.sweeps = sweeps
-        self.partial_sweeps = partial_sweeps
-        self.samples = samples
-        self.chains = chains
-        self.until = until
-        self.at_most = at_most
-        self.schedule = schedule
-        self.init = init
-        self.store = store
-        self.root = root
-        self.known = known
-        self.text = text
-        self.transform_method = transform_method
-        self.transform_tolerance = transform_tolerance
-        self.transform_sweeps = transform_sweeps
-        self.score_method = score_method
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
-
-    @property
-    def _settings(self) -> Mapping[str, Any]:
-        return for_purpose(self.purpose, vars(self))
-
-    # ------------------------------------------------------------------ fitting
 
     @at_once
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -251,31 +113,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
             (DataError, ParameterError) If counts are negative or missing, there is nothing to count, or a
             parameter is out of range.
         """
-        self._check_parameters()
-        corpus, counter = self._corpus(X)
-        if self.sparse and corpus.n_terms == 1:
-            raise DataError(
-                "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
-            )
-        eta, bursty = self._settings["eta"], self._settings["bursty"]
-        measure = topic_measure(
-            eta, bool(self.sparse), bursty, smoothing=self.smoothing, selection=self.selection
-        )
-        restaurant = topic_restaurants(
-            measure, self.concentration, self.root_concentration, self.n_components
-        )
-        franchise = Franchise(
-            restaurant,
-            corpus,
-            store=self.store,
-            root=root_of(self.root, self.n_components),
-            known=self.known,
-        )
-        trace, franchises = self._sampled(restaurant, franchise)
-        self.counter_ = counter
+        self.kind_ = self._made()
+        corpus, self.counter_ = self._corpus(X)
         self.terms_ = corpus.vocabulary
-        self._finish(franchises, trace)
-        return self
+        return self._begin(corpus)
 
     @at_once
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -304,7 +145,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
 
     def _extend(self, X: Any, record: Mapping[str, Any] | None = None) -> Self:
         """Add documents to the fitted model, and continue its chains."""
-        self._check_parameters()
+        self._made()
+        self._check_run()
         counts = self._counts(X, whole=True)
         if not counts.data.any():
             grown = [one.copy() for one in self.franchises_]  # empty documents have no customers to seat
@@ -342,7 +184,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
             `Franchise.fold_in` returns it. A document without words has the shares of the corpus.
         """
         check_is_fitted(self)
-        method, tolerance, sweeps = self._check_transform()
+        made = self._made()
+        method, tolerance, sweeps = made.transform_method, made.transform_tolerance, made.transform_sweeps
         if method == "em":
             theta = self._topics.fit(self._counts(X, whole=False), tolerance)
         else:
@@ -387,7 +230,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
     def _completion(self, X: Any, held_out: Any, new_terms: bool = False) -> float:
         check_is_fitted(self)
         flag("new_terms", new_terms)
-        tolerance = self._check_transform()[1]
+        made = self._made()
+        tolerance = made.transform_tolerance
         observed = self._counts(X, whole=True)
         if held_out is None:
             observed, held = halves(observed, 0)
@@ -398,7 +242,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
                     "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
                     "Give the same documents in the same order.",
                 )  # fmt: skip
-        method = self._check_score()
+        method = made.score_method
         if method == "joint" and observed.data.any():
             return self._joint_completion(observed, held, new_terms)
         return completion(self._states(method == "learned"), observed, held, tolerance, new_terms)
@@ -429,68 +273,21 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
             mass = _mass(sample) if learning else None
             yield FixedTopics.of(_blocks(sample), new, prior, mass, repeats_in(sample))
 
-    # ------------------------------------------------------------------ parameters and input
-
-    def _check_parameters(self) -> None:
-        """Raise a ParameterError for invalid parameters that aren't checked elsewhere."""
-        choice("purpose", self.purpose, tuple(PURPOSES), remedy="What the model is for.")
-        self._check_run()
-        whole_number("partial_sweeps", self.partial_sweeps, 1, remedy="Give a whole number.")
-        flag("sparse", self.sparse)
-        if not isinstance(self.bursty, bool | None):
-            try:
-                if not topic_measure(0.5, False, self.bursty).conjugate:
-                    raise ParameterError("bursty", self.bursty, "one for all topics", "Leave hk.Each out.")
-            except ParameterError as error:
-                raise ParameterError(
-                    "bursty", self.bursty, "None, False, True, a positive number, or a prior of such numbers",
-                    "True is the usual prior of the concentration.",
-                ) from error  # fmt: skip
-        if self.n_components is not None:
-            whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
-            if self.root_concentration is not None:
-                raise ParameterError(
-                    "root_concentration", self.root_concentration, "None with n_components",
-                    "Topics of a finite model weigh the same: concentration is K alpha.",
-                )  # fmt: skip
-        if isinstance(self.concentration, Each):
-            raise ParameterError(
-                "concentration", self.concentration, "one for all documents: a number or a prior",
-                "New documents have none of their own.",
-            )  # fmt: skip
-        self._check_transform()
-        self._check_score()
-
-    def _check_transform(self) -> tuple[str, float, int]:
-        return (
-            choice("transform_method", self.transform_method, ("em", "gibbs"), remedy="Leave it out."),
-            positive_number("transform_tolerance", self.transform_tolerance),
-            whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
-        )
-
-    def _check_score(self) -> str:
-        return choice(
-            "score_method", self.score_method, ("learned", "fixed", "joint"), remedy="Leave it out."
-        )
+    # ------------------------------------------------------------------ input
 
     def _corpus(self, X: Any) -> tuple[Corpus, Any]:
         """The documents of a first call, and the counter of their texts."""
         if isinstance(X, Corpus):
-            self._forget_names(X.n_terms)
+            self._check_width(X.n_terms, True)
             return X, None
         if are_texts(X):
             counter = counter_of(self.text)
             counts = counter.fit_count(X)
-            self._forget_names(counts.shape[1])
+            self._check_width(counts.shape[1], True)
             return Corpus.from_counts(counts, vocabulary=counter.vocabulary), counter
         counts = whole_counts(checked_counts(self, X, reset=True))
         names = getattr(self, "feature_names_in_", None)
         return Corpus.from_counts(counts, vocabulary=None if names is None else [*map(str, names)]), None
-
-    def _forget_names(self, n_terms: int) -> None:
-        self.n_features_in_ = n_terms
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _counts(self, X: Any, *, whole: bool) -> Any:
         """Counts of documents of a later call."""
@@ -550,18 +347,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
             for label, top in zip(given, ids, strict=True)
         )
 
-    def _moves(self, restaurant: Any) -> list[Any]:
-        """The default schedule."""
-        return default_moves(restaurant)
-
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes for predictions."""
-        self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
-        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
+        super()._finish(franchises, trace)
+        self.samples_, franchise = tuple(trace.samples), self.franchise_
         sample = franchise.sample()
         sizes = sample.sizes
         self.dishes_ = np.argsort(-sizes, kind="stable")
@@ -569,7 +362,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         self._components = None
         self.n_components_ = len(self.dishes_)
         self.component_shares_ = sizes[self.dishes_] / sizes.sum()
-        self.n_iter_ = int(franchise.sweep)
         weights, rest = franchise.root_weights()
         alpha = float(franchise.concentration("document"))
         prior = alpha * np.append(weights[self.dishes_], rest)
@@ -600,12 +392,6 @@ def _new_topic(franchise: Franchise) -> Floats:
     return new
 
 
-_OF_ALL = inspect.signature(TopicModel.__init__)
-_OF_SPARSE = _OF_ALL.replace(
-    parameters=[p for name, p in _OF_ALL.parameters.items() if name not in ("eta", "sparse", "known")]
-)
-
-
 class SparseTopicModel(TopicModel):
     """The sparse topic model of Wang & Blei (2009): `TopicModel` with ``sparse=True``.
 
@@ -613,26 +399,7 @@ class SparseTopicModel(TopicModel):
 
     Parameters
     ----------
-    purpose : "reading" or "prediction"
-        As in `TopicModel`.
-    smoothing : float or prior, optional
-        Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one per topic. None: 0.1.
-    selection : prior or float, optional
-        Prior of the share of terms that a topic selects, or a fixed share. None: Beta(1, 1).
-    concentration, root_concentration, n_components, bursty, sweeps, partial_sweeps, samples, chains
-        As in `TopicModel`.
-    schedule, init
-        As in `TopicModel`.
-    until, at_most
-        As in `TopicModel`.
-    store, root, text, transform_method, transform_tolerance, transform_sweeps, score_method
-        As in `TopicModel`.
-    random_state, n_jobs, progress
-        As in `TopicModel`.
+    {parameters}
     """
 
-    def __init__(self, **parameters: Any) -> None:
-        _OF_SPARSE.bind(self, **parameters)  # raises a TypeError for any other
-        super().__init__(sparse=True, **parameters)
-
-    __init__.__signature__ = _OF_SPARSE  # type: ignore[attr-defined]  # scikit-learn reads its names
+    kind = SparseTopics

@@ -1,9 +1,11 @@
-"""What estimators over chains have in common: runs in rounds and chains, diagnosis, copies, folders."""
+"""Estimators with scikit-learn's contract, made from kinds: parameters, runs, folders."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
@@ -11,15 +13,14 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hdpkit.arrays import Floats
-from hdpkit.checks import DAMAGED, fitting, whole_number
-from hdpkit.data import Corpus
+from hdpkit.checks import DAMAGED, check_unmasked, fitting, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds import saved_estimator
-from hdpkit.kinds.kept_columns import KeptColumns
+from hdpkit.kinds.kind import Setting
+from hdpkit.kinds.values import Values, Whole
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
@@ -27,6 +28,55 @@ from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _of_a_run(name: str, default: Any, values: Values, told: str, said: str | None = None) -> Setting:
+    return Setting(name=name, default=default, values=values, told=told, said=said, of="estimators")
+
+
+SAMPLING = (
+    _of_a_run(
+        "sweeps", 500, Whole(1), "Sweeps of `fit`. With ``until``: ten times those of the first round."
+    ),
+    _of_a_run(
+        "samples", 20, Whole(0),
+        "Number of states of each chain, from the second half of its sweeps, that are kept: results are "
+        "averages over them.", "int or Samples",
+    ),
+    _of_a_run("chains", 1, Whole(1), "Number of chains; each has its own process and random streams."),
+    _of_a_run(
+        "until", None, Values(),
+        "Run in rounds, each with as many sweeps as all before it, until this verdict of `diagnosis_` is "
+        "green, two rounds in a row made no progress, or ``at_most`` is over. There are at least two chains, "
+        "since a single one can't show what another would find. None: all sweeps.",
+        '"readable" or "quotable", optional',
+    ),
+    _of_a_run(
+        "at_most", None, Values(),
+        'With ``until``: the longest time, in seconds or with a unit ("10min"). None: at most ``sweeps``.',
+        "float or str, optional",
+    ),
+    _of_a_run(
+        "schedule", None, Values(), "Moves of a sweep. None: those of the model.",
+        "sequence of Move, optional",
+    ),
+    _of_a_run("init", "auto", Values(), "As in `Scheduler.run`.", "start"),
+    _of_a_run(
+        "random_state", None, Values(), "The same seed gives the same model.",
+        "int, RandomState, Generator or None",
+    ),
+    _of_a_run(
+        "n_jobs", None, Values(),
+        "Number of chains that run at once; for a single chain the number of threads, for moves that can use "
+        "them. None: 1. -1: the number of processors.", "int, optional",
+    ),
+    _of_a_run(
+        "progress", None, Values(),
+        "Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.",
+        "function, optional",
+    ),
+)  # fmt: skip
+"""Parameters of a run, which all estimators have."""
 
 
 class NotNumbersError(DataError, TypeError):
@@ -46,15 +96,18 @@ def at_once(method: F) -> F:
     return at_once  # type: ignore[return-value]
 
 
-class SampledModel(BaseEstimator):
-    """Base of estimators that run chains of a franchise.
+class Estimator(BaseEstimator):
+    """Base of the estimators: `kind` gives the parameters of the model, beside those of a run.
 
-    A subclass has the parameters of a run (``sweeps``, ``samples``, ``chains``, ``until``, ``at_most``,
-    ``schedule``, ``init``, ``random_state``, ``n_jobs``, ``progress``), `_moves`, and `_finish`, which sets
-    its fitted attributes from the last states of the chains and the trace. `at_once` decorates what fits it.
+    A subclass names its kind. It gets a constructor with the settings of the kind and `SAMPLING`, and their
+    documentation in the place of ``{parameters}`` in its own.
     """
 
-    _kind: ClassVar[str]  # names the model in its folder
+    kind: ClassVar[type[Any]]
+    kind_: Any
+    franchise_: Franchise
+    franchises_: list[Franchise]
+    trace_: Trace | ChainTrace
     sweeps: Any
     samples: Any
     chains: Any
@@ -65,40 +118,89 @@ class SampledModel(BaseEstimator):
     random_state: Any
     n_jobs: Any
     progress: Any
-    franchise_: Franchise
-    _columns: KeptColumns | None = None
-    franchises_: list[Franchise]
-    trace_: Trace | ChainTrace
+
+    def __init__(self, **parameters: Any) -> None:
+        raise NotImplementedError  # made for each subclass
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" not in vars(cls):
+            return
+        made = {one.name: one for one in cls.kind.settings() if one.of != "commands"}
+        made |= {one.name: one for one in SAMPLING}
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        defaults = {name: one.default for name, one in made.items()} | dict(cls.kind.sampling)
+        signature = inspect.Signature(
+            [
+                inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+                *(inspect.Parameter(name, keyword, default=defaults[name]) for name in made),
+            ]
+        )
+
+        def __init__(self: Any, **parameters: Any) -> None:
+            bound = signature.bind(self, **parameters)  # raises a TypeError for any other
+            self.__dict__ |= defaults | bound.kwargs
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]  # scikit-learn reads its names
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        if cls.__doc__:
+            told = "\n".join(one.documented for one in made.values())
+            cls.__doc__ = cls.__doc__.replace("{parameters}", textwrap.indent(told, "    ").lstrip())
+
+    def _made(self) -> Any:
+        """The kind with the settings of this estimator; a ParameterError for one that is out of range."""
+        settings = [one.name for one in self.kind.settings() if one.of != "commands"]
+        return self.kind(**{name: getattr(self, name) for name in settings})
 
     @property
-    def _settings(self) -> Mapping[str, Any]:
+    def _run_settings(self) -> Mapping[str, Any]:
         """``chains``, ``sweeps`` and ``until`` of a fit."""
-        return {name: getattr(self, name) for name in ("chains", "sweeps", "until")}
-
-    def _moves(self, restaurant: Any) -> list[Any]:
-        """The default schedule."""
-        raise NotImplementedError
+        return self._made().run_settings(
+            {name: getattr(self, name) for name in ("chains", "sweeps", "until", "samples")}
+        )
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Set the fitted attributes."""
-        raise NotImplementedError
+        """Keep the fitted states, and set the attributes."""
+        self.franchises_, self.trace_ = list(franchises), trace
+        self.franchise_ = self.franchises_[best_chain(trace)]
+        self.n_iter_ = int(self.franchise_.sweep)
+
+    def _check_width(self, width: int, reset: bool) -> None:
+        """Set the number of columns, or raise a DataError for another one."""
+        if reset:
+            self.n_features_in_ = width
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif width != self.n_features_in_:
+            raise DataError(
+                "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
+                "Give data like those of fit.",
+            )  # fmt: skip
+
+    def _begin(self, data: Any) -> Self:
+        """Fit to prepared data."""
+        self._check_run()
+        franchise = self.kind_.franchise(data)
+        self.kind_.warn(franchise.declarations[-1], data, self._run_settings["sweeps"])
+        trace, franchises = self._sampled(franchise)
+        self._finish(franchises, trace)
+        return self
 
     # ------------------------------------------------------------------ runs
 
-    def _sampled(self, restaurant: Any, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
+    def _sampled(self, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
         """The sweeps of a fit: their trace, and the last states of the chains."""
-        chains, sweeps, until = (self._settings[name] for name in ("chains", "sweeps", "until"))
+        chains, sweeps, until = (self._run_settings[name] for name in ("chains", "sweeps", "until"))
         trace = (
-            self._run(restaurant, franchise, chains, sweeps, self.samples or None)
+            self._run(franchise, chains, sweeps, self.samples or None)
             if until is None
-            else self._run_until(restaurant, franchise, until, chains, sweeps)
+            else self._run_until(franchise, until, chains, sweeps)
         )
         _check_swept(trace)
         return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
 
     def _run(
         self,
-        restaurant: Any,
         franchise: Franchise,
         chains: int,
         sweeps: int,
@@ -106,7 +208,7 @@ class SampledModel(BaseEstimator):
         callbacks: Iterable[Callable[[Any], Any]] = (),
     ) -> Trace | ChainTrace:
         """The sweeps of a fit, from its start."""
-        return self._scheduler(restaurant, chains).run(
+        return self._scheduler(franchise, chains).run(
             franchise,
             sweeps,
             rng=seed_of(self.random_state),
@@ -119,7 +221,7 @@ class SampledModel(BaseEstimator):
         )
 
     def _run_until(
-        self, restaurant: Any, franchise: Franchise, verdict: str, least_chains: int, most: int
+        self, franchise: Franchise, verdict: str, least_chains: int, most: int
     ) -> Trace | ChainTrace:
         """Rounds of sweeps until a verdict is green."""
         from hdpkit.posterior.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
@@ -131,9 +233,9 @@ class SampledModel(BaseEstimator):
         def step(begun: int, sweeps: int) -> tuple[ChainTrace, int]:
             rule = samples_of_round(number, begun, sweeps)
             if not whole:
-                made: Any = self._run(restaurant, franchise, chains, sweeps, rule, until.callbacks)
+                made: Any = self._run(franchise, chains, sweeps, rule, until.callbacks)
             else:
-                scheduler = self._scheduler(restaurant, chains)
+                scheduler = self._scheduler(franchise, chains)
                 swept = Parallel(n_jobs=self.n_jobs)(
                     delayed(go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
                     for one in whole[-1].franchises
@@ -149,7 +251,7 @@ class SampledModel(BaseEstimator):
         self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
     ) -> tuple[Trace | ChainTrace, list[Franchise]]:
         """Further sweeps of chains from these states: their trace, and the last states."""
-        scheduler = self._scheduler(self.franchise_.declarations[-1], len(franchises))
+        scheduler = self._scheduler(self.franchise_, len(franchises))
         progress = self.progress if len(franchises) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
             delayed(go_on)(scheduler, one, sweeps, self.samples or None, progress, (), record)
@@ -165,20 +267,21 @@ class SampledModel(BaseEstimator):
         with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
             super().__setstate__(state)
 
-    def _scheduler(self, restaurant: Any, chains: int) -> Scheduler:
-        moves = self._moves(restaurant) if self.schedule is None else self.schedule
+    def _scheduler(self, franchise: Franchise, chains: int) -> Scheduler:
+        own = self.schedule
+        moves = self.kind_.moves(franchise.declarations[-1]) if own is None else own
         return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if chains == 1 else 1)
 
     def _check_run(self) -> None:
         """Raise a ParameterError for invalid parameters of a run."""
         for name in ("sweeps", "chains"):
-            whole_number(name, self._settings[name], 1, remedy="Give a whole number.")
+            whole_number(name, self._run_settings[name], 1, remedy="Give a whole number.")
         if not isinstance(self.samples, Samples):
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
         self._check_until()
 
     def _check_until(self) -> None:
-        until = self._settings["until"]
+        until = self._run_settings["until"]
         if until is None:
             if self.at_most is not None:
                 raise ParameterError(
@@ -191,7 +294,7 @@ class SampledModel(BaseEstimator):
             raise ParameterError(
                 "samples", self.samples, "a number with until", "Each round keeps so many of each chain."
             )
-        Until(until, self.at_most, self._settings["sweeps"])
+        Until(until, self.at_most, self._run_settings["sweeps"])
 
     @property
     def diagnosis_(self) -> Diagnosis:
@@ -202,33 +305,7 @@ class SampledModel(BaseEstimator):
 
     def _diagnosed(self, trace: Trace | ChainTrace, franchise: Franchise) -> Diagnosis:
         """The diagnosis of a trace; that of documents uses them."""
-        corpus = franchise.data if isinstance(franchise.data, Corpus) else None
-        return diagnose(trace, data=corpus, words=self._words(franchise))
-
-    def _words(self, franchise: Franchise) -> Any:
-        """Words of a diagnosis; None: those of documents."""
-        return None
-
-    # ------------------------------------------------------------------ columns of numbers
-
-    def _without(self, data: Any, reset: bool, prior: Any) -> Any:
-        """Data without columns that a default ``prior`` can't describe; all columns of other priors."""
-        if reset:
-            default = isinstance(prior, str) and prior in ("normal", "diagonal") and data.values.ndim == 2
-            self._columns = KeptColumns.of(data) if default else None
-        return data if self._columns is None else self._columns.of_data(data)
-
-    def _every_column(self, values: Any) -> Any:
-        """Rows of all columns from those that are kept."""
-        rows = np.asarray(values).reshape(len(values), -1)
-        return rows if self._columns is None else self._columns.rows(rows)
-
-    def _of_all(self, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
-        """Means and covariance matrices of all columns from those of the ones that are kept."""
-        if self._columns is None or self._columns.whole:
-            return means, covariances
-        slopes = self._columns.slopes
-        return self._columns.rows(means), slopes @ covariances @ slopes.T
+        return diagnose(trace, data=self.kind_.diagnosed(franchise.data), words=self.kind_.nouns)
 
     # ------------------------------------------------------------------ folders
 
@@ -248,7 +325,7 @@ class SampledModel(BaseEstimator):
             If the folder isn't empty, or something can't be saved. It then holds no run.
         """
         check_is_fitted(self)
-        moves = self._scheduler(self.franchise_.declarations[-1], len(self.franchises_)).moves
+        moves = self._scheduler(self.franchise_, len(self.franchises_)).moves
         saved_estimator.save(self, folder, moves)
 
     @classmethod
@@ -268,13 +345,7 @@ class SampledModel(BaseEstimator):
         CorruptRunError, RunVersionError
             If a file fails its checks.
         """
-        kept = saved_estimator.load(folder, allow, cls._kind)
-        names = set(cls._get_param_names())
-        model = cls(**{name: value for name, value in kept.parameters.items() if name in names})
-        for name, value in kept.attributes.items():
-            setattr(model, name, value)
-        model._finish(kept.franchises, kept.trace)
-        return model
+        return saved_estimator.load(cls, folder, allow)
 
 
 def go_on(
@@ -321,3 +392,13 @@ def seed_of(random_state: Any) -> Any:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return random_state
     return whole_number("random_state", random_state, remedy="A number, RandomState, Generator or None.")
+
+
+def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
+    """Numbers in rows, by scikit-learn's checks; NaN is let through."""
+    check_unmasked("X", X)
+    try:
+        return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        kind = NotNumbersError if isinstance(error, TypeError) else DataError
+        raise kind("X", f"<{type(X).__name__}>", f"{what}, one in each row", str(error)) from error

@@ -1,0 +1,50 @@
+"""The kinds of models of the package, and which of them a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hdpkit.allowed import Allowed
+from hdpkit.files import reading
+from hdpkit.kinds.kind import Kind
+from hdpkit.run.run_folder import RUN
+
+KINDS = {
+    "signatures": "hdpkit.kinds.signatures.kind:Signatures",
+    "topics": "hdpkit.kinds.topics:Topics",
+    "sparse topics": "hdpkit.kinds.topics:SparseTopics",
+    "hmm": "hdpkit.kinds.hidden_markov:HiddenMarkov",
+    "mixture": "hdpkit.kinds.mixture:Mixture",
+}
+"""Module and class of each kind. Of several that serve data the first one is taken."""
+
+
+def kind_named(name: str) -> type[Kind]:
+    """The kind of this name, imported only now."""
+    module, _, own = KINDS[name].partition(":")
+    found: type[Kind] = getattr(import_module(module), own)
+    return found
+
+
+def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[Any] | Allowed = ()) -> Kind:
+    """The kind of model over data: what ``about`` of a run folder says, or else the first that serves."""
+    content = (about or {}).get("model")
+    if content is None and "signatures" in (about or {}):
+        return kind_named("signatures")()
+    if content is None:
+        return next(kind for kind in map(kind_named, KINDS) if kind.serves(data))()
+    allowed = allow if isinstance(allow, Allowed) else Allowed(allow)
+    with reading(Path(RUN)):
+        name = content["kind"]
+        found: Any = kind_named(name) if name in KINDS else allowed.find(name)
+        if not (isinstance(found, type) and issubclass(found, Kind)):
+            raise ValueError(f"kind {name!r}")
+        return found.from_data(content, allowed)
+
+
+def kind_of_run(run: Any) -> Kind:
+    """The kind of model of a run in a folder."""
+    return kind_of(run.data, run.about, run.allowed)

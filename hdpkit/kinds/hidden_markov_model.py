@@ -1,0 +1,352 @@
+"""The estimator of hidden Markov models."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import choice, whole_number, whole_numbers
+from hdpkit.data import Sequences
+from hdpkit.errors import DataError
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.estimator import Estimator, at_once, of_rows, seed_of
+from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.alignment import align_topics
+from hdpkit.posterior.evaluation.evaluate import evaluate
+from hdpkit.posterior.evaluation.forward import Forecast, forecast
+from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
+from hdpkit.random import RandomStream
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace
+
+_DRAWS = 5  # of parameters, in each sample, for scores
+
+
+class HiddenMarkovModel(DensityMixin, Estimator):
+    """Hidden Markov model with an inferred number of states: a scikit-learn estimator.
+
+    The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
+    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and by
+    ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
+    docs/hidden_markov_models.md.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    n_components_, n_states_ : int
+        Number of states in the state of `franchise_`, K.
+    startprob_ : float64 array, shape (K,)
+        Posterior mean probabilities of the first state of a sequence. States are in descending order of their
+        observations. Probabilities of states without observations are left out, and rows sum to one;
+        ``franchise_.start()`` and ``transitions()`` have them.
+    transmat_ : float64 array, shape (K, K)
+        Posterior mean transition probabilities.
+    means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
+        Means and covariances of the observations of each state, for measures over numbers.
+    emissionprob_ : float64 array, shape (K, n_terms)
+        Probabilities of terms, for measures over terms.
+    state_shares_ : float64 array, shape (K,)
+        Share of the observations of each state.
+    dishes_ : int64 array, shape (K,)
+        Number of each state in `franchise_`.
+    aligned_ : AlignedTopics
+        The states that the samples of all chains have in common, with their transitions, memberships of
+        observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
+    franchise_, franchises_, trace_, samples_, diagnosis_
+        As in `TopicModel`.
+    n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    """
+
+    kind = HiddenMarkov
+    kind_: HiddenMarkov
+    decoder: Any
+
+    # ------------------------------------------------------------------ fitting
+
+    @at_once
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array of shape (n_observations, n_columns), data frame, or Sequences
+            Observations in order, all sequences below each other. A row of NaN is a missing observation.
+        y : ignored
+            Labels, one for each row, are ignored, as scikit-learn's meta-estimators pass them. An array of
+            another length is taken as ``lengths``: the second argument in hmmlearn.
+        lengths : array of int, optional
+            Number of observations of each sequence, with the sum n_observations. None: one sequence.
+
+        Returns
+        -------
+        HiddenMarkovModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            (DataError, ParameterError) If the observations don't suit the emission, rows are missing in part,
+            lengths don't fit, or a parameter is out of range.
+        """
+        self.kind_ = self._made()
+        self.kind_, data = self.kind_.prepared(self._sequences(X, y, lengths, reset=True))
+        return self._begin(data)
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep the fitted states, and set the attributes."""
+        super()._finish(franchises, trace)
+        self.samples_, franchise = tuple(trace.samples), self.franchise_
+        sizes = franchise.sample().sizes
+        self.dishes_: Int64s = np.argsort(-sizes, kind="stable")
+        self.state_shares_ = sizes[self.dishes_] / sizes.sum()
+        self.n_components_ = self.n_states_ = len(self.dishes_)
+        rows, start = franchise.transitions()[self.dishes_][:, self.dishes_], franchise.start()[self.dishes_]
+        self.transmat_: Floats = rows / rows.sum(axis=1, keepdims=True)
+        self.startprob_: Floats = start / start.sum()
+        measure = franchise.measure
+        if measure.supports("posterior_mean") or measure.supports("posterior_means"):
+            means = franchise.dish_parameters()[self.dishes_]
+            if measure.supports("moments"):
+                self.means_, self.covars_ = self.kind_.of_all_columns(*measure.moments(means))
+            elif self.kind_.of_terms:
+                self.emissionprob_ = means
+
+    @property
+    def aligned_(self) -> AlignedTopics:
+        """The states that the samples of all chains have in common: see `hdpkit.summaries.align_topics`."""
+        if not hasattr(self, "trace_"):
+            raise AttributeError("aligned_: fit the model first")
+        return align_topics(self.trace_)
+
+    # ------------------------------------------------------------------ states of sequences
+
+    def predict(self, X: Any, lengths: Any = None) -> Int64s:
+        """State of each observation: by ``decoder``, the most probable path (Viterbi) by default.
+
+        Given posterior mean transition probabilities, and the predictive densities of the states, in the
+        state of `franchise_`. States without observations are left out.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        int64 array, shape (n_observations,)
+            From 0 to ``n_states_`` - 1.
+        """
+        found = self._probabilities(X, lengths)
+        return self._ranks[found.path if self._decoder() == "viterbi" else found.most_probable]
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Floats:
+        """Probability of each state for each observation, given its whole sequence (smoothing).
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        float64 array, shape (n_observations, K)
+            K is ``n_states_``. Rows sum to one. As for `predict`, parameters are those of `franchise_`.
+        """
+        found: Floats = self._probabilities(X, lengths).smoothed[:, self.dishes_]
+        return found
+
+    def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
+        """States of sequences, and their log probability, as in hmmlearn.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+        algorithm : "viterbi" or "posterior", optional
+            None: ``decoder``.
+
+        Returns
+        -------
+        log_probability : float
+            log p(X), states summed out, given the parameters of `predict`, in nats.
+        states : int64 array, shape (n_observations,)
+        """
+        which = self._decoder(algorithm)
+        found = self._probabilities(X, lengths)
+        path = self._ranks[found.path if which == "viterbi" else found.most_probable]
+        return float(found.log_probability.sum()), path
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Log probability of sequences, in nats: higher is better.
+
+        The log of the average over `samples_` of p(X | sample), where parameters are drawn given the sample,
+        including those of states without observations, and states are summed out: an estimate of the log
+        posterior predictive probability (`hdpkit.evaluate`). If there are no samples, or the measure draws no
+        parameters, it is log p(X) given the parameters of the last state, as in `decode`.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        data = self._new(X, y, lengths)
+        measure = self.franchise_.measure
+        draws = measure.supports("draw_parameters") and measure.supports("log_likelihood")
+        if not self.samples_ or not draws or not measure.conjugate:
+            return float(self._under(data).log_probability.sum())
+        threads = effective_n_jobs(self.n_jobs)
+        found = evaluate(
+            self.franchise_, data, samples=self.samples_, particles=_DRAWS, threads=threads, rng=0
+        )
+        return found.log_probability
+
+    def forecast(
+        self,
+        X: Any = None,
+        lengths: Any = None,
+        *,
+        horizon: int = 1,
+        draws: int = 1000,
+        random_state: Any = None,
+    ) -> Forecast:
+        """Forecast the next values of sequences, averaged over `samples_`: see `hdpkit.forecast`.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`. None, or what the model was fitted to: the values after the sequences of `fit`.
+        horizon : int
+            Number of values after the last one of each sequence.
+        draws : int
+            Number of continuations of each sequence.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        Forecast
+            ``mean``, ``quantiles()``, ``draws``, and for terms their ``probabilities``.
+        """
+        check_is_fitted(self)
+        data = None if X is None else self._new(X, None, lengths)
+        own = self.franchise_.data
+        if data is not None and _same(data, own):
+            data = None
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        found = forecast(
+            self.franchise_,
+            horizon,
+            data,
+            samples=self.samples_ or None,
+            draws=draws,
+            particles=_DRAWS,
+            threads=effective_n_jobs(self.n_jobs),
+            rng=0 if seed is None else seed,
+        )
+        columns = self.kind_.kept
+        return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
+        """Draw a new sequence.
+
+        Given the state of `franchise_`, transition probabilities are drawn, and parameters of states drawn or
+        integrated out (`Franchise.draw_sequences`).
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of observations.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        X : array, shape (n_samples, n_columns)
+        states : int64 array, shape (n_samples,)
+            Numbers from ``n_states_`` on are states that the model has no observations of.
+        """
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
+        known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
+        return self.kind_.every_column(drawn[0]), known[states[0]]
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def _ranks(self) -> Int64s:
+        """Number of the state of each dish."""
+        ranks = np.empty(len(self.dishes_), dtype=np.int64)
+        ranks[self.dishes_] = np.arange(len(self.dishes_))
+        return ranks
+
+    def _decoder(self, given: Any = None) -> str:
+        name, value = ("decoder", self.decoder) if given is None else ("algorithm", given)
+        return choice(name, value, DECODERS, remedy="Leave it out.")
+
+    def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
+        check_is_fitted(self)
+        return self._under(self._new(X, None, lengths))
+
+    def _under(self, data: Sequences, horizon: int = 1) -> StateProbabilities:
+        """States of sequences given mean parameters of the states of `franchise_`."""
+        franchise = self.franchise_
+        form = "mean" if franchise.measure.predicts else "drawn"
+        states = hidden_states(franchise, form, RandomStream((0, 0))).known_only()
+        return probabilities_under(franchise, states, data, form, horizon, effective_n_jobs(self.n_jobs))
+
+    def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
+        """Observations as sequences, after scikit-learn's checks of X."""
+        if isinstance(X, Sequences):
+            self._check_width(int(np.prod(X.values.shape[1:], dtype=np.int64)), reset)
+            return X
+        X = of_rows(self, X, reset, "observations")
+        if np.isinf(X).any():
+            raise DataError("X", "infinity", "finite numbers, or NaN where they are missing", "Leave it out.")
+        if lengths is None and y is not None and np.ndim(y) == 1 and len(y) != len(X):
+            lengths = y
+        sizes = [len(X)] if lengths is None else _sizes(lengths, len(X))
+        arrays = np.split(X, np.cumsum(sizes)[:-1])
+        absent = np.isnan(X)
+        if np.any(absent.any(axis=1) & ~absent.all(axis=1)):
+            raise DataError(
+                "X", "rows with some NaN", "rows without NaN, or all NaN: missing observations",
+                "Make the whole row missing, or fill the entries that are.",
+            )  # fmt: skip
+        n_terms = None if reset else getattr(self.franchise_.data, "n_terms", None)
+        return self.kind_.sequences(arrays, n_terms)
+
+    def _new(self, X: Any, y: Any, lengths: Any) -> Sequences:
+        """New sequences, prepared as those of the fit."""
+        return self.kind_.same(self._sequences(X, y, lengths, reset=False))
+
+
+def _same(data: Any, own: Any) -> bool:
+    """Whether these are the observations of the fit, of which new ones are not independent."""
+    pairs = ((data.offsets, own.offsets), (data.missing, own.missing), (data.values, own.values))
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def _sizes(lengths: Any, n: int) -> list[int]:
+    """Lengths of sequences, checked."""
+    sizes: list[int] = whole_numbers(
+        "lengths", lengths, 0, n, remedy="The number of observations of each sequence."
+    ).tolist()
+    if not sizes or math.fsum(sizes) != n:
+        raise DataError("lengths", f"a sum of {sum(sizes)}", f"{n}, the number of rows of X", "Correct them.")
+    return sizes

@@ -1,0 +1,348 @@
+"""Kinds of models: data, declaration, moves, settings, results and words of one field, in one class.
+
+Estimators, commands, run folders, pages and exports are written once, over kinds.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import attrs
+import numpy as np
+
+from hdpkit.allowed import Allowed
+from hdpkit.errors import ParameterError
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.values import NumberOrPrior, Values, Whole
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.moves import BaseMeasureParameters, Concentration, Move
+from hdpkit.priors import Gamma
+
+
+@attrs.frozen
+class Nouns:
+    """The nouns of a field. Each also has its plural: ``nouns.topics``."""
+
+    title: str  # what a page about the run is titled
+    topic: str  # what states and chains have in common
+    dish: str  # a dish of one state
+    token: str
+    document: str
+    term: str
+
+    @property
+    def topics(self) -> str:
+        """Plural of ``topic``."""
+        return f"{self.topic}s"
+
+    @property
+    def dishes(self) -> str:
+        """Plural of ``dish``."""
+        return f"{self.dish}s"
+
+    @property
+    def tokens(self) -> str:
+        """Plural of ``token``."""
+        return f"{self.token}s"
+
+    @property
+    def documents(self) -> str:
+        """Plural of ``document``."""
+        return f"{self.document}s"
+
+    @property
+    def terms(self) -> str:
+        """Plural of ``term``."""
+        return f"{self.term}s"
+
+    def level(self, name: str) -> str:
+        """The name of a level as it is shown: that of documents in the words of the field."""
+        return self.document if name == "document" else name
+
+
+@attrs.frozen(kw_only=True)
+class Setting:
+    """A setting: its values, what they mean, and what it is called in commands.
+
+    Attributes
+    ----------
+    name : str
+        Of the attribute of the kind, and of the parameter of the estimator.
+    values : Values
+    told : str
+        What it is; the first sentence is the help of the option.
+    usual : str or None
+        What None means, as it is written in a command.
+    option : str or None
+        Name of the option; None: that of the attribute.
+    of : str
+        "all", or what has it: "commands" or "estimators".
+    said : str or None
+        The type in the documentation of an estimator; None: that of the values.
+    reads : bool
+        Whether it says what is read of a file, not what the model is.
+    """
+
+    name: str = ""
+    default: Any
+    values: Values
+    told: str
+    usual: str | None = None
+    option: str | None = None
+    of: str = "all"
+    said: str | None = None
+    reads: bool = False
+
+    @property
+    def help(self) -> str:
+        """The first sentence as plain text, with the default, for the help of a command."""
+        sentence = re.split(r"(?<=\.)\s", self.told, maxsplit=1)[0]
+        plain = re.sub(r"\s\[\w+\]|`", "", sentence)
+        usual = self.usual or next(iter(re.findall(r"None: ([^.]*(?:\.\d[^.]*)?)\.$", self.told)), None)
+        if usual is None and self.default not in (None, False, ()):
+            usual = str(self.default)
+        return f"{plain}  [default: {usual}]" if usual and "[default" not in plain else plain
+
+    @property
+    def documented(self) -> str:
+        """The entry of a section "Parameters"."""
+        said = self.said or self.values.said + (", optional" if self.default is None else "")
+        text = textwrap.fill(self.told.replace("  [default", " [default"), 100)
+        return f"{self.name} : {said}\n{textwrap.indent(text, '    ')}"
+
+    @property
+    def in_commands(self) -> str:
+        """The option without its dashes."""
+        return (self.option or self.name).replace("_", "-")
+
+
+def of_the_data(kind: type) -> Any:
+    """Declare what a kind learns from the data of a fit, to prepare new data: an attrs class, or None."""
+    return attrs.field(default=None, metadata={"of_the_data": kind})
+
+
+def setting(
+    default: Any,
+    values: Values,
+    told: str,
+    *,
+    usual: str | None = None,
+    option: str | None = None,
+    of: str = "all",
+    reads: bool = False,
+) -> Any:
+    """Declare a setting of a kind, with its constraint; see `Setting`."""
+    made = Setting(default=default, values=values, told=told, usual=usual, option=option, of=of, reads=reads)
+
+    def check(instance: Any, attribute: Any, value: Any) -> None:
+        if value is not None or default is not None:
+            values.check(attribute.name, value)
+
+    def meant(value: Any) -> Any:
+        return values.parse("", usual) if value is None and usual is not None else value
+
+    return attrs.field(default=default, validator=check, converter=meant, metadata={"setting": made})
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Kind:
+    """A kind of model. A subclass declares settings, and says how its data become a model.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in errors and in the command line.
+    nouns : Nouns
+        The words of its field.
+    shown : str
+        What tables show: "components" with parameters, "topics" with terms, or "signatures".
+    sections : tuple of str or Section
+        Of its page: keys of those of the package, or sections of its own.
+    argument : str
+        What the command calls the file of the data.
+    schedule : str
+        The default schedule, in the help of the command.
+    sampling : dict
+        Defaults of the settings of a run that differ from the usual ones (`hdpkit.kinds.estimator.SAMPLING`).
+    spoken : dict
+        Name of an inherited setting -> attributes of `Setting` that differ.
+    """
+
+    name: ClassVar[str]
+    nouns: ClassVar[Nouns]
+    sections: ClassVar[tuple[Any, ...]] = ()
+    shown: ClassVar[str] = "components"
+    argument: ClassVar[str] = "data"
+    schedule: ClassVar[str] = "that of the model"
+    sampling: ClassVar[Mapping[str, Any]] = {}
+    spoken: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @classmethod
+    def settings(cls) -> list[Setting]:
+        """The settings, those of the base classes first."""
+        fields: Iterable[Any] = attrs.fields(cls)
+        return [
+            attrs.evolve(field.metadata["setting"], name=field.name, **cls.spoken.get(field.name, {}))
+            for field in fields
+            if "setting" in field.metadata
+        ]
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether data are of this kind, where the folder of a run doesn't say."""
+        return False
+
+    def as_data(self) -> dict[str, Any]:
+        """The kind for run.json, which `hdpkit.kinds.catalog.kind_of` reads."""
+        kept = {one.name: one.values.kept(one.name, getattr(self, one.name)) for one in self.settings()}
+        learnt = {
+            field.name: attrs.asdict(value)
+            for field in attrs.fields(type(self))
+            if "of_the_data" in field.metadata and (value := getattr(self, field.name)) is not None
+        }
+        module = type(self).__module__
+        name = self.name if module.startswith("hdpkit.") else f"{module}:{type(self).__qualname__}"
+        return {"kind": name, "settings": kept, "of_the_data": learnt}
+
+    @classmethod
+    def from_data(cls, content: Any, allowed: Allowed) -> Self:
+        """The kind that `as_data` described."""
+        settings = {one.name: one for one in cls.settings()}
+        given = {
+            name: settings[name].values.back(tree, allowed) for name, tree in content["settings"].items()
+        }
+        fields = {field.name: field for field in attrs.fields(cls)}
+        learnt = {
+            name: fields[name].metadata["of_the_data"](**tree)
+            for name, tree in content["of_the_data"].items()
+        }
+        return cls(**given, **learnt)
+
+    def read(self, table: Any) -> Any:
+        """The data of a table."""
+        raise NotImplementedError
+
+    def prepared(self, data: Any) -> tuple[Self, Any]:
+        """The data that are sampled, and this kind with what new data need to become the same."""
+        return self, data
+
+    def same(self, data: Any) -> Any:
+        """New data, prepared as those of the fit."""
+        return data
+
+    def said(self, data: Any) -> str:
+        """Sizes of the data, in words."""
+        return f"{len(data):,} {self.nouns.tokens}"
+
+    def declare(self, data: Any) -> Restaurant:
+        """The restaurants over data."""
+        raise NotImplementedError
+
+    def run_settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """``chains``, ``sweeps`` and ``until`` of a run, of those that are given."""
+        return given
+
+    def diagnosed(self, data: Any) -> Any:
+        """The data by which a run is judged, beside its samples; None: there are none."""
+        return None
+
+    def width(self, data: Any) -> int:
+        """Number of columns of X of an estimator over data."""
+        return int(np.prod(data.values.shape[1:], dtype=np.int64))
+
+    def about(self, model: Any) -> dict[str, Any]:
+        """More that run.json of an estimator's folder says."""
+        return {}
+
+    def keep_beside(self, model: Any, folder: Path) -> None:
+        """Write files beside a run that an estimator saved."""
+        return
+
+    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
+        """Set attributes of an estimator from its folder."""
+        return
+
+    def above(self) -> str | FixedWeights:
+        """The root of the franchise."""
+        return "restaurant"
+
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """The default schedule."""
+        raise NotImplementedError
+
+    def warn(self, restaurant: Restaurant, data: Any, sweeps: int) -> None:
+        """Warn of what a run over data may be, before it begins."""
+        return
+
+    def franchise(self, data: Any) -> Franchise:
+        """The franchise over data."""
+        return Franchise(self.declare(data), data, store="counts", root=self.above())
+
+
+_PRIOR = NumberOrPrior()
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Hierarchy(Kind):
+    """Kinds whose components have weights of their own in each group, below those of all groups."""
+
+    concentration: Any = setting(
+        None, _PRIOR,
+        "Concentration of the weights of each group. A number is fixed, a prior is resampled.",
+        usual="gamma(1,1)",
+    )  # fmt: skip
+    root_concentration: Any = setting(
+        None, _PRIOR, "Concentration of the weights above all groups. None: gamma(1,1)."
+    )
+
+    def restaurants(self, measure: BaseMeasure, *each: Any, between: Any = None) -> Restaurant:
+        """A root, and below it the restaurants of each label, the widest first; without labels a flat one.
+
+        ``between`` is the concentration of levels between the root and the last one.
+        """
+        given, finite = self.root_concentration, self.finite
+        if given is not None and (finite or not each):
+            known = "with a number of components" if each else "without groups"
+            remedy = "Components of a finite model weigh the same." if each else "Give concentration alone."
+            raise ParameterError("root_concentration", given, f"left out {known}", remedy)
+        if not each:
+            return Restaurant(measure, concentration=self.concentration, name="root")
+        usual = 1.0 if finite else Gamma(1.0, 1.0)  # of a finite model it is not used
+        above = Restaurant(measure, concentration=usual if given is None else given, name="root")
+        for label in each[:-1]:
+            above = Restaurant(above, concentration=between, each=label)
+        return Restaurant(above, concentration=self.concentration, each=each[-1])
+
+    @property
+    def finite(self) -> int | None:
+        """The number of components of a finite model."""
+        return None
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class FiniteOrNot(Hierarchy):
+    """Kinds whose number of components can be given."""
+
+    n_components: int | None = setting(
+        None, Whole(1, 2**30), "A finite model with this many components of equal weight. None: inferred."
+    )
+
+    @property
+    def finite(self) -> int | None:
+        """The number of components of a finite model."""
+        return self.n_components
+
+
+def updates_of(restaurant: Restaurant) -> list[Move]:
+    """Updates of the hyperparameters of restaurants, and of parameters of their measure, that have priors."""
+    moves: list[Move] = []
+    if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):
+        moves.append(Concentration())
+    if any("/" not in name for name in restaurant.measure.priors):
+        moves.append(BaseMeasureParameters())
+    return moves

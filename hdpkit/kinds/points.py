@@ -1,0 +1,178 @@
+"""Kinds of models of points, which may be in groups, and their estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.data import Groups
+from hdpkit.data.files.tables import Columns
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.kinds.kind import Nouns, setting, updates_of
+from hdpkit.kinds.numbers import Numbers
+from hdpkit.kinds.values import Name, Names, Whole
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
+from hdpkit.posterior.points import PointComponents
+from hdpkit.posterior.settled import states_of_run
+from hdpkit.run.runs import Run
+
+_CANDIDATES = 100  # units compared for the second of a pair
+_PROPOSALS = 5  # of each kind of split and merge in a sweep
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Points(Numbers):
+    """Points in the rows of a table, which may be in groups."""
+
+    nouns = Nouns("Components", "component", "component", "observation", "group", "dimension")
+    sections = ("mixture", "components", "weights", "together")
+    argument = "points"
+    schedule = "table-gibbs, split-merge, with groups dish-gibbs, and updates of parameters"
+    sampling: ClassVar[Mapping[str, Any]] = {"samples": 40}
+    spoken: ClassVar[Mapping[str, Any]] = {
+        "concentration": {"told": "Of the mixture, or of the weights of each group."},
+        "root_concentration": {"told": "With groups, of the components of all groups. None: gamma(1,1)."},
+    }
+
+    columns: tuple[str, ...] = setting(
+        (),
+        Names(),
+        "Columns of the numbers, with commas between them or several times.  [default: all but the group]",
+        of="commands",
+        reads=True,
+    )
+    groups: str | None = setting(
+        None,
+        Name(),
+        "Column with the group of each point. None: a mixture without groups.",
+        option="group",
+        reads=True,
+    )
+    partial_sweeps: int = setting(50, Whole(1), "Sweeps of each further `partial_fit`.", of="estimators")
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether data are points."""
+        return isinstance(data, Groups)
+
+    def measure_of(self, values: Floats) -> BaseMeasure:
+        """The base measure of components of rows of numbers, shape (n, D)."""
+        raise NotImplementedError
+
+    def rows(self, X: Floats) -> npt.NDArray[Any]:
+        """Rows of numbers as the measure takes them."""
+        return X
+
+    def declare(self, data: Any) -> Restaurant:
+        """The restaurants: one, or one for each group below a root."""
+        values = np.asarray(data.values, dtype=np.float64)
+        measure = self.measure_of(values[:, None] if values.ndim == 1 else values)
+        return self.restaurants(measure, *data.label_names)
+
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """Single points, splits and merges, dishes of tables, and parameters.
+
+        Pairs for splits and merges are drawn from candidates. Half of the proposals are by sequential
+        allocation, half by restricted scans: each leaves states that the other stays in (docs/mixtures.md).
+        """
+        moves: list[Move] = [TableGibbs()]
+        if restaurant.measure.conjugate:
+            moves += [
+                SplitMerge(candidates=_CANDIDATES).repeat(_PROPOSALS),
+                SplitMerge(scans=2, candidates=_CANDIDATES).repeat(_PROPOSALS),
+            ]
+        if len(list(restaurant.chain())) > 1:
+            moves.append(DishGibbs())
+        return [*moves, *updates_of(restaurant)]
+
+    def said(self, data: Any) -> str:
+        """Numbers of points, dimensions and groups."""
+        grouped = "".join(f", {len(data.keys(label)):,} groups" for label in data.label_names)
+        width = int(np.prod(data.values.shape[1:], dtype=np.int64))
+        return f"{len(data):,} points in {width:,} dimensions{grouped}"
+
+    def components(self, run: Run, chain: int | None = None) -> PointComponents:
+        """The components of a run, or of one of its chains."""
+        samples, states = states_of_run(run, chain)
+        return PointComponents.of(states[0].franchise, samples)
+
+    def infer(self, run: Run, table: Any, chain: int | None = None) -> Columns:
+        """The components of new points of a table, and their log densities."""
+        own: Any = run.data
+        width = int(np.prod(own.values.shape[1:], dtype=np.int64))
+        columns, (label,) = own.columns or (), own.label_names or (None,)
+        data = attrs.evolve(self, columns=columns, groups=label).read(table, new=True)
+        if data.values.shape[1] != width:
+            raise DataError(
+                table.where, f"{data.values.shape[1]} columns", f"the {width} columns of the run",
+                "Give the new points the same columns.",
+            )  # fmt: skip
+        found = self.components(run, chain)
+        values = self.rows(data.values).reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
+        group = _places(found, data)
+        logs, shares = found.new(values, group)
+        probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
+        return {
+            "point": np.arange(1, len(shares) + 1),
+            "log_density": logs,
+            "component": shares.argmax(axis=1) + 1,
+            **probabilities,
+        }
+
+    def read(self, table: Any, *, new: bool = False) -> Groups:
+        """The points of a table; an error names the line and the column of a cell that is no number.
+
+        Of ``new`` points the column of the group may be absent.
+        """
+        named = [name for given in self.columns for name in _split(given, table.names)]
+        group = None if new and self.groups not in table.names else self.groups
+        key = None if group is None else table.place("group", group)
+        chosen = table.columns("columns", named, key)
+        if len(set(chosen)) < len(chosen) or key in chosen:
+            raise ParameterError(
+                "columns", named, "each column once, without that of the group", "Correct them."
+            )
+        table.tell(chosen)
+        rows, groups = [], []
+        for line, row in table.rows():
+            for i in chosen:
+                if table.missing(row[i]):
+                    raise table.refused(
+                        line, i, row[i], "a number: missing values have no density",
+                        "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or "
+                        "leave the column out.",
+                    )  # fmt: skip
+            numbers = [table.number(row[i]) for i in chosen]
+            for i, number in zip(chosen, numbers, strict=True):
+                if not math.isfinite(number):
+                    remedy = "Correct the cell, or choose other columns with --columns."
+                    raise table.refused(line, i, row[i], "a finite number", remedy)
+            rows.append(numbers)
+            if key is not None:
+                groups.append(None if table.missing(row[key]) else row[key])
+        if not rows:
+            raise DataError(table.where, "no rows", "a row for each point", "Check the path.")
+        data = Groups.from_labels(np.array(rows), None if group is None else {group: groups})
+        return attrs.evolve(data, columns=tuple(table.names[i] for i in chosen))
+
+
+def _places(found: PointComponents, data: Groups) -> Int64s:
+    """Number of the group of each new point; -1 for groups that the run doesn't have."""
+    if found.label not in data.label_names:
+        return np.full(len(data), -1, dtype=np.int64)
+    place = {str(name): i for i, name in enumerate(found.aligned.names)}
+    codes, keys = data.labels[found.label]
+    return np.array([*(place.get(key, -1) for key in keys), -1])[codes]
+
+
+def _split(given: str, names: Any) -> list[str]:
+    """Names with commas between them; a column may have commas in its name."""
+    return [given] if given in names else [name.strip() for name in given.split(",")]

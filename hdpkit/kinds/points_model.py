@@ -1,0 +1,431 @@
+"""Estimators of points with an inferred number of components."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin, DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import whole_number
+from hdpkit.data import Groups
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
+from hdpkit.kinds.estimator import Estimator, at_once, of_rows, seed_of, seed_of_chain
+from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.points import Points
+from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.partitions import co_clustering
+from hdpkit.posterior.points import PointComponents, dishes_of
+from hdpkit.posterior.settled import settled_samples
+from hdpkit.random import Purpose, as_source
+from hdpkit.run.chain_trace import ChainTrace
+from hdpkit.run.trace import Trace, last_of_burn_in
+
+_GROUP = "group"
+_IMPUTE = (
+    "Drop these rows, or fill them: sklearn.impute.SimpleImputer, or IterativeImputer, before the model in a "
+    "pipeline."
+)
+
+
+class PointsModel(ClusterMixin, DensityMixin, Estimator):
+    """Estimator of points, which may be in groups; subclasses name its kind.
+
+    Methods and attributes are named as in `sklearn.mixture`.
+    """
+
+    kind: ClassVar[type[Any]] = Points
+    kind_: Points
+    groups: Any
+    partial_sweeps: Any
+
+    # ------------------------------------------------------------------ fitting
+
+    @at_once
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), data frame, or Groups
+            Points, in rows, without missing values.
+        y : ignored
+        groups : array of length n, optional
+            Group of each point: a number, a string or another value; None or NaN: the point is in none, and
+            drawn from the components of all groups.
+
+        Returns
+        -------
+        Self
+            This model.
+
+        Raises
+        ------
+        ValueError
+            (DataError, ParameterError) If values are missing or impossible under the measure, groups don't
+            fit, or a parameter is out of range.
+        """
+        self.kind_ = self._made()
+        data, _ = self._data(X, groups, reset=True)
+        self.kind_, data = self.kind_.prepared(data)
+        return self._begin(data)
+
+    @at_once
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Add new points and continue sampling; the first call is `fit`.
+
+        The new points are seated one by one given the current state. Then `partial_sweeps` sweeps reseat all
+        points, including the old ones, whose labels may change; ``labels_`` has all points in order. The
+        prior doesn't change.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`: points that are not in the model yet. Groups may be new.
+
+        Returns
+        -------
+        Self
+            This model.
+
+        Raises
+        ------
+        ValueError
+            As for `fit`. After this and any other exception the model is what it was before.
+        """
+        if not hasattr(self, "franchises_"):
+            return self.fit(X, y, groups)
+        self._made()
+        self._check_run()
+        more, label = self._data(X, groups, reset=False)
+        more = self.kind_.same(more)
+        if label is not None:
+            self._places(())  # raises an error if the model has no groups
+        own = self._points.label
+        if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
+            more = attrs.evolve(more, labels={own: more.labels[label]})
+        data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
+        grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
+        trace, franchises = self._go_on(grown, self.partial_sweeps)
+        self._finish(franchises, trace)
+        return self
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep the fitted states, and set the attributes."""
+        super()._finish(franchises, trace)
+        samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
+        self.samples_ = samples
+        self._points = PointComponents.of(self.franchise_, samples)
+        self.aligned_, self.labels_ = self._points.aligned, self._points.labels
+        self.n_components_ = len(self.aligned_)
+        shares = self.aligned_.shares
+        self.weights_: Floats = shares / shares.sum()
+        self.n_components_posterior_ = _posterior_of_k(trace, samples)
+
+    # ------------------------------------------------------------------ the points of the fit
+
+    @property
+    def parameters_(self) -> dict[str, Floats]:
+        """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
+        self._need_fit("parameters_")
+        columns = getattr(self.franchise_.data, "columns", None)
+        return self.aligned_.named_parameters(self.franchise_.measure, columns)
+
+    @property
+    def memberships_(self) -> Floats:
+        """Posterior probability of each component for each point of the fit: shape (n, K)."""
+        self._need_fit("memberships_")
+        return self._points.memberships()
+
+    @property
+    def group_names_(self) -> list[Any]:
+        """Names of the groups."""
+        return list(self._of_groups("group_names_").names)
+
+    @property
+    def group_weights_(self) -> Floats:
+        """Posterior mean weights of the components in each group, shape (n_groups, K + 1)."""
+        return self._of_groups("group_weights_").group_shares
+
+    @property
+    def group_weights_lower_(self) -> Floats:
+        """Lower ends of the intervals of `group_weights_`."""
+        return self._of_groups("group_weights_lower_").group_shares_lower
+
+    @property
+    def group_weights_upper_(self) -> Floats:
+        """Upper ends of the intervals of `group_weights_`."""
+        return self._of_groups("group_weights_upper_").group_shares_upper
+
+    def _of_groups(self, name: str) -> AlignedTopics:
+        self._need_fit(name)
+        if self._points.label is None:
+            raise AttributeError(f"{name}: fit the model with groups")
+        return self.aligned_
+
+    def _need_fit(self, name: str) -> None:
+        if not hasattr(self, "aligned_"):
+            raise AttributeError(f"{name}: fit the model first")
+
+    def co_clustering(self, rows: Any = None) -> Floats:
+        """Posterior probability that two points of the fit are in the same component.
+
+        `hdpkit.plots.posterior_similarity` draws it.
+
+        Parameters
+        ----------
+        rows : int array of shape (m,), optional
+            Numbers of points; None: all, at most 10,000.
+
+        Returns
+        -------
+        float64 array, shape (m, m)
+        """
+        check_is_fitted(self)
+        return co_clustering(dishes_of(self.samples_), items=rows)
+
+    # ------------------------------------------------------------------ new points
+
+    def predict(self, X: Any, groups: Any = None) -> Int64s:
+        """Most probable component of each point, which is the largest in its row of `predict_proba`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            From 0 to ``n_components_`` - 1, numbered as ``labels_``.
+        """
+        return np.asarray(self.predict_proba(X, groups).argmax(axis=1), dtype=np.int64)
+
+    def predict_proba(self, X: Any, groups: Any = None) -> Floats:
+        """Probability of each component for new points.
+
+        In each sample a point belongs to a dish with the probability that follows from the weights of its
+        group and the predictive densities, and the dish to components by the shares of its points that
+        ``labels_`` has in them. Probabilities are averaged over the samples. Points don't influence each
+        other or the model; a point like none of the model has a low `score_samples`.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), data frame, or Groups
+            Points.
+        groups : array of length n, optional
+            Group of each point. A group that the model doesn't have, None or NaN: the mean weights of a group
+            without points.
+
+        Returns
+        -------
+        float64 array, shape (n, K)
+            Rows sum to one.
+        """
+        return self._new(X, groups)[1]
+
+    def score_samples(self, X: Any, groups: Any = None) -> Floats:
+        """Log posterior predictive density of each point, averaged over the samples, in nats.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+            The log of the average over ``samples_`` of the density of the point by itself, new components
+            included.
+        """
+        return self._new(X, groups)[0]
+
+    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
+        """Mean of `score_samples`, in nats: higher is better.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+        y : ignored
+        """
+        return float(self.score_samples(X, groups).mean())
+
+    def sample(
+        self, n_samples: int = 1, groups: Any = None, random_state: Any = None
+    ) -> tuple[npt.NDArray[Any], Int64s]:
+        """Draw new points from the posterior predictive distribution, each by itself.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+        groups : array of length n_samples, optional
+            Group of each point, as in `predict_proba`.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        X : array, shape (n_samples, D)
+        components : int64 array, shape (n_samples,)
+            -1: none of the components of ``labels_``.
+        """
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
+        group = self._numbers_of(groups, n)
+        values, components = self._points.draw(group, generator)
+        return self.kind_.every_column(values), components
+
+    # ------------------------------------------------------------------ input
+
+    def _new(self, X: Any, groups: Any) -> tuple[Floats, Floats]:
+        """Log predictive densities of new points, shape (n,), and their components, shape (n, K)."""
+        check_is_fitted(self)
+        data, label = self._data(X, groups, reset=False)
+        data = self.kind_.same(data)
+        group = np.full(len(data), -1, dtype=np.int64)
+        if label is not None:
+            codes, keys = data.labels[label]
+            group = np.append(self._places(keys), -1)[codes]
+        return self._points.new(data.values, group)
+
+    def _numbers_of(self, groups: Any, n: int) -> Int64s:
+        """Numbers of the groups of n points; -1 for a new one."""
+        if groups is None:
+            return np.full(n, -1, dtype=np.int64)
+        codes, keys = Groups.from_labels(np.zeros(n), {_GROUP: groups}).labels[_GROUP]
+        return np.append(self._places(keys), -1)[codes]
+
+    def _places(self, keys: Any) -> Int64s:
+        if self._points.label is None:
+            raise StateError(
+                "groups", "of points", "None, for a model that was fitted without groups",
+                "Give groups to fit, or leave them out.",
+            )  # fmt: skip
+        return self._points.places(keys)
+
+    def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
+        """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
+        return (self._given if isinstance(X, Groups) else self._read)(X, groups, reset)
+
+    def _read(self, X: Any, groups: Any, reset: bool) -> tuple[Groups, str | None]:
+        """Points of an array or a data frame."""
+        label = _GROUP if groups is not None else None
+        if self.groups is not None and self.groups in getattr(X, "columns", ()):
+            if groups is not None:
+                raise ParameterError(
+                    "groups",
+                    "an array",
+                    f"None, since column {self.groups!r} has the groups",
+                    "Leave it out.",
+                )
+            label, groups, X = str(self.groups), X[self.groups], X.drop(columns=[self.groups])
+        elif self.groups is not None and groups is None and reset:
+            raise DataError(
+                "X", f"<{type(X).__name__}>", f"a data frame with the column {self.groups!r}",
+                "It has the group of each row: give such a frame, or fit(X, groups=...).",
+            )  # fmt: skip
+        values = self._values(X, reset)
+        data = Groups.from_labels(values, {} if label is None else {label: groups})
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and values.ndim == 2:
+            data = attrs.evolve(data, columns=tuple(map(str, names)))
+        return data, label
+
+    def _given(self, data: Groups, groups: Any, reset: bool) -> tuple[Groups, str | None]:
+        """Points that are in groups already."""
+        width = int(np.prod(data.values.shape[1:], dtype=np.int64))
+        if groups is not None or len(data.label_names) > 1:
+            raise ParameterError(
+                "groups", data.label_names if groups is None else groups,
+                "None, and one label at most, where X is hk.Groups",
+                "Use hk.Franchise for several levels.",
+            )  # fmt: skip
+        self._check_width(width, reset)
+        return data, next(iter(data.label_names), None)
+
+    def _values(self, X: Any, reset: bool) -> npt.NDArray[Any]:
+        X = of_rows(self, X, reset, "points")
+        if np.isnan(X).any():
+            n = int(np.isnan(X).any(axis=1).sum())
+            raise DataError("X", f"NaN in {n:,} of {len(X):,} rows", "points without missing values", _IMPUTE)
+        if np.isinf(X).any():
+            raise DataError("X", "infinity", "finite numbers", "Leave these rows out, or correct them.")
+        return self.kind_.rows(X)
+
+
+def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
+    """Share of the draws, after half of the sweeps, that have each number of components."""
+    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    found: list[int] = []
+    for chain in chains:
+        after = last_of_burn_in(np.asarray(chain["sweep"]))
+        found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
+    numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)
+    return {int(k): float(n) for k, n in zip(numbers, counts / counts.sum(), strict=True)}
+
+
+class MixtureModel(PointsModel):
+    """Mixture of points with an inferred number of components: a scikit-learn estimator.
+
+    x_i ~ component k with probability w_k, where the weights have a Dirichlet process prior and components
+    the prior ``measure``. With groups, each group has weights of its own over shared components (a
+    hierarchical Dirichlet process, Teh et al. 2006). Methods and attributes are named as in
+    `sklearn.mixture`. See docs/mixtures.md.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    labels_ : int64 array, shape (n,)
+        Component of each point of the fit: the partition of least expected loss over the samples of all
+        chains (`hdpkit.summaries.point_partition`), 0 the component with the largest share.
+    n_components_ : int
+        Number of components in ``labels_``, K.
+    n_components_posterior_ : dict
+        Posterior probability of each number of components, over the second half of the sweeps.
+    weights_ : float64 array, shape (K,)
+        Mean share of each component; what is in none of them is left out, and they sum to one.
+    means_, covariances_ : float64 arrays, shape (K, D) and (K, D, D)
+        Posterior mean parameters, for measures that have moments.
+    parameters_ : dict
+        Name -> float64 array, shape (K, 3): posterior mean of each component, and the ends of the 90 %
+        interval.
+    memberships_ : float64 array, shape (n, K)
+        Posterior probability of each component for each point of the fit.
+    group_names_ : list
+        With groups: their names.
+    group_weights_ : float64 array, shape (n_groups, K + 1)
+        With groups: posterior mean weights of the components and, last, of everything else.
+    group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
+        Ends of their 90 % intervals.
+    aligned_ : AlignedTopics
+        The components over the samples, with the intervals of all quantities.
+    samples_ : tuple of Sample
+        The states that everything is averaged over.
+    franchise_, franchises_, trace_, diagnosis_
+        As in `TopicModel`.
+    n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    """
+
+    kind = Mixture
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep the fitted states, and set the attributes."""
+        super()._finish(franchises, trace)
+        measure = self.franchise_.measure
+        if measure.supports("moments"):
+            moments = measure.moments(self.aligned_.topics)
+            self.means_, self.covariances_ = self.kind_.of_all_columns(*moments)

@@ -1,0 +1,444 @@
+"""Topic models of documents with an inferred number of topics."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+
+from hdpkit.allowed import Allowed
+from hdpkit.checks import positive_number
+from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.kind import FiniteOrNot, Nouns, setting
+from hdpkit.kinds.values import Flag, NumberOrPrior, OneOf, Values, Whole
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    Concentration,
+    Discount,
+    DishGibbs,
+    Move,
+    SelectorCounts,
+    Smoothing,
+    SplitMerge,
+    TableGibbs,
+)
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
+from hdpkit.priors import Beta, Each, Gamma
+from hdpkit.run.run_folder import RUN
+from hdpkit.run.samples import Samples
+
+
+class Bursts(Flag):
+    """Whether topics differ by document, or the concentration by which they do."""
+
+    said = "bool, float or prior"
+    place = "hyperparameter"
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value."""
+        if not isinstance(value, bool):
+            try:
+                if not topic_measure(0.5, False, value).conjugate:
+                    raise ParameterError(name, value, "one for all topics", "Leave hk.Each out.")
+            except ParameterError as error:
+                raise ParameterError(
+                    name, value, "None, False, True, a positive number, or a prior of such numbers",
+                    "True is the usual prior of the concentration.",
+                ) from error  # fmt: skip
+        return value
+
+
+class Positive(Values):
+    """Positive numbers."""
+
+    said = "float"
+
+    def check(self, name: str, value: Any) -> float:
+        """The number."""
+        return positive_number(name, value)
+
+
+@attrs.frozen
+class PartOfAMeasure(Values):
+    """Parameters of a base measure, which checks them; ``read`` reads them from a text."""
+
+    read: Callable[[str], Any]
+    metavar: str = "number|gamma(a,b)"
+    said = "float, array or prior"
+    place = "part of a base measure"
+
+    def parse(self, name: str, given: str) -> Any:
+        """The value that a text says."""
+        return self.read(given)
+
+
+class Stores(Values):
+    """Names of stores, or classes; the franchise checks them."""
+
+    said = "str or type"
+    place = "store"
+
+
+class KnownTopics(Values):
+    """Components that are known in advance."""
+
+    said = "Known"
+    place = "known components"
+
+
+class Text(Values):
+    """How raw texts become counts."""
+
+    said = "TextOptions or TextCounter"
+
+    def kept(self, name: str, value: Any) -> Any:
+        """Options as data; a counter is kept with what it counted."""
+        return value.as_data() if isinstance(value, TextOptions) else None
+
+    def back(self, tree: Any, allowed: Allowed) -> Any:
+        """Options from data."""
+        if tree is None:
+            return None
+        given = dict(tree)
+        if given.get("tokenizer") is not None:
+            given["tokenizer"] = allowed.function(given["tokenizer"])
+        return TextOptions(**given)
+
+
+PURPOSES: dict[str, dict[str, Any]] = {
+    "reading": {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"},
+    "prediction": {"eta": 0.05, "bursty": False, "chains": 1, "sweeps": 500, "until": None},
+}
+"""Settings of a topic model that aren't given, by what it is for (docs/default_topics.md)."""
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Topics(FiniteOrNot):
+    """Documents over topics."""
+
+    name = "topics"
+    nouns = Nouns("Topics", "topic", "topic", "token", "document", "term")
+    shown = "topics"
+    sections: ClassVar[tuple[Any, ...]] = (
+        "overview",
+        "groups",
+        "topics",
+        "samples",
+        "map",
+        "trends",
+        "labels",
+        "documents",
+    )
+    sampling: ClassVar[Mapping[str, Any]] = {"sweeps": None, "chains": None}
+    spoken: ClassVar[Mapping[str, Any]] = {
+        "concentration": {
+            "option": "document_concentration",
+            "told": "Concentration of documents over topics (alpha).",
+        },
+        "root_concentration": {
+            "told": "Concentration of the whole corpus over topics (gamma). None: gamma(1,1)."
+        },
+        "n_components": {
+            "option": "topics",
+            "told": "A finite model with this many topics of equal weight: latent Dirichlet allocation.",
+        },
+    }
+
+    purpose: str = setting(
+        "reading", OneOf(("reading", "prediction"), "What the model is for."),
+        "Chooses what isn't given. For reading: eta = 0.2, ``bursty``, and two chains that run until the "
+        "topics can be read. For prediction: more and narrower topics, with eta = 0.05, in one chain, "
+        "without bursts. See docs/default_topics.md.", option="for",
+    )  # fmt: skip
+    eta: Any = setting(
+        None, PartOfAMeasure(lambda given: NumberOrPrior().parse("eta", given)),
+        "Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics.",
+    )  # fmt: skip
+    sparse: bool = setting(
+        False, Flag(), "Each topic selects its own terms (Wang & Blei 2009); eta is not used then."
+    )
+    smoothing: Any = setting(
+        None,
+        PartOfAMeasure(lambda given: parse_smoothing(given), "number|gamma(a,b)|each(gamma(a,b))"),
+        "Dirichlet parameter of the terms that a topic of the sparse model selects; ``hk.Each(prior)``: one "
+        "per topic. None: 0.1.",
+    )  # fmt: skip
+    selection: Any = setting(
+        None, PartOfAMeasure(lambda given: parse_selection(given), "beta(r,s)|share"),
+        "Prior of the share of terms that a topic of the sparse model selects, or a fixed share. None: "
+        "Beta(1, 1).",
+    )  # fmt: skip
+    proportions: str | None = setting(
+        None, OneOf(("integrated", "stored"), "Leave it out."),
+        "With --sparse: whether each topic's share is part of the state.  [default: integrated]",
+        of="commands",
+    )  # fmt: skip
+    bursty: Any = setting(
+        None, Bursts(),
+        "Topics differ by document, so that a term that has occurred in a document occurs there again (see "
+        "`Bursty`). A number or a prior is the concentration: the larger it is, the less terms repeat. True: "
+        "that with the prior Gamma(1, 0.01). None: as the purpose is, and False with ``sparse``.",
+    )  # fmt: skip
+    store: Any = setting("histogram", Stores(), "How seating is stored: see `Franchise`.")
+    root: Any = setting(
+        "restaurant", OneOf(("restaurant", "weights"), "Leave it out."),
+        "As in `Franchise`; `moves.SliceGibbs` needs weights.",
+    )  # fmt: skip
+    kernel: str = setting(
+        "auto", OneOf(("auto", "fused", "generic", "reference"), "Leave it out."),
+        "Which implementation runs: see `Franchise`.", of="commands",
+    )  # fmt: skip
+    group_concentration: Any = setting(
+        None, NumberOrPrior(),
+        "Makes the groups of --group-column levels of the model, with this concentration, such as "
+        "gamma(1,1); sweeps take 3 to 5 times as long.", of="commands",
+    )  # fmt: skip
+    known: Any = setting(
+        None, KnownTopics(),
+        "Topics that are known in advance, with the terms in the order of the columns: see `Known`.",
+        of="estimators",
+    )  # fmt: skip
+    text: Any = setting(
+        None, Text(),
+        "How raw texts become counts; by default without the function words of their language, which "
+        "``counter_.function_words`` names.", of="estimators",
+    )  # fmt: skip
+    partial_sweeps: int = setting(50, Whole(1), "Sweeps of each further `partial_fit`.", of="estimators")
+    transform_method: str = setting(
+        "em", OneOf(("em", "gibbs"), "Leave it out."),
+        "How proportions of new documents are computed: the fixed point of EM, or posterior means by "
+        "collapsed Gibbs sampling, which takes about ten times as long.", of="estimators",
+    )  # fmt: skip
+    transform_tolerance: float = setting(
+        1e-4,
+        Positive(),
+        "EM stops when no proportion changes by more than this in one step.",
+        of="estimators",
+    )
+    transform_sweeps: int = setting(
+        50, Whole(1), "Sweeps that Gibbs sampling averages, after half as many for burn-in.", of="estimators"
+    )
+    score_method: str = setting(
+        "learned", OneOf(("learned", "fixed", "joint"), "Leave it out."),
+        'Topics in `score` and `perplexity`: "learned" adds the observed words of a document to the counts '
+        'of the topics, separately for each document; "fixed" doesn\'t change the topics, as in '
+        '`hdpkit.evaluate`; "joint" adds the observed halves of all documents to a copy of the model, as '
+        "`partial_fit` does.", of="estimators",
+    )  # fmt: skip
+    levels: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.sparse and self.eta is not None:
+            raise ParameterError(
+                "eta", self.eta, "left out with sparse topics",
+                "The Dirichlet parameter of the selected terms is smoothing.",
+            )  # fmt: skip
+        for name in () if self.sparse else ("smoothing", "selection", "proportions"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    name, getattr(self, name), "left out without sparse topics", "Ask for sparse topics."
+                )
+        if self.n_components is not None and self.root != "restaurant":
+            raise ParameterError(
+                "root", self.root, "left out with a number of topics",
+                "Topics of a finite model have fixed weights.",
+            )  # fmt: skip
+        if isinstance(self.concentration, Each):
+            raise ParameterError(
+                "concentration", self.concentration, "one for all documents: a number or a prior",
+                "New documents have none of their own.",
+            )  # fmt: skip
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether data are documents."""
+        return hasattr(data, "n_documents")
+
+    def usual(self, name: str) -> Any:
+        """A setting, or what the purpose says if it isn't given."""
+        given = getattr(self, name)
+        if given is None and name == "bursty" and self.sparse:
+            return False  # Wang & Blei (2009), unless they are asked to differ by document
+        return PURPOSES[self.purpose][name] if given is None else given
+
+    def run_settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """``chains``, ``sweeps`` and ``until``: those of the purpose, but sweeps that are given are run."""
+        usual = dict(PURPOSES[self.purpose])
+        if given.get("sweeps") is not None or isinstance(given.get("samples"), Samples):
+            usual["until"] = None
+        return {
+            name: usual[name] if given.get(name) is None else given[name]
+            for name in ("chains", "sweeps", "until")
+        }
+
+    def declare(self, data: Any) -> Restaurant:
+        """Documents, groups of documents (the widest first) if they are levels, and the root above them."""
+        of_sparse = {name: getattr(self, name) for name in ("smoothing", "selection", "proportions")}
+        measure = topic_measure(
+            None if self.sparse else self.usual("eta"), self.sparse, self.usual("bursty"),
+            **(of_sparse if self.sparse else {}),
+        )  # fmt: skip
+        between = self.group_concentration
+        return self.restaurants(
+            measure, *(self.levels if between is not None else ()), "document", between=between
+        )
+
+    def above(self) -> str | FixedWeights:
+        """The root above the documents: fixed weights if a number of topics is given."""
+        return self.root if self.n_components is None else FixedWeights(self.n_components)
+
+    def franchise(self, data: Any) -> Franchise:
+        """The franchise over documents."""
+        if self.sparse and data.n_terms == 1:
+            raise DataError(
+                "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
+            )
+        return Franchise(
+            self.declare(data), data, store=self.store, root=self.above(), kernel=self.kernel,
+            known=self.known,
+        )  # fmt: skip
+
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """Moves for topics with this measure, and updates of hyperparameters with a prior."""
+        return default_moves(restaurant)
+
+    def said(self, data: Any) -> str:
+        """Numbers of documents, tokens and terms."""
+        return f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
+
+    def width(self, data: Any) -> int:
+        """Number of terms."""
+        return int(data.n_terms)
+
+    def diagnosed(self, data: Any) -> Any:
+        """Documents."""
+        return data
+
+    def about(self, model: Any) -> dict[str, Any]:
+        """How texts are counted, for `hdpkit infer`."""
+        if model.counter_ is None:
+            return {}
+        return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=model.counter_).as_data()}
+
+    def keep_beside(self, model: Any, folder: Path) -> None:
+        """Write labels of topics."""
+        if model._label_rows:
+            write_topic_labels(folder / LABELS, model._label_rows)
+
+    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
+        """Set the counter, the terms and the labels of an estimator."""
+        counter = run.about.get("reading", {}).get("counter")
+        where = str(run.folder / RUN)
+        model.counter_ = None if counter is None else TextCounter.from_data(counter, allow, where=where)
+        model.terms_ = run.data.vocabulary
+        if os.path.lexists(run.folder / LABELS):
+            model._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class SparseTopics(Topics):
+    """Documents over topics that select their terms."""
+
+    name = "sparse topics"
+    sparse: bool = attrs.field(default=True, init=False)
+    eta: None = attrs.field(default=None, init=False)
+    known: None = attrs.field(default=None, init=False)
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """False: the folder of a run says that it is of this kind."""
+        return False
+
+
+def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:
+    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
+
+    If ``bursty`` is True, or the concentration of bursts, topics differ by document.
+    """
+    given = {name: value for name, value in of_sparse.items() if value is not None}
+    measure = SparseDirichletMultinomial(**given) if sparse else DirichletMultinomial(eta=eta)
+    if bursty is False or bursty == math.inf:  # the same chain as without
+        return measure
+    return Bursty(measure) if bursty is True else Bursty(measure, bursty)
+
+
+def default_moves(restaurant: Restaurant) -> list[Move]:
+    """The sweep of a fit: moves for topics with this measure, and updates of hyperparameters with a prior.
+
+    DishGibbs runs in each of the first 20 sweeps, where it brings the number of topics up, and then in every
+    fifth, which costs less for the same log joint and held-out perplexity (docs/startup.md). Where topics
+    differ by document, SplitMerge has no fused code and is left out (docs/measures.md).
+    """
+    measure = restaurant.measure
+    dishes = [DishGibbs().until(20), DishGibbs().after(20).every(5)]
+    proposals = [SplitMerge().until(50)] if measure.conjugate and not measure.seats_values else []
+    return [TableGibbs(), *dishes, *proposals, *topic_updates(restaurant)]
+
+
+def topic_updates(restaurant: Restaurant) -> list[Move]:
+    """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes."""
+    base = restaurant.measure
+    moves: list[Move] = []
+    declared = any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain())
+    if declared or "concentration/bursts" in base.priors or (base.seats_values and not base.conjugate):
+        moves.append(Concentration())
+    if "discount/bursts" in base.priors:
+        moves.append(Discount())
+    if any("/" not in name for name in base.priors):
+        moves.append(BaseMeasureParameters())
+    if not base.conjugate and not base.seats_values:  # each dish has a smoothing
+        moves.append(Smoothing())
+    if getattr(base, "proportions", None) == "stored":
+        moves.append(SelectorCounts())
+    return moves
+
+
+_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
+
+
+def parse_smoothing(given: str) -> float | Gamma | Each:
+    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic)."""
+    call = _EACH.fullmatch(re.sub(r"\s+", "", given))
+    found = NumberOrPrior().parse("smoothing", call[1] if call else given)
+    if call is None:
+        return found
+    if isinstance(found, Gamma):
+        return Each(found)
+    raise ParameterError(
+        "smoothing", given, "each(gamma(shape, rate)), if each topic has its own",
+        "For one number for all topics, leave each out.",
+    )  # fmt: skip
+
+
+_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+
+def parse_selection(given: str) -> float | Beta:
+    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share."""
+    prior = _BETA.fullmatch(re.sub(r"\s+", "", given))
+    try:
+        numbers = [float(part) for part in (prior.groups() if prior else [given])]
+    except ValueError:
+        numbers = [math.nan]
+    if prior and all(0.0 < number < math.inf for number in numbers):
+        return Beta(*numbers)
+    if not prior and 0.0 < numbers[0] < 1.0:
+        return numbers[0]
+    raise ParameterError(
+        "selection", given, "beta(r, s) of positive numbers, or a number above 0 and below 1",
+        "For instance beta(1, 1), the uniform prior.",
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""What values a setting takes: how they are checked, read from text, described, and which are wrong.
+
+One declaration serves an estimator's parameter, an option of a command, their documentation, and the test
+that gives bad values to both.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from hdpkit.allowed import Allowed
+from hdpkit.checks import LARGEST, choice, flag, items, text, whole_number
+from hdpkit.errors import ParameterError
+from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.priors import Gamma
+from hdpkit.run.describe import describe, rebuild
+
+_GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+
+class Values:
+    """Values of a setting; subclasses say which.
+
+    Attributes
+    ----------
+    said : str
+        The type, in documentation.
+    metavar : str or None
+        The same in the help of a command.
+    place : str
+        What an object of this setting may be when it is read from a file (`hdpkit.run.describe.rebuild`).
+    """
+
+    said = "object"
+    metavar: str | None = None
+    place = "number"
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value; a ParameterError if it is none of these."""
+        return value
+
+    def parse(self, name: str, given: str) -> Any:
+        """The value that a text says; a ParameterError if it says none."""
+        return given
+
+    def kept(self, name: str, value: Any) -> Any:
+        """The value as data, for a file."""
+        return describe(value, name)
+
+    def back(self, tree: Any, allowed: Allowed) -> Any:
+        """The value from data."""
+        plain = tree is None or (isinstance(tree, str) and self.place not in ("hyperparameter",))
+        return tree if plain else rebuild(tree, allowed, self.place)
+
+
+@attrs.frozen
+class Whole(Values):
+    """Whole numbers from ``low`` to ``high``."""
+
+    low: int = 1
+    high: int = LARGEST
+    remedy: str = "Give a whole number."
+    said = "int"
+    metavar = "N"
+
+    def check(self, name: str, value: Any) -> int:
+        """The number."""
+        return whole_number(name, value, self.low, self.high, remedy=self.remedy)
+
+    def parse(self, name: str, given: str) -> int:
+        """The number that a text says."""
+        try:
+            return self.check(name, int(given))
+        except ValueError as error:
+            raise ParameterError(name, given, "a whole number", self.remedy) from error
+
+
+@attrs.frozen
+class NumberOrPrior(Values):
+    """A positive number, which is fixed, or a prior, by which the parameter is resampled."""
+
+    zero: bool = False  # whether 0 is a value, too
+    said = "float or prior"
+    metavar = "number|gamma(a,b)"
+    place = "hyperparameter"
+
+    def parse(self, name: str, given: str) -> Any:
+        """Read a positive number or ``gamma(shape, rate)``."""
+        if self.zero and given.strip() in ("0", "0.0"):
+            return 0.0
+        prior = _GAMMA.fullmatch(re.sub(r"\s+", "", given))
+        try:
+            numbers = [float(part) for part in (prior.groups() if prior else [given])]
+        except ValueError:
+            numbers = [math.nan]
+        if not all(0.0 < number < math.inf for number in numbers):
+            raise ParameterError(
+                name, given, "a number above 0, or gamma(shape, rate)",
+                "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
+            )  # fmt: skip
+        return Gamma(*numbers) if prior else numbers[0]
+
+
+@attrs.frozen
+class OneOf(Values):
+    """One of these words, or in Python an object of a class."""
+
+    words: Sequence[str]
+    remedy: str
+    kind: type | None = None
+    place: str = "number"
+
+    @property
+    def said(self) -> str:  # type: ignore[override]
+        """The words, and the class."""
+        told = [f'"{word}"' for word in self.words]
+        if self.kind is BaseMeasure:
+            told.append("base measure")
+        return f"{', '.join(told[:-1])} or {told[-1]}"
+
+    def check(self, name: str, value: Any) -> Any:
+        """The word, or the object."""
+        if self.kind is not None and isinstance(value, self.kind):
+            return value
+        return choice(name, value, self.words, remedy=self.remedy)
+
+    def parse(self, name: str, given: str) -> str:
+        """The word."""
+        return choice(name, given, self.words, remedy=self.remedy)
+
+
+@attrs.frozen
+class Flag(Values):
+    """True or False."""
+
+    said = "bool"
+
+    def check(self, name: str, value: Any) -> bool:
+        """The value."""
+        return flag(name, value)
+
+
+@attrs.frozen
+class Name(Values):
+    """The name of a column."""
+
+    said = "str"
+    metavar = "NAME"
+
+    def check(self, name: str, value: Any) -> str:
+        """The name."""
+        return text(name, value, remedy="The name of a column.")
+
+
+@attrs.frozen
+class Names(Values):
+    """Names of columns; in a command several times, or with commas between them."""
+
+    said = "sequence of str"
+    metavar = "NAME,..."
+
+    def check(self, name: str, value: Any) -> tuple[str, ...]:
+        """The names."""
+        return items(name, value, "names of columns", remedy='For instance ["x", "y"].')
