@@ -25,7 +25,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.pages import write_pages
-from hdpkit.kinds.signatures.runs import signatures_of_run
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
 from hdpkit.posterior.run_topics import topics_of_run
 
@@ -116,7 +115,7 @@ def export(
             raise ParameterError(
                 "to", to, "another format for topics", "This one is for runs of hdpkit signatures."
             )
-        found, settings = signatures_of_run(there)
+        found, settings = kind.signatures(there), kind
         if to == "pdf":
             written = [write_pages(found, out, known=settings.known)]
         elif to == "excel":

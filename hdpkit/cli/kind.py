@@ -40,9 +40,8 @@ def _option(setting: Setting) -> Decorator:
     """The option of a setting; its value is None, or empty, unless it is given."""
     name, taken, more = setting.in_commands, setting.values, dict[str, Any]()
     if isinstance(taken, values.Flag):
-        more["is_flag"] = True
-        more["default"] = None
-        name = f"{name}/--no-{name}" if setting.default is None else name
+        more |= {"is_flag": True, "default": None}
+        name = name if setting.default is False else f"{name}/--no-{name}"
     elif isinstance(taken, values.Names):
         more |= {"multiple": True, "metavar": taken.metavar}
     elif isinstance(taken, values.OneOf):
@@ -57,14 +56,13 @@ def _option(setting: Setting) -> Decorator:
 
 
 def kind_options(kind: type[Kind], of_reading: bool = False) -> Decorator:
-    """The options of a kind: those that say what is read, or those of the model."""
-    made = [_option(one) for one in kind.settings() if one.of != "estimators" and one.reads == of_reading]
-    if not of_reading:
-        return group("Model", *made)
+    """The options of a kind: those that say what is read, or those of the model under their titles."""
+    chosen = [one for one in kind.settings() if one.of != "estimators" and one.reads == of_reading]
 
     def add(command: Any) -> Any:
-        for option in reversed(made):
-            command = option(command)
+        for one in reversed(chosen):
+            option = _option(one)
+            command = option(command) if of_reading else group(one.under, option)(command)
         return command
 
     return add
@@ -126,7 +124,7 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
 
 def run_kind(
     model: Kind, data: Any, options: Mapping[str, Any], about: Mapping[str, Any] | None = None,
-    n_terms: int = _LINES,
+    n_terms: int | None = _LINES,
 ) -> None:  # fmt: skip
     """Run a model over data into a new folder, and print what was found."""
     folder, quiet = options["out"], options["quiet"]

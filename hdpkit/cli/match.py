@@ -17,7 +17,6 @@ from hdpkit.data.files.tables import rows_of, table_text
 from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
-from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
 from hdpkit.pages.plots.topics import match as draw
 from hdpkit.posterior.matching import TopicMatch, match_topics
 from hdpkit.posterior.run_topics import component_set_of_run
@@ -87,14 +86,13 @@ class _Side:
         self.source = shown_path(folder)
         self._run = open_corpus_run(folder, allow)
         self.kind = kind_of_run(self._run)
-        self._signatures = "signatures" in self._run.about
-        settings = load_settings(folder) if self._signatures else None
-        self.least = MIN_COSINE if settings is None else settings.similarity
+        self.least = getattr(self.kind, "similarity", MIN_COSINE)
 
     def component_set(self, source: str) -> ComponentSet:
         """The components, named by the folder as it was given."""
-        if self._signatures:
-            return signatures_of_run(self._run)[0].component_set(self.source)
+        if self.kind.shown == "signatures":
+            found: Any = self.kind
+            return found.signatures(self._run).component_set(self.source)
         return component_set_of_run(self._run, self.source)
 
 

@@ -26,8 +26,8 @@ from hdpkit.data.files.topics import TopicSummary, summarise_topics
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.kinds.kind import Nouns
+from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures
-from hdpkit.kinds.signatures.runs import Settings
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
 from hdpkit.posterior.verdicts import Diagnosis
@@ -335,7 +335,7 @@ def echo_ranks(choice: RankChoice) -> None:
     say(f"the start has {choice}", err=True)
 
 
-def echo_signatures(found: Signatures, settings: Settings) -> None:
+def echo_signatures(found: Signatures, settings: Cohort) -> None:
     """Print signatures as a table, and a line about component "0"."""
     table = plain_table()
     table.add_column("")
@@ -383,13 +383,13 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
         say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")
 
 
-def signatures_csv(found: Signatures, settings: Settings, n: int | None = None) -> str:
+def signatures_csv(found: Signatures, settings: Cohort, n: int | None = None) -> str:
     """A line per signature with the columns of `Signatures.overview`."""
     table = found.overview(settings.known)
     return table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:n]])
 
 
-def signatures_json(found: Signatures, settings: Settings, n: int | None = None) -> str:
+def signatures_json(found: Signatures, settings: Cohort, n: int | None = None) -> str:
     """The number of signatures, the share of the mutations in none, and under ``signatures`` the table."""
     table = {name: np.asarray(values).tolist() for name, values in found.overview(settings.known).items()}
     facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}

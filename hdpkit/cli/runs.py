@@ -60,7 +60,6 @@ from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, prin
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Nouns
-from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.run_topics import merged_state, topics_of_run
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
@@ -383,7 +382,7 @@ def topics(
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
-    kind = kind_of_run(there)
+    kind: Any = kind_of_run(there)
     nouns = kind.nouns
     most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
     if kind.shown == "components":
@@ -395,7 +394,7 @@ def topics(
     if kind.shown == "signatures" and chain is None and not hasattr(there.data, "shards"):
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
-        found_signatures, settings = signatures_of_run(there)
+        found_signatures, settings = kind.signatures(there), kind
         if format == "table":
             echo_signatures(found_signatures, settings)
         else:
@@ -449,7 +448,8 @@ def resume(
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
-    before, of_signatures = there.sweeps, "signatures" in there.about
+    kind: Any = kind_of_run(there)
+    before, of_signatures = there.sweeps, kind.shown == "signatures" and not hasattr(there.data, "shards")
     n_terms = None if of_signatures else terms
     backend = backend_of("auto", None) if hasattr(there.data, "shards") else None
     with ended_together(backend):
@@ -462,7 +462,7 @@ def resume(
             run, n_terms, quiet, allow, unit="mutations" if of_signatures else "tokens",
         )  # fmt: skip
     if of_signatures:
-        echo_signatures(*signatures_of_run(open_run(run, allow)))
+        echo_signatures(kind.signatures(open_run(run, allow)), kind)
     if sweeps is None and until is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
@@ -505,7 +505,6 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     about = open_run(folder, allow).about
     readers: dict[str, Callable[[], str]] = {
         "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
-        "signatures": lambda: f"similarity {load_settings(folder).similarity}",  # type: ignore[union-attr]
         "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
         "language model": lambda: _check_model(folder, allow),
     }

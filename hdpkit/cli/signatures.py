@@ -8,34 +8,32 @@ from typing import Any
 import attrs
 import click
 
-from hdpkit.cli.folders import check_new_folder, held_for_a_run
+from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.kind import kind_options, made, named, run_kind
 from hdpkit.cli.options import (
     Command,
     Parsed,
-    above_zero,
     given_limits,
     group,
+    kept_options,
     limit_options,
-    not_negative,
     option_of,
     out_option,
     parse_init,
     path_type,
     positive,
-    prior_type,
     run_options,
 )
 from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
-from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.runs import check_until
 from hdpkit.data import Corpus, downsample
 from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.signatures.channels import CHANNELS, channels_of, plain_channels
-from hdpkit.kinds.signatures.extraction import extract_signatures
+from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_signatures
-from hdpkit.kinds.signatures.runs import Settings, signatures_of_run
 from hdpkit.kinds.signatures.spectra import ANY, read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
 from hdpkit.run.runs import open_run
@@ -85,78 +83,19 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
         "--known", type=path_type, metavar="FILE",
         help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
     ),
-    click.option(
-        "--known-as", type=click.Choice(["match", "prior", "frozen"]), default="match", show_default=True,
-        help="What known ones are: compared with the signatures afterwards; components that the run begins "
-        "with, worth --pseudo-counts mutations each; or components that never change.",
-    ),
     click.option("--known-names", metavar="NAME,...", help="Only these of FILE."),
     click.option("--known-delimiter", metavar="CHARACTER", help=_DELIMITER.format("FILE")),
-    click.option(
-        "--names-from", type=share, metavar="COSINE",
-        help="Give a signature the name of its best match in FILE if their cosine is at least this.",
-    ),
-    click.option(
-        "--pseudo-counts", type=above_zero, default=1000.0, show_default=True,
-        help="With --known-as prior: mutations that a known signature is worth, each in a sample of its own.",
-    ),
 )  # fmt: skip
-@group(
-    "Model",
-    click.option(
-        "--eta", type=prior_type("eta"), default="0.5", show_default=True,
-        help="Dirichlet parameter of signatures over channels.",
-    ),
-    click.option(
-        "--bursty/--no-bursty", default=True,
-        help="Signatures that differ by sample: counts vary more than multinomials.  [default: bursty]",
-    ),
-    click.option(
-        "--burst-concentration", type=prior_type("burst-concentration"),
-        help="With --bursty: the larger, the less signatures differ.  [default: gamma(1,0.01)]",
-    ),
-    *(
-        click.option(
-            f"--{name}-concentration", type=prior_type(f"{name}-concentration"), default="gamma(1,1)",
-            show_default=True, help=told,
-        )
-        for name, told in {
-            "sample": "Of samples over signatures.",
-            "level": "Of each level over signatures.",
-            "root": "Of the signatures of all samples.",
-        }.items()
-    ),
-)  # fmt: skip
+@kind_options(Cohort)
 @group(
     "Sampler",
-    click.option(
-        "--samples", type=positive, default=50, show_default=True,
-        help="States of each chain to keep, from the second half of its sweeps.",
-    ),
     click.option(
         "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
         help="The start of a chain.  [default: the number of signatures that held-out mutations support]",
     ),
     option_of(Scheduler, "threads", positive, help="Threads of each chain."),
-    click.option(
-        "--checkpoint-seconds", type=above_zero, default=60.0, show_default=True,
-        help="Save the state after this many seconds.",
-    ),
 )  # fmt: skip
-@group(
-    "Signatures of the run",
-    option_of(extract_signatures, "similarity", inside),
-    option_of(extract_signatures, "occurrence", share),
-    option_of(
-        extract_signatures, "chains", share, name="agreement",
-        help="The smallest share of the chains in which it must do so.",
-    ),
-    option_of(
-        extract_signatures, "min_samples", not_negative,
-        help="Samples that must have a signature with an interval above zero.",
-    ),
-    option_of(extract_signatures, "level", inside, name="interval"),
-)  # fmt: skip
+@kept_options(samples=50)
 def signatures(matrix: Path, **options: Any) -> None:
     """Find mutational signatures in a matrix of counts and save the run in a folder.
 
@@ -187,48 +126,39 @@ def signatures(matrix: Path, **options: Any) -> None:
       hdpkit signatures cohort.SBS96.all --levels types.csv --max-per-sample 5000 --out run
       hdpkit signatures matrix.csv --known COSMIC_v3.4_SBS_GRCh37.txt --sweeps 5000 --chains 4 --out run
     """
-    import hdpkit as hk
-
-    folder: Path = options["out"]
-    quiet = options["quiet"]
     check_until(options)
-    check_new_folder(folder)
+    check_new_folder(options["out"])
+    file = options["known"]
+    for name in ("known_as", "known_names", "known_delimiter", "names_from"):
+        if file is None and options[name] is not None:
+            raise ParameterError(
+                name.replace("_", "-"), options[name], "left out without --known", "Give --known FILE."
+            )
+    model: Any = made(Cohort, options)
     corpus, levels, totals = _corpus(matrix, options)
-    known = None
-    if options["known"] is not None:
-        words = corpus.vocabulary or ()
-        kind = None if options["channels"] == ANY else channels_of(words)
-        known = read_signatures(
-            options["known"], channels=kind or plain_channels(words), delimiter=options["known_delimiter"]
-        )
-        check_channels(known, corpus.vocabulary or ())
-        if not quiet:
-            say(f"known signatures: {shown_names(known.names)}", err=True)
-        if options["known_names"] is not None:
-            known = known.chosen([name.strip() for name in options["known_names"].split(",")])
-    else:
-        for name in ("known_as", "known_names", "known_delimiter", "names_from"):
-            if options[name] not in (None, "match"):
-                raise ParameterError(
-                    name.replace("_", "-"), options[name], "left out without --known", "Give --known FILE."
-                )
-    settings = Settings(
-        similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
-        level=options["interval"], min_samples=options["min_samples"], known=known,
-        names_from=options["names_from"], totals=totals,
-    )  # fmt: skip
-    sample = _restaurants(levels, options)
-    franchise, schedule = _model(sample, corpus, known, options)
-    scheduler = hk.Scheduler(schedule, threads=options["threads"])
-    start = options["init"]
-    if start is None:
-        choice = _choice(sample, corpus, franchise.known, options)
-        settings, start = attrs.evolve(settings, ranks=choice), choice.init
+    known = None if file is None else _known(file, corpus, options)
+    model = attrs.evolve(model, known=known, levels=tuple(levels), totals=totals)
+    if options["init"] is None:
+        franchise = named(Cohort, lambda: model.franchise(corpus))
+        choice = _choice(franchise.declarations[-1], corpus, franchise.known, options)
+        model, options["init"] = attrs.evolve(model, ranks=choice), choice.init
+    run_kind(model, corpus, options | {"moves": None}, n_terms=None)
+    run = open_run(options["out"])
+    echo_signatures(model.signatures(run), model)
 
-    run = first_run(scheduler, franchise, options, folder, start)
-    with held_for_a_run(folder, {"signatures": settings.as_data()}):
-        carry_out(in_rounds(options, folder, run), folder, None, quiet, unit="mutations")
-    echo_signatures(*signatures_of_run(open_run(folder)))
+
+def _known(file: Path, corpus: Corpus, options: dict[str, Any]) -> KnownSignatures:
+    """The known signatures over the channels of the corpus."""
+    words = corpus.vocabulary or ()
+    kind = None if options["channels"] == ANY else channels_of(words)
+    known = read_signatures(
+        file, channels=kind or plain_channels(words), delimiter=options["known_delimiter"]
+    )
+    check_channels(known, words)
+    if not options["quiet"]:
+        say(f"known signatures: {shown_names(known.names)}", err=True)
+    names = options["known_names"]
+    return known if names is None else known.chosen([name.strip() for name in names.split(",")])
 
 
 def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], tuple[int, ...] | None]:
@@ -265,48 +195,6 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
         told = f"{corpus.n_documents:,} samples, {corpus.n_tokens:,} mutations, {corpus.n_terms:,} channels"
         say(told, err=True)
     return corpus, levels, totals
-
-
-def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
-    """The restaurants: samples below levels below the root."""
-    import hdpkit as hk
-
-    burst = options["burst_concentration"]
-    if burst is not None and not options["bursty"]:
-        raise ParameterError(
-            "burst-concentration", burst, "left out with --no-bursty", "Leave out one of the two."
-        )
-    measure: Any = hk.DirichletMultinomial(eta=options["eta"])
-    if options["bursty"]:
-        measure = hk.Bursty(measure) if burst is None else hk.Bursty(measure, burst)
-    above = hk.Restaurant(base=measure, concentration=options["root_concentration"], name="root")
-    for label in levels:
-        above = hk.Restaurant(base=above, concentration=options["level_concentration"], each=label)
-    return hk.Restaurant(base=above, concentration=options["sample_concentration"], each="document")
-
-
-def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: dict[str, Any]) -> Any:
-    """The franchise and its schedule, over cells."""
-    import hdpkit as hk
-    from hdpkit import moves
-
-    declared = None
-    if known is not None and options["known_as"] != "match":
-        frozen = options["known_as"] == "frozen"
-        counts = None if frozen else options["pseudo_counts"]
-        declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
-    flat = sample.base.each is None
-    priors = [options[f"{name}_concentration"] for name in ("root", "sample", *([] if flat else ["level"]))]
-    updates: list[Any] = []
-    if options["bursty"]:
-        priors.append(sample.measure.priors.get("concentration/bursts"))
-    if any(isinstance(prior, hk.Gamma) for prior in priors):
-        updates.append(moves.Concentration())
-    if isinstance(options["eta"], hk.Gamma):
-        updates.append(moves.BaseMeasureParameters())
-    franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
-    tables = [moves.TableCounts()] if flat else []  # with levels CountGibbs is what draws them
-    return franchise, [moves.CountGibbs(), *tables, moves.RootWeights(), *updates]
 
 
 def _choice(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> RankChoice:

@@ -13,7 +13,7 @@ from hdpkit.kinds.kind import Kind
 from hdpkit.run.run_folder import RUN
 
 KINDS = {
-    "signatures": "hdpkit.kinds.signatures.kind:Signatures",
+    "signatures": "hdpkit.kinds.signatures.cohort:Cohort",
     "topics": "hdpkit.kinds.topics:Topics",
     "sparse topics": "hdpkit.kinds.topics:SparseTopics",
     "hmm": "hdpkit.kinds.hidden_markov:HiddenMarkov",
@@ -32,8 +32,6 @@ def kind_named(name: str) -> type[Kind]:
 def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[Any] | Allowed = ()) -> Kind:
     """The kind of model over data: what ``about`` of a run folder says, or else the first that serves."""
     content = (about or {}).get("model")
-    if content is None and "signatures" in (about or {}):
-        return kind_named("signatures")()
     if content is None:
         return next(kind for kind in map(kind_named, KINDS) if kind.serves(data))()
     allowed = allow if isinstance(allow, Allowed) else Allowed(allow)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -86,6 +86,8 @@ class Setting:
         The type in the documentation of an estimator; None: that of the values.
     reads : bool
         Whether it says what is read of a file, not what the model is.
+    under : str
+        The title above it in the help of a command.
     """
 
     name: str = ""
@@ -97,6 +99,7 @@ class Setting:
     of: str = "all"
     said: str | None = None
     reads: bool = False
+    under: str = "Model"
 
     @property
     def help(self) -> str:
@@ -121,9 +124,15 @@ class Setting:
         return (self.option or self.name).replace("_", "-")
 
 
-def of_the_data(kind: type) -> Any:
-    """Declare what a kind learns from the data of a fit, to prepare new data: an attrs class, or None."""
-    return attrs.field(default=None, metadata={"of_the_data": kind})
+def of_the_data(
+    kind: Any, kept: Callable[[Any], Any] = attrs.asdict, back: Callable[[Any], Any] | None = None
+) -> Any:
+    """Declare what a kind learns from the data of a fit; None if there is nothing.
+
+    ``kept`` makes data of it for run.json, and ``back`` what it was: by default an attrs class of its fields.
+    """
+    made = (lambda tree: kind(**tree)) if back is None else back
+    return attrs.field(default=None, metadata={"of_the_data": (kept, made)})
 
 
 def setting(
@@ -135,9 +144,12 @@ def setting(
     option: str | None = None,
     of: str = "all",
     reads: bool = False,
+    under: str = "Model",
 ) -> Any:
     """Declare a setting of a kind, with its constraint; see `Setting`."""
-    made = Setting(default=default, values=values, told=told, usual=usual, option=option, of=of, reads=reads)
+    made = Setting(
+        default=default, values=values, told=told, usual=usual, option=option, of=of, reads=reads, under=under
+    )  # fmt: skip
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None or default is not None:
@@ -201,7 +213,7 @@ class Kind:
         """The kind for run.json, which `hdpkit.kinds.catalog.kind_of` reads."""
         kept = {one.name: one.values.kept(one.name, getattr(self, one.name)) for one in self.settings()}
         learnt = {
-            field.name: attrs.asdict(value)
+            field.name: field.metadata["of_the_data"][0](value)
             for field in attrs.fields(type(self))
             if "of_the_data" in field.metadata and (value := getattr(self, field.name)) is not None
         }
@@ -218,7 +230,7 @@ class Kind:
         }
         fields = {field.name: field for field in attrs.fields(cls)}
         learnt = {
-            name: fields[name].metadata["of_the_data"](**tree)
+            name: fields[name].metadata["of_the_data"][1](tree)
             for name, tree in content["of_the_data"].items()
         }
         return cls(**given, **learnt)
@@ -341,7 +353,8 @@ class FiniteOrNot(Hierarchy):
 def updates_of(restaurant: Restaurant) -> list[Move]:
     """Updates of the hyperparameters of restaurants, and of parameters of their measure, that have priors."""
     moves: list[Move] = []
-    if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):
+    declared = any(one.hyperparameters[0].prior is not None for one in restaurant.chain())
+    if declared or "concentration/bursts" in restaurant.measure.priors:
         moves.append(Concentration())
     if any("/" not in name for name in restaurant.measure.priors):
         moves.append(BaseMeasureParameters())

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import LARGEST, choice, flag, items, text, whole_number
+from hdpkit.checks import LARGEST, choice, flag, items, real_number, text, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.priors import Gamma
@@ -78,6 +78,35 @@ class Whole(Values):
             return self.check(name, int(given))
         except ValueError as error:
             raise ParameterError(name, given, "a whole number", self.remedy) from error
+
+
+@attrs.frozen
+class Between(Values):
+    """Numbers from ``low`` to ``high``; without ``ends`` the ends are none of them."""
+
+    low: float
+    high: float | None
+    metavar: str = "NUMBER"
+    ends: bool = True
+    said = "float"
+
+    def check(self, name: str, value: Any) -> float:
+        """The number."""
+        number = real_number(name, value)
+        high = math.inf if self.high is None else self.high
+        inside = self.low <= number <= high if self.ends else self.low < number < high
+        if not inside or math.isinf(number):
+            limit = "" if self.high is None else f" to {self.high:g}"
+            of_ends = "" if self.ends else ", without the ends" if limit else ", and not that"
+            raise ParameterError(name, value, f"a number from {self.low:g}{limit}{of_ends}", "Correct it.")
+        return number
+
+    def parse(self, name: str, given: str) -> float:
+        """The number that a text says."""
+        try:
+            return self.check(name, float(given))
+        except ValueError as error:
+            raise ParameterError(name, given, "a number", "For instance 0.9.") from error
 
 
 @attrs.frozen

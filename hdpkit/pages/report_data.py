@@ -20,8 +20,8 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.kinds.kind import Kind, Nouns
+from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
-from hdpkit.kinds.signatures.runs import Settings, signatures_of_run
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics
 from hdpkit.posterior.grouping import frequent_terms, jensen_shannon
@@ -168,7 +168,7 @@ class ReportData:
         return found if self.signatures is not None else attrs.evolve(found, topic=found.dish)
 
     @cached_property
-    def signatures(self) -> tuple[Signatures, Settings] | None:
+    def signatures(self) -> tuple[Signatures, Cohort] | None:
         """Signatures of a cohort, and how they were found; None for other data, or a cohort in shards.
 
         A page of signatures shows these in place of the topics of one state.
@@ -176,10 +176,11 @@ class ReportData:
         if self.is_text or hasattr(self.corpus, "shards"):  # signatures need all samples at once
             return None
         if self.run is not None:
-            return signatures_of_run(self.run)
+            kind: Any = self.model
+            return kind.signatures(self.run), kind
         samples = () if self.trace is None else settled_samples(self.trace)
         samples = samples or [self.franchise.sample()]
-        return extract_signatures(samples, self.corpus, declared=self.franchise.known), Settings()
+        return extract_signatures(samples, self.corpus, declared=self.franchise.known), Cohort()
 
     @property
     def kind(self) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
+from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import COVER, REST, Signatures
 from hdpkit.kinds.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
-from hdpkit.kinds.signatures.runs import Settings
 from hdpkit.pages.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
 from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of, rounded
 from hdpkit.pages.section import Content
@@ -231,7 +231,7 @@ def _means(found: Signatures, levels: Any) -> dict[str, Any]:
     return stacked(values, len(levels), len(names))
 
 
-def _ranks(settings: Settings) -> dict[str, Any]:
+def _ranks(settings: Cohort) -> dict[str, Any]:
     """Held-out score and stability by number of signatures, if the start was chosen by them."""
     if settings.ranks is None:
         return {}
@@ -253,7 +253,7 @@ def _ranks(settings: Settings) -> dict[str, Any]:
     return charts
 
 
-def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
+def _cosines(found: Signatures, settings: Cohort) -> dict[str, Any]:
     unit = unit_rows(found.matrix)
     if settings.known is None:
         names, products = list(found.names), unit @ unit.T

@@ -1,0 +1,165 @@
+"""Mutational signatures of a cohort: the model of a matrix of counts, and how signatures are extracted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from hdpkit.checks import numbers_between, whole_number
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.known import Known
+from hdpkit.kinds.kind import Hierarchy, Nouns, of_the_data, setting, updates_of
+from hdpkit.kinds.signatures.channels import channels_of
+from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.known import KnownSignatures
+from hdpkit.kinds.signatures.starts import RankChoice
+from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Whole
+from hdpkit.measures.bursty import Bursty
+from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
+from hdpkit.moves import CountGibbs, Move, RootWeights, TableCounts
+from hdpkit.posterior.settled import states_of_run
+from hdpkit.run.runs import Run
+
+_EXTRACTION = "Signatures of the run"
+
+
+def _known_from(tree: Mapping[str, Any]) -> KnownSignatures:
+    matrix = numbers_between("shares", tree["shares"], 0.0, 1.0, remedy="")
+    names, channels = (tuple(map(str, tree[name])) for name in ("names", "channels"))
+    if matrix.shape != (len(names), len(channels)):
+        raise ValueError(f"shares of shape {matrix.shape}")
+    return KnownSignatures(names, channels, matrix, channels_of(list(channels)))
+
+
+def _known_data(known: KnownSignatures) -> dict[str, Any]:
+    return {
+        "names": list(known.names), "channels": list(known.vocabulary), "shares": known.matrix.tolist()
+    }  # fmt: skip
+
+
+def _totals_from(tree: Any) -> tuple[int, ...]:
+    return tuple(whole_number("mutations", total) for total in tree)
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Cohort(Hierarchy):
+    """Counts of mutations by channel in the samples of a cohort."""
+
+    name = "signatures"
+    nouns = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
+    shown = "signatures"
+    sections = ("cohort", "signatures", "exposures", "cohort-samples")
+    sampling: ClassVar[Mapping[str, Any]] = {"sweeps": 1000, "chains": 4, "samples": 50}
+    spoken: ClassVar[Mapping[str, Any]] = {
+        "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."},
+        "root_concentration": {"told": "Of the signatures of all samples. None: gamma(1,1)."},
+    }
+
+    eta: Any = setting(0.5, NumberOrPrior(), "Dirichlet parameter of signatures over channels.")
+    bursty: bool = setting(
+        True, Flag(), "Signatures that differ by sample: counts vary more than multinomials."
+    )
+    burst_concentration: Any = setting(
+        None, NumberOrPrior(), "With --bursty: the larger, the less signatures differ. None: gamma(1,0.01)."
+    )
+    level_concentration: Any = setting(
+        None, NumberOrPrior(), "Of each level over signatures.", usual="gamma(1,1)"
+    )
+    known_as: str = setting(
+        "match", OneOf(("match", "prior", "frozen"), "Leave it out."),
+        "What known ones are: compared with the signatures afterwards; components that the run begins with, "
+        "worth --pseudo-counts mutations each; or components that never change.", under="Known signatures",
+    )  # fmt: skip
+    names_from: float | None = setting(
+        None, Between(0.0, 1.0, "COSINE"),
+        "Give a signature the name of its best match in FILE if their cosine is at least this.",
+        under="Known signatures",
+    )  # fmt: skip
+    pseudo_counts: float = setting(
+        1000.0, Between(0.0, None, "NUMBER", ends=False),
+        "With --known-as prior: mutations that a known signature is worth, each in a sample of its own.",
+        under="Known signatures",
+    )  # fmt: skip
+    similarity: float = setting(
+        0.9, Between(0.0, 1.0, "COSINE", ends=False),
+        "Components of a state whose cosine exceeds this are one.", under=_EXTRACTION,
+    )  # fmt: skip
+    occurrence: float = setting(
+        0.5, Between(0.0, 1.0, "SHARE"),
+        "Smallest share of the samples of a chain in which a signature occurs, for the chain to have it.",
+        under=_EXTRACTION,
+    )  # fmt: skip
+    agreement: float = setting(
+        0.5, Between(0.0, 1.0, "SHARE"), "The smallest share of the chains in which it must do so.",
+        under=_EXTRACTION,
+    )  # fmt: skip
+    min_samples: int = setting(
+        1, Whole(0), "Samples that must have a signature with an interval above zero.", under=_EXTRACTION
+    )
+    interval: float = setting(
+        0.9, Between(0.0, 1.0, "SHARE", ends=False), "Probability of the intervals.", under=_EXTRACTION
+    )
+    known: KnownSignatures | None = of_the_data(KnownSignatures, _known_data, _known_from)
+    totals: tuple[int, ...] | None = of_the_data(tuple, list, _totals_from)
+    ranks: RankChoice | None = of_the_data(RankChoice, RankChoice.as_data, RankChoice.from_data)
+    levels: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.burst_concentration is not None and not self.bursty:
+            raise ParameterError(
+                "burst_concentration", self.burst_concentration, "left out without bursts",
+                "Leave out one of the two.",
+            )  # fmt: skip
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether the terms of documents are channels."""
+        return hasattr(data, "n_documents") and channels_of(data.vocabulary or ()) is not None
+
+    def said(self, data: Any) -> str:
+        """Numbers of samples, mutations and channels."""
+        return f"{data.n_documents:,} samples, {data.n_tokens:,} mutations, {data.n_terms:,} channels"
+
+    def declare(self, data: Any) -> Restaurant:
+        """The restaurants: samples below levels below the root."""
+        measure: Any = DirichletMultinomial(eta=self.eta)
+        if self.bursty:
+            burst = self.burst_concentration
+            measure = Bursty(measure) if burst is None else Bursty(measure, burst)
+        return self.restaurants(measure, *self.levels, "document", between=self.level_concentration)
+
+    def franchise(self, data: Any) -> Franchise:
+        """The franchise over cells."""
+        declared, known = None, self.known
+        if known is not None and self.known_as != "match":
+            frozen = self.known_as == "frozen"
+            counts = None if frozen else self.pseudo_counts
+            declared = Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
+        return Franchise(self.declare(data), data, store="counts", root="weights", known=declared)
+
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """Cells, weights, and updates of parameters; with levels `CountGibbs` is what draws tables."""
+        base: Any = restaurant.base
+        tables: list[Move] = [TableCounts()] if base.each is None else []
+        return [CountGibbs(), *tables, RootWeights(), *updates_of(restaurant)]
+
+    def signatures(self, run: Run) -> Signatures:
+        """Signatures of a run, from its samples after the burn-in and its newest states."""
+        if hasattr(run.data, "shards"):
+            raise DataError(
+                "run", run.data, "not over shards: signatures need all samples of the cohort at once",
+                "extract_signatures([hk.open_run(folder).franchise().sample()], corpus).",
+            )  # fmt: skip
+        samples, states = states_of_run(run)
+        found = extract_signatures(
+            samples, run.data, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
+            level=self.interval, min_samples=self.min_samples, declared=states[0].franchise.known,
+            totals=self.totals,
+        )  # fmt: skip
+        if self.known is not None and self.names_from is not None:
+            found = found.named_after(self.known, least=self.names_from)
+        return found
