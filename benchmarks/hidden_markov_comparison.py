@@ -26,10 +26,10 @@ import warnings
 
 import matplotlib.cbook
 import numpy as np
+from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from machine import block
 
 import hdpkit as hk
-from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 
 KEPT = 20
 TOLERANCE = 1e-2  # hmmlearn's default

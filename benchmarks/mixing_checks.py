@@ -14,10 +14,11 @@ from the default start, and this fit is checked. Where the model is right, the a
 import argparse
 import time
 
+from hdpkit.kinds.topic_parts import default_moves
+
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.options import parse_number_or_prior
-from hdpkit.kinds.topic_parts import default_moves
 
 HEAD = (
     "data", "verdict", "K", "pairs of document and term (copies; distance)",

@@ -24,12 +24,12 @@ import time
 import machine
 import numpy as np
 import scipy.sparse
+from hdpkit.kinds.signatures.runs import TOPICS, nouns_of
+from hdpkit.kinds.topic_parts import default_moves
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io import demo_documents, read_corpus
-from hdpkit.kinds.signatures.runs import TOPICS, nouns_of
-from hdpkit.kinds.topic_parts import default_moves
 from hdpkit.posterior.readability import agreed_on
 from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank

@@ -11,12 +11,12 @@ import re
 import time
 
 import numpy as np
+from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from heldout import topics_of
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.starts import start
-from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from hdpkit.random import STARTS, Streams
 
 ETA = 0.1

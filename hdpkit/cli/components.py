@@ -9,6 +9,8 @@ from rich.text import Text
 from hdpkit.cli.output import SHOWN, json_text, plain_table, say, table_console
 from hdpkit.data.files.tables import Columns, rows_of, table_text
 from hdpkit.errors import printable
+from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.kinds.kind import Nouns
 from hdpkit.posterior.run_topics import RunComponents, components_of_run
 from hdpkit.run.runs import Run
 
@@ -23,7 +25,7 @@ def echo_components(
 
     ``facts`` are more entries of the JSON.
     """
-    found = components_of_run(run, chain)
+    found, nouns = components_of_run(run, chain), kind_of_run(run).nouns
     if format == "csv":
         for text in table_text(_columns(found, most)):
             say(text, nl=False)
@@ -36,7 +38,7 @@ def echo_components(
         }
         say(json_text({**told, "components": rows_of(_columns(found, most))}, indent=1))
     else:
-        _echo_table(found, SHOWN if most is None else most)
+        _echo_table(found, nouns, SHOWN if most is None else most)
 
 
 def _columns(found: RunComponents, most: int | None) -> Columns:
@@ -56,13 +58,13 @@ def _columns(found: RunComponents, most: int | None) -> Columns:
     return columns
 
 
-def _echo_table(found: RunComponents, most: int) -> None:
+def _echo_table(found: RunComponents, nouns: Nouns, most: int) -> None:
     agreed = found.agreed
     table = plain_table()
     table.add_column("", justify="right", style="dim")
     several = len(agreed.samples) > 1
     names = list(found.parameters)[:_PARAMETERS]
-    for title in ("share of\nobservations", *(["interval", "in states"] if several else []), *names):
+    for title in (f"share of\n{nouns.tokens}", *(["interval", "in states"] if several else []), *names):
         table.add_column(Text(printable(title, keep="\n")), justify="right", overflow="fold")
     n = min(most, len(agreed))
     for k in range(n):
@@ -74,9 +76,9 @@ def _echo_table(found: RunComponents, most: int) -> None:
         table.add_row(str(k + 1), *cells)
     table_console().print(table)
     if len(agreed) > n:
-        say(f"and {len(agreed) - n} smaller components")
+        say(f"and {len(agreed) - n} smaller {nouns.topics}")
     if len(found.parameters) > len(names):
         left = len(found.parameters) - len(names)
         say(f"{left} more parameters: hdpkit topics RUN --format csv")
-    rest = f"; {agreed.rest:.1%} of the observations are in none of them"
-    say(f"{len(agreed)} components of {found.source}{rest if several else ''}")
+    rest = f"; {agreed.rest:.1%} of the {nouns.tokens} are in none of them"
+    say(f"{len(agreed)} {nouns.topics} of {found.source}{rest if several else ''}")

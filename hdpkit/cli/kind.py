@@ -135,4 +135,6 @@ def run_kind(
     run = first_run(scheduler, franchise, dict(options), folder, options["init"])
     with held_for_a_run(folder, {"model": model.as_data(), **(about or {})}):
         unit = model.nouns.tokens
-        carry_out(in_rounds(dict(options), folder, run), folder, n_terms, quiet, unit=unit)
+        module = type(model).__module__
+        allow = () if module.startswith("hdpkit.") else (module,)  # it is imported already
+        carry_out(in_rounds(dict(options), folder, run, allow), folder, n_terms, quiet, allow, unit=unit)

@@ -38,7 +38,7 @@ from hdpkit.errors import (
     StorageError,
     printable,
 )
-from hdpkit.kinds.catalog import kind_named
+from hdpkit.kinds.catalog import kind_at, kind_named
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
@@ -71,6 +71,12 @@ class FriendlyGroup(click.Group):
             context = super().make_context(*args, **options)
         context.meta.setdefault(ARGUMENTS, given)
         return context
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; "module:Class" is that of a kind of model of one's own."""
+        if ":" in cmd_name and ctx.parent is None:
+            return command_of(kind_at(cmd_name))
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of the package become a message and an exit code."""

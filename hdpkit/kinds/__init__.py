@@ -1,16 +1,15 @@
-"""Models: restaurants, moves and predictions combined for one purpose. They contain no sampler.
+"""Kinds of models: restaurants, moves and predictions combined for one purpose. They contain no sampler.
+
+A kind is an object (`hdpkit.kinds.kind.Kind`): settings with their constraints (`hdpkit.kinds.values`),
+how data are read and declared, the default schedule, the nouns of its field, the sections of its page.
+Commands, run folders, pages and estimators are written once, over kinds; `hdpkit.kinds.catalog` says which kind a run is.
 
 `NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
 keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,
-and P of each token there in each sample, by the walk of sampling. Only the back-off weights of
-`hdpkit.kinds.back_off` have code of their own.
+and P of each token there in each sample, by the walk of sampling.
 
-`TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
-(`hdpkit.posterior.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over
-sequences, and predicts by the forward and backward pass (`hdpkit.posterior.hidden_states`). `MixtureModel`
-declares one restaurant of points, or one for each group, and predicts under the dishes of samples
-(`hdpkit.posterior.mixture_density`). What they share is in `hdpkit.kinds.sampled`. They are imported on
-first use, because they derive from classes of scikit-learn.
+Estimators have the parameters of a kind and of a run (`hdpkit.kinds.estimators`). They are imported on first
+use, because they derive from classes of scikit-learn.
 """
 
 from importlib import import_module
@@ -18,11 +17,26 @@ from typing import Any
 
 from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
+from hdpkit.kinds import values
+from hdpkit.kinds.kind import Hierarchy, Kind, Nouns, setting
 from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.points import Points
 from hdpkit.kinds.predict import Scores
 from hdpkit.kinds.spelling import Spelling
 
-__all__ = ["ESTIMATORS", "NGramModel", "Scores", "Spelling", "estimator"]
+__all__ = [
+    "ESTIMATORS",
+    "Hierarchy",
+    "Kind",
+    "NGramModel",
+    "Nouns",
+    "Points",
+    "Scores",
+    "Spelling",
+    "estimator",
+    "setting",
+    "values",
+]
 
 ESTIMATORS = {
     "HiddenMarkovModel": "hidden_markov_model",
@@ -33,17 +47,33 @@ ESTIMATORS = {
 """The estimators, and the modules they are in."""
 
 
-def estimator(name: str) -> Any:
-    """The class of an estimator, which derives from scikit-learn's classes.
+def estimator(of: str | type[Kind]) -> Any:
+    """The class of an estimator, by its name or for a kind of one's own.
 
-    Raises a MissingExtraError if scikit-learn isn't installed.
+    Parameters
+    ----------
+    of : str or subclass of Kind
+        A class ``Visits`` gives ``VisitsModel``, an estimator over points with its settings as parameters.
+
+    Raises
+    ------
+    MissingExtraError
+        If scikit-learn, whose classes it derives from, isn't installed.
     """
-    choice("name", name, ESTIMATORS, remedy="Or hk.NGramModel.")
+    if not (isinstance(of, type) and issubclass(of, Kind)):
+        choice("of", of, ESTIMATORS, remedy="Or hk.NGramModel.")
+    name = of if isinstance(of, str) else f"{of.__name__}Model"
     try:
         import sklearn.base  # noqa: F401 - so that the error is raised here, not in a module of the package
     except ImportError as error:
         raise MissingExtraError(
-            "scikit-learn", None, f"installed, for hk.{name}",
+            "scikit-learn", None, f"installed, for {name}",
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
-    return getattr(import_module(f"hdpkit.kinds.{ESTIMATORS[name]}"), name)
+    module = ESTIMATORS[of] if isinstance(of, str) else of.estimator.partition(":")[0]
+    there = import_module(f"hdpkit.kinds.{module}")
+    if isinstance(of, str):
+        return getattr(there, of)
+    told = f"{of.__doc__ or of.__name__}\n\n    Parameters\n    ----------\n    {{parameters}}\n    "
+    base = getattr(there, of.estimator.partition(":")[2])
+    return type(name, (base,), {"kind": of, "__doc__": told, "__module__": of.__module__})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hdpkit.allowed import Allowed
+from hdpkit.errors import RunError
 from hdpkit.files import reading
 from hdpkit.kinds.kind import Kind
 from hdpkit.run.run_folder import RUN
@@ -29,6 +30,19 @@ def kind_named(name: str) -> type[Kind]:
     return found
 
 
+def kind_at(name: str) -> type[Kind]:
+    """The class of a kind of one's own by its module and name, "module:Class"; the module is imported."""
+    found = Allowed([name.partition(":")[0]]).find(name)
+    return cast(type[Kind], a_kind(name, found))
+
+
+def a_kind(name: str, found: Any) -> Any:
+    """The class, if it is a kind."""
+    if not (isinstance(found, type) and issubclass(found, Kind)):
+        raise RunError("class", name, "a kind of model, a subclass of hdpkit.kinds.Kind", "Correct the name.")
+    return found
+
+
 def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[Any] | Allowed = ()) -> Kind:
     """The kind of model over data: what ``about`` of a run folder says, or else the first that serves."""
     content = (about or {}).get("model")
@@ -38,9 +52,8 @@ def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[A
     with reading(Path(RUN)):
         name = content["kind"]
         found: Any = kind_named(name) if name in KINDS else allowed.find(name)
-        if not (isinstance(found, type) and issubclass(found, Kind)):
-            raise ValueError(f"kind {name!r}")
-        return found.from_data(content, allowed)
+        made: Kind = a_kind(name, found).from_data(content, allowed)
+        return made
 
 
 def kind_of_run(run: Any) -> Kind:

@@ -17,7 +17,7 @@ from hdpkit.checks import choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.estimator import Estimator, at_once, of_rows, seed_of
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.alignment import align_topics

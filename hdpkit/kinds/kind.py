@@ -177,10 +177,12 @@ class Kind:
         Of its page: keys of those of the package, or sections of its own.
     argument : str
         What the command calls the file of the data.
+    estimator : str
+        Module of this package and base class of estimators, where there is one.
     schedule : str
         The default schedule, in the help of the command.
     sampling : dict
-        Defaults of the settings of a run that differ from the usual ones (`hdpkit.kinds.estimator.SAMPLING`).
+        Defaults of a run that differ from the usual ones (`hdpkit.kinds.estimators.SAMPLING`).
     spoken : dict
         Name of an inherited setting -> attributes of `Setting` that differ.
     """
@@ -190,14 +192,15 @@ class Kind:
     sections: ClassVar[tuple[Any, ...]] = ()
     shown: ClassVar[str] = "components"
     argument: ClassVar[str] = "data"
+    estimator: ClassVar[str] = ""
     schedule: ClassVar[str] = "that of the model"
     sampling: ClassVar[Mapping[str, Any]] = {}
     spoken: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     @classmethod
     def settings(cls) -> list[Setting]:
-        """The settings, those of the base classes first."""
-        fields: Iterable[Any] = attrs.fields(cls)
+        """The settings, those of the base classes last."""
+        fields: Iterable[Any] = sorted(attrs.fields(cls), key=lambda field: field.inherited)
         return [
             attrs.evolve(field.metadata["setting"], name=field.name, **cls.spoken.get(field.name, {}))
             for field in fields

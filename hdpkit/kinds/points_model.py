@@ -16,7 +16,7 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimator import Estimator, at_once, of_rows, seed_of, seed_of_chain
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
 from hdpkit.posterior.aligned import AlignedTopics

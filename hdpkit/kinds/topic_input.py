@@ -17,7 +17,7 @@ from hdpkit.data import Corpus
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.kinds.estimator import NotNumbersError
+from hdpkit.kinds.estimators import NotNumbersError
 
 
 def are_texts(X: Any) -> bool:

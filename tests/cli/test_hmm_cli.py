@@ -5,9 +5,9 @@ import gzip
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hdpkit.cli.hmm import read_sequences
 
 import hdpkit as hk
-from hdpkit.cli.hmm import read_sequences
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.pages.sections.states import read_states, read_transitions

@@ -6,11 +6,11 @@ import io
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hdpkit.cli.mixture import read_points
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.cli.mixture import read_points
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.posterior.points import PointComponents
 from hdpkit.report import write_report

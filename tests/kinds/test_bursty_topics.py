@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 
 import hdpkit as hk
 from hdpkit.base_measures import Bursty
 from hdpkit.errors import ParameterError
-from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount
 
 

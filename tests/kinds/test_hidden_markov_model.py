@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas
 import pytest
+from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -17,7 +18,6 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
-from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from hdpkit.report import write_report
 
 

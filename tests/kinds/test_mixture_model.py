@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 import scipy
+from hdpkit.kinds.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -30,7 +31,6 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
 from hdpkit.posterior.alignment import aligned_to_partition
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])

@@ -18,6 +18,7 @@ import scipy
 import scipy.sparse as sp
 from click.testing import CliRunner
 from full_disk import FullDisk
+from hdpkit.kinds.topic_parts import for_purpose
 from learned_words import learned_probabilities
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -40,7 +41,6 @@ from hdpkit.errors import (
     StorageError,
 )
 from hdpkit.evaluation import fit_proportions
-from hdpkit.kinds.topic_parts import for_purpose
 from hdpkit.posterior.evaluation import fixed_topics
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.run.reading import read_like
