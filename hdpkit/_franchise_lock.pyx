@@ -82,6 +82,18 @@ cdef class FranchiseLock:
         """Whether a run of another thread excludes this one."""
         return self.claimed != FREE and self.runner != me and not (looking and not self.stepping)
 
+    cdef int require_waiting(self, unsigned long me, bint looking) except -1:
+        """Raise a BusyError if another thread has a run or a change, for which nobody waits."""
+        if self.refuses(me, looking):
+            raise busy("in a run of another thread")
+        if self.depth > 0 and not self.reading and self.owner != me:
+            raise busy("in use by another thread")
+        return 0
+
+    cdef object taken(self, unsigned long me):
+        """The error for a second run."""
+        return busy("in a run of another thread") if self.runner != me else in_another_run()
+
     cdef int enter(self, bint reading, bint looking, bint anyway) except -1:
         """Take the lock; returns the number of holds of this thread. A second thread gets a BusyError.
 
@@ -122,10 +134,7 @@ cdef class FranchiseLock:
         try:
             while True:
                 with cython.critical_section(self):
-                    if self.refuses(me, looking):
-                        raise busy("in a run of another thread")
-                    if self.depth > 0 and not self.reading and self.owner != me:
-                        raise busy("in use by another thread")
+                    self.require_waiting(me, looking)
                     if not taking and self.depth == 0:
                         return 0
                 if taking:
@@ -147,21 +156,14 @@ cdef class FranchiseLock:
         """Raise a BusyError while another thread uses the franchise."""
         cdef unsigned long me = PyThread_get_thread_ident()
         with cython.critical_section(self):
-            if self.depth > 0 and self.owner == me:
-                return 0
-            if self.refuses(me, False):
-                raise busy("in a run of another thread")
-            if self.depth > 0 and not self.reading:
-                raise busy("in use by another thread")
+            if self.depth == 0 or self.owner != me:
+                self.require_waiting(me, False)
         return 0
 
     def call(self, function, tuple arguments=(), dict named={}, bint reading=False):
         """Call a function while this thread has the lock."""
         cdef Hold hold = held_as(self, reading, False)
-        try:
-            return function(*arguments, **named)
-        finally:
-            hold.give()
+        return function(*arguments, **named)
 
     def replace(self, function, tuple arguments=(), dict named={}, bint reading=False):
         """Call a function that replaces the state while this thread has the lock: also if the franchise is closed."""
@@ -172,7 +174,6 @@ cdef class FranchiseLock:
             return function(*arguments, **named)
         finally:
             self.reopening = before
-            hold.give()
 
     def change(self, function, *arguments):
         """Call a function that changes the state. If it raises, the franchise is closed."""
@@ -182,8 +183,6 @@ cdef class FranchiseLock:
         except BaseException:
             self.closed = True
             raise
-        finally:
-            hold.give()
 
     def reopen(self, function, *arguments):
         """Call a function that restores a complete state; only if it returns is the franchise open."""
@@ -199,15 +198,7 @@ cdef class FranchiseLock:
     def look(self, function):
         """Call a function on the state after a complete sweep; allowed between sweeps of another thread's run."""
         cdef Hold hold = held_as(self, True, True)
-        try:
-            return function()
-        finally:
-            hold.give()
-
-    @property
-    def in_run(self):
-        """Whether a run is in progress."""
-        return self.claimed == RUNNING
+        return function()
 
     @property
     def held(self):
@@ -228,32 +219,22 @@ cdef class FranchiseLock:
 
     cdef long long take_claim(self, unsigned long me, int state) except -1:
         """Claim the franchise for a run; returns the number of the run."""
-        cdef Hold hold
+        cdef Hold hold = held_as(self, False, False)
         with cython.critical_section(self):
-            if self.claimed == PREPARED and self.runner == me:
-                self.claimed = state
-                return self.claim
-            if self.claimed != FREE:
-                raise busy("in a run of another thread") if self.runner != me else in_another_run()
-        hold = held_as(self, False, False)
-        try:
-            with cython.critical_section(self):
-                # Another thread may have come first: while this one waited, or since the lock was looked at.
-                if self.claimed != FREE:
-                    raise busy("in a run of another thread") if self.runner != me else in_another_run()
-                self.claimed = state
+            if self.claimed == FREE:
                 self.runner = me
                 self.claim += 1
-                return self.claim
-        finally:
-            hold.give()
+            elif self.claimed == RUNNING or self.runner != me:
+                raise self.taken(me)
+            self.claimed = state
+            return self.claim
 
     cdef int begin_step(self, unsigned long me) except -1:
         """The run goes on in this thread, once nobody looks; returns the number of holds of this thread."""
         while True:
             with cython.critical_section(self):
                 if self.stepping:
-                    raise busy("in a run of another thread") if self.runner != me else in_another_run()
+                    raise self.taken(me)
                 if self.depth == 0 or self.owner == me:
                     self.runner = me
                     self.stepping = True
@@ -317,8 +298,6 @@ cdef class Claim:
         """End the run."""
         if self.on and self.lock.stepping:
             raise in_another_run()
-        if not hasattr(draws, "close"):
-            raise ParameterError("draws", draws, "a generator", "Pass the draws that step() was given.")
         try:
             draws.close()
         finally:
@@ -331,25 +310,20 @@ cdef class Claim:
 @cython.no_gc
 @cython.freelist(16)
 cdef class Hold:
-    """One hold of the lock. It ends with its last reference, in compiled code at the end of the function."""
+    """One hold of the lock. It ends with its last reference: for a local variable at the end of the function."""
 
     cdef FranchiseLock lock
     cdef long long serial
     cdef int level
 
-    cdef int give(self) noexcept:
+    def __dealloc__(self):
         cdef FranchiseLock lock = self.lock
         if lock is None:
-            return 0
-        self.lock = None
+            return
         # Holds within this one that were never given back end with it.
         with cython.critical_section(lock):
             if lock.serial == self.serial and lock.depth >= self.level:
                 lock.depth = self.level - 1
-        return 0
-
-    def __dealloc__(self):
-        self.give()
 
 
 cdef Hold held_as(FranchiseLock lock, bint reading, bint looking, bint anyway=False):
@@ -398,9 +372,6 @@ cdef class Block:
             if error is None:
                 raise
             error.add_note(f"The end of the block failed too: {second!r}")
-        finally:
-            if hold is not None:
-                hold.give()
         if self.begin is None and isinstance(error, FloatingPointError):
             raise unweighable(error) from error
         return False
@@ -450,8 +421,6 @@ cdef class Transaction:
         finally:
             if not self.lock.closed:
                 self.owner.kept = self.before
-            if hold is not None:
-                hold.give()
         return False
 
 

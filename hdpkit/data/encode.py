@@ -42,8 +42,8 @@ def contexts_of(
     token = np.arange(first, last)
     # of several equal offsets (empty sentences), the last one begins the sentence of a token
     place = token - offsets[np.searchsorted(offsets, token, side="right") - 1]
-    reach = min(width, int(place.max()) + 1)
-    for j in range(reach):
+    longest = min(width, int(place.max()) + 1)
+    for j in range(longest):
         inside = np.flatnonzero(place > j)
         contexts[inside, j] = history[token[inside] - (j + 1)]
         contexts[place == j, j] = start

@@ -33,7 +33,6 @@ from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.seats import unserved
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import KeepsParameters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
@@ -279,9 +278,8 @@ def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
     state.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
     state._held_in(frozen)
     state.known_dishes.check_frozen(frozen, seating)
-    bank: Any = state.bank
-    if isinstance(bank, KeepsParameters):
-        bank.check_frozen(frozen["bank"], frozen["slots"])
+    if not state.measure.conjugate:
+        state.bank.check_frozen(frozen["bank"], frozen["slots"])
     if state.measure.seats_values:
         check_opens(frozen["bank"], state.topology.n_customers)
     return seating

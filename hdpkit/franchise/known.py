@@ -20,7 +20,6 @@ from hdpkit.arrays import AnyInts, Floats
 from hdpkit.checks import instance, items, number_array, whole_number
 from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.measures.bank import KeepsParameters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import FixedBank
 from hdpkit.random import ChoiceSource, RandomStream
@@ -407,13 +406,12 @@ class KnownDishes(NoKnown):
     # ------------------------------------------------------------------ banks
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        both = self._both(data)
-        bank: Any = measure.bank(both)
-        if isinstance(bank, KeepsParameters):
+        if not measure.conjugate:
             self.require_none(
                 "no components where dishes keep parameters",
                 f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
             )
+        bank: Any = measure.bank(self._both(data))
         if self.frozen.any() and not hasattr(bank, "fix"):
             return self.readable(measure, data)
         return self.fixed(bank)

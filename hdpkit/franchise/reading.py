@@ -514,7 +514,7 @@ class Reading(Blocks):
         slots = self.slots.occupied_slots()
         weights: Any = self.root.weights
         psi = weights.table.many(slots)
-        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.by_levels:
+        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.chained:
             rows = psi[None]
             for level in levels_of(self):
                 rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])

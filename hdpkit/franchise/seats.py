@@ -16,7 +16,6 @@ from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.state import State, measure_of
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import KeepsParameters
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
@@ -57,7 +56,7 @@ def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
     labelled.thaw(state._in_detail(frozen, Detail.SEATS, source, state.hyperparameters.d))
 
 
-def _lump_seats(state: Any, labelled: Any) -> None:
+def _aggregate_seats(state: Any, labelled: Any) -> None:
     """Replace the seating of the store by a labelled one."""
     state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
 
@@ -67,24 +66,24 @@ def _draw_seats_at_once(state: Any, labelled: Any, source: ChoiceSource) -> None
     compiled.draw_seats(state.store, labelled, tree.home, tree.parent, tree.level, source)
 
 
-def _lump_seats_at_once(state: Any, labelled: Any) -> None:
-    compiled.lump_seats(labelled, state.store)
+def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
+    compiled.aggregate_seats(labelled, state.store)
 
 
 draw_sizes = Step("draw_sizes", reference.draw_sizes)
 seat_out = Step("seat_out", reference.seat_out)
 draw_seats = Step("draw_seats", _draw_seats)
-lump_seats = Step("lump_seats", _lump_seats)
+aggregate_seats = Step("aggregate_seats", _aggregate_seats)
 for _step, _run in (
     (draw_sizes, compiled.draw_sizes),
     (seat_out, compiled.seat_out),
     (draw_seats, _draw_seats),
-    (lump_seats, _lump_seats),
+    (aggregate_seats, _aggregate_seats),
 ):
     _step.kernel("generic", _run, stores=COMPILED_STORES)
-for _step, _run in ((draw_seats, _draw_seats_at_once), (lump_seats, _lump_seats_at_once)):
+for _step, _run in ((draw_seats, _draw_seats_at_once), (aggregate_seats, _aggregate_seats_at_once)):
     _step.kernel("generic", _run, stores={HistogramStore}, detail=Detail.SIZES)
-of_package(draw_sizes, seat_out, draw_seats, lump_seats)
+of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
 
 class KernelChoice(State):
@@ -275,7 +274,7 @@ class Seats(KernelChoice):
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""
         if lent and self.lent is not None:
-            self._kernel_of(lump_seats)[1](self, self.lent)
+            self._kernel_of(aggregate_seats)[1](self, self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self.lent = None
 
@@ -331,7 +330,7 @@ class Statistics(Seats):
     @property
     def keeps_parameters(self) -> bool:
         """Whether dishes have parameters that are part of the state."""
-        return bool(self._brought) or isinstance(self.bank, KeepsParameters)
+        return bool(self._brought) or not self.measure.conjugate
 
     @property
     def components(self) -> Mapping[str, Part]:

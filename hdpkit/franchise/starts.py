@@ -53,7 +53,7 @@ class OfCustomers:
         """Seat all customers, from the prior given their dishes."""
         given = _opened(franchise, self.dishes, source)
         n = len(given)
-        if franchise.topology.enters_whole and franchise.draws_tables:
+        if franchise.topology.chained and franchise.draws_tables:
             franchise.enter_given(given, 0, n, source)
         else:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))

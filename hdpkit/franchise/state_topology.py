@@ -153,8 +153,7 @@ class ChainTopology(StateTopology):
     """A hidden Markov model: the home of a customer is the row of the dish before (`PreviousDish`)."""
 
     kind = "chain"
-    enters_whole = True
-    by_levels = True
+    chained = True
     scored_by = "forward"
 
     def __init__(self, chain: Sequence[Restaurant], rule: PreviousDish, n_customers: int) -> None:

@@ -52,8 +52,7 @@ class Restaurants:
     keys_of: Callable[[int], list[Any]]
     start: Any = None  # a concentration of restaurants that belong to no dish
     n_fixed = 0  # number of these
-    enters_whole = False  # whether customers of given dishes enter at once, where tables are then drawn
-    by_levels = False  # whether proportions are always drawn from the levels of a sample
+    chained = False  # whether the dish of a customer determines the restaurant of the next
     scored_by = "completion"  # the usual score of held-out data
 
     @property

@@ -11,7 +11,6 @@ from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.steps import Steps
-from hdpkit.measures.bank import KeepsParameters
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
 
@@ -176,7 +175,7 @@ class RestaurantView(Locked):
         bank: Any = self._state.bank
         bank.prepare(source)
         if dish == self._n_dishes():
-            if isinstance(bank, KeepsParameters):
+            if not self._state.measure.conjugate:
                 bank.bring_back(customer)
             slot = self._state.open_dish(source)
         else:

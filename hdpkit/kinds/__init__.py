@@ -2,7 +2,8 @@
 
 A kind is an object (`hdpkit.kinds.kind.Kind`): settings with their constraints (`hdpkit.kinds.values`),
 how data are read and declared, the default schedule, the nouns of its field, the sections of its page.
-Commands, run folders, pages and estimators are written once, over kinds; `hdpkit.kinds.catalog` says which kind a run is.
+Commands, run folders, pages and estimators are written once, over kinds;
+`hdpkit.kinds.catalog` says which kind a run is.
 
 `NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
 keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,

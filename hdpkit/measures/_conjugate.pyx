@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.measures._bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
 from hdpkit.measures._dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
-from hdpkit.measures._dense_bank import exact_offset
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
 from hdpkit.vectors cimport vector
 
@@ -117,14 +116,11 @@ cdef class GammaPoissonBank(DenseBank):
     COMPILED = COUNTING = True
 
     cdef GammaPoissonModel m
-    cdef readonly object values
 
     def __cinit__(self, values, measure, make_statistics):
-        cdef const double[:, ::1] view = np.ascontiguousarray(values, dtype=np.float64)
+        cdef const double[:, ::1] view = self.keep(values, make_statistics, False)
         cdef int64_t i, d
         cdef double total
-        self.values = np.asarray(view)
-        self.make_statistics = make_statistics
         self.m.values = &view[0, 0]
         self.m.D = view.shape[1]
         self.m.log_factorial.resize(view.shape[0])
@@ -450,15 +446,9 @@ cdef class NormalGammaBank(DenseBank):
     COMPILED = COUNTING = True
 
     cdef NormalGammaModel m
-    cdef readonly object values
-    cdef readonly object offset
 
     def __cinit__(self, values, measure, make_statistics):
-        given = np.asarray(values, dtype=np.float64)
-        self.offset = exact_offset(given)
-        cdef const double[:, ::1] view = np.ascontiguousarray(given - self.offset)
-        self.values = np.asarray(view)
-        self.make_statistics = make_statistics
+        cdef const double[:, ::1] view = self.keep(values, make_statistics, True)
         self.m.values = &view[0, 0]
         self.m.D = view.shape[1]
         self.d.add = ng_add
@@ -766,15 +756,9 @@ cdef class NormalInverseWishartBank(DenseBank):
     COMPILED = COUNTING = True
 
     cdef WishartModel m
-    cdef readonly object values
-    cdef readonly object offset
 
     def __cinit__(self, values, measure, make_statistics):
-        given = np.asarray(values, dtype=np.float64)
-        self.offset = exact_offset(given)
-        cdef const double[:, ::1] view = np.ascontiguousarray(given - self.offset)
-        self.values = np.asarray(view)
-        self.make_statistics = make_statistics
+        cdef const double[:, ::1] view = self.keep(values, make_statistics, True)
         self.m.values = &view[0, 0]
         self.m.D = view.shape[1]
         self.m.T = self.m.D * (self.m.D + 1) // 2
@@ -940,12 +924,9 @@ cdef class VonMisesFisherBank(DenseBank):
     COMPILED = COUNTING = True
 
     cdef DirectionModel m
-    cdef readonly object values
 
     def __cinit__(self, values, measure, make_statistics):
-        cdef const double[:, ::1] view = np.ascontiguousarray(values, dtype=np.float64)
-        self.values = np.asarray(view)
-        self.make_statistics = make_statistics
+        cdef const double[:, ::1] view = self.keep(values, make_statistics, False)
         self.m.values = &view[0, 0]
         self.m.D = view.shape[1]
         self.m.nu = 0.5 * self.m.D - 1.0

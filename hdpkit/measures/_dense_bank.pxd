@@ -75,7 +75,8 @@ cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 n
 
 cdef class DenseBank(CompiledBank):
     cdef dense_t d
-    cdef readonly object make_statistics
+    cdef readonly object make_statistics, values, offset
 
+    cdef const double[:, ::1] keep(self, values, make_statistics, bint centred)
     cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1
     cdef bint parameters_changed(self) except -1

@@ -262,6 +262,14 @@ cdef class DenseBank(CompiledBank):
     cdef int64_t room(self) except -1:
         return max(<int64_t>self.d.stale.size() - 1, 0)
 
+    cdef const double[:, ::1] keep(self, values, make_statistics, bint centred):
+        """Keep the data, shape (n_customers, D): if ``centred``, minus a number for each column, `offset`."""
+        given = np.asarray(values, dtype=np.float64)
+        self.offset = exact_offset(given) if centred else None
+        self.values = np.ascontiguousarray(given - self.offset if centred else given)
+        self.make_statistics = make_statistics
+        return self.values
+
     cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1:
         """Fill the C struct. Call it once, after the functions of `d` are set."""
         self.d.model = model

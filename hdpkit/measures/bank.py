@@ -103,9 +103,8 @@ class StatisticsBank(Protocol):
         """Bytes of memory held, as far as they are known."""
 
 
-@runtime_checkable
-class KeepsParameters(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose dishes keep a parameter in the state."""
+class KeepsParameters(Protocol):
+    """The additional methods of the bank of a measure that is not conjugate: each dish keeps a parameter."""
 
     def has_parameter(self, slot: int) -> bool:
         """Whether the dish already has a parameter."""
@@ -237,34 +236,10 @@ class ObservedBank:
         of_all: StatisticsBank = self.of_all
         return of_all.log_predictive(seen[0], slots) if len(seen) == 1 else of_all.log_block(seen, slots)
 
-
-class _ObservedParameters(ObservedBank):
-    """The same for dishes that keep parameters."""
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a parameter."""
-        return bool(self.of_all.has_parameter(slot))
-
-    def parameter(self, slot: int) -> Any:
-        """Parameter of a dish."""
-        return self.of_all.parameter(slot)
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
-        self.of_all.set_parameter(slot, parameter)
-
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log likelihood of a dish's data as a function of its parameter."""
         found: Callable[[Any], float] = self.of_all.log_likelihood_of(slot, self._observed(customers))
         return found
-
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the parameter recorded for this customer, if there is one."""
-        self.of_all.bring_back(customer)
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
-        self.of_all.check_frozen(frozen, slots)
 
 
 def observed_bank(bank: Any, data: Any) -> Any:
@@ -272,4 +247,4 @@ def observed_bank(bank: Any, data: Any) -> Any:
     missing = getattr(data, "missing", None)
     if missing is None or not missing.any():
         return bank
-    return (_ObservedParameters if isinstance(bank, KeepsParameters) else ObservedBank)(bank, missing)
+    return ObservedBank(bank, missing)

@@ -350,7 +350,30 @@ class OwnNumbers(KeptParameters):
         return {name: value for name, value in frozen.items() if name != "opens"} or None
 
 
-class ParameterBank(PythonBank):
+class HasNumbers:
+    """The methods of a bank with `OwnNumbers` that are the same in Python and compiled."""
+
+    __slots__ = ()
+    kept: OwnNumbers
+
+    def bring_back(self, customer: int) -> None:
+        """Give the next new dish the number recorded for this customer, if there is one; after `prepare`."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot: int) -> float:
+        """Number of a dish."""
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish already has a number."""
+        return self.kept.has_parameter(slot)
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are numbers, one per dish; None is accepted."""
+        self.kept.check_frozen(frozen, slots)
+
+
+class ParameterBank(HasNumbers, PythonBank):
     """Statistics in Python of an `OwnParameter` measure, and the number of each dish."""
 
     measure: Any
@@ -406,18 +429,6 @@ class ParameterBank(PythonBank):
 
     # ------------------------------------------------------------------ parameters
 
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the parameter recorded for this customer, if there is one."""
-        self.kept.bring_back(customer)
-
-    def parameter(self, slot: int) -> float:
-        """Parameter of a dish."""
-        return float(self.kept.parameter(slot))
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a parameter."""
-        return self.kept.has_parameter(slot)
-
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the parameter of a dish."""
         self.kept.set_parameter(slot, parameter)
@@ -445,10 +456,6 @@ class ParameterBank(PythonBank):
 
     def freeze(self) -> dict[str, Any]:
         return self.kept.freeze()
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
-        self.kept.check_frozen(frozen, slots)
 
     def thaw(self, frozen: Any) -> None:
         self.kept.thaw(frozen)

@@ -201,7 +201,7 @@ class HiddenStates:
             lambda values: log_densities(values)[:, :k],
         )  # fmt: skip
 
-    def lumped(self, rows: Floats) -> Floats:
+    def summed(self, rows: Floats) -> Floats:
         """Columns of states that have no observations yet added up in the last: shape (..., K + 1)."""
         live, new = rows[..., : self.n_live], rows[..., self.n_live :]
         return np.concatenate([live, new.sum(axis=-1, keepdims=True)], axis=-1)
@@ -601,13 +601,13 @@ def probabilities_under(
         first, last, end = int(bounds[0]), int(bounds[-1]), s + len(bounds) - 1
         own, bounds = rows(first, last), bounds - first
         norms[first:last], filters = states.filtered(own, bounds, threads=threads)
-        smoothed[first:last] = states.lumped(states.smoothed(filters, bounds, threads))
+        smoothed[first:last] = states.summed(states.smoothed(filters, bounds, threads))
         filters = np.maximum(filters, 0.0)
-        filtered[first:last] = states.lumped(filters)
+        filtered[first:last] = states.summed(filters)
         path[first:last] = np.minimum(states.best_paths(own, bounds, threads), states.n_live)
         lasts[s:end][np.diff(bounds) > 0] = filters[bounds[1:][np.diff(bounds) > 0] - 1]
         s = end
-    after = states.lumped(states.ahead(lasts, data.lengths, horizon))
+    after = states.summed(states.ahead(lasts, data.lengths, horizon))
     sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
     for array in (smoothed, filtered, after, path, norms, sequence):
         array.setflags(write=False)

@@ -763,9 +763,9 @@ cdef class Fitting:
         return True
 
 
-# ---------------------------------------------------------------------------------------- learned words
+# ---------------------------------------------------------------------------------------------------- CVB0
 # Topics updated by the observed words of a document, one document at a time (the readable twin is in
-# tests/support/learned_words.py).
+# tests/support/cvb0.py).
 #
 # A topic is Dirichlet(mass_k phi_k) given the fitted documents: phi_k is its mean, and mass_k the sum of
 # its tokens and pseudo-counts. Words of a new document that come from the topic are added to it. With r_ik
@@ -801,7 +801,7 @@ cdef enum:
     LARGEST = 64    # tokens of a term that are drawn together; the others have the same shares
 
 
-cdef class Learning:
+cdef class CVB0:
     """Documents in two halves: topics are updated by the words of one half, and the other half is scored.
 
     Parameters

@@ -73,7 +73,7 @@ class _Counts:
 
     def seats(self, node: int, dish: int) -> Iterator[tuple[_Seat, float]]:
         """The seats of a customer with this dish, and their probabilities, all positive."""
-        walk, reach, joins, favoured, theta, total = self.walk, 1.0, 0.0, 0.0, 0.0, 0.0
+        walk, opened, joins, favoured, theta, total = self.walk, 1.0, 0.0, 0.0, 0.0, 0.0
         restaurants = walk.root.restaurants(walk.topology.path(node))
         for opens, r in enumerate(restaurants):
             theta, d = walk.concentration[r], walk.discount[r]
@@ -82,17 +82,17 @@ class _Counts:
             customers, tables = self._at(r, dish)
             favoured = kappa if dish == own else 0.0
             if tables > 0:
-                joins = reach * (customers - d * tables + favoured) / (theta + total)
+                joins = opened * (customers - d * tables + favoured) / (theta + total)
                 if not walk.tables_at_end:
                     yield _Seat(node, dish, opens), joins
             if r == 0 and tables > 0:
                 return  # a second table of the root would be another dish
             if total > 0:
-                reach *= (theta + d * (walk.store.node_tables(r) + self.node_tables[r])) / (theta + total)
+                opened *= (theta + d * (walk.store.node_tables(r) + self.node_tables[r])) / (theta + total)
             if walk.tables_at_end and tables > 0:  # two levels, and whether a table opens is drawn later
-                yield _Seat(node, dish, 0), joins + reach * self._above[dish]
+                yield _Seat(node, dish, 0), joins + opened * self._above[dish]
                 return
-        opens = reach * self._above[dish]
+        opens = opened * self._above[dish]
         if favoured > 0.0:  # then there are two levels, and any table that opens is one of the restaurant
             opens += favoured / (theta + total)
         if opens > 0.0:

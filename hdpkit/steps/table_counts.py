@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import hdpkit.steps._table_counts as compiled
-from hdpkit.arrays import Int64s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import ALL_TREES, COMPILED_STORES, of_package, step
@@ -81,21 +80,6 @@ def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
                 tables[there[place]] += 1
         for node, n in tables.items():
             store.set_tables(node, dish, n, 0)
-
-
-def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Int64s:
-    """Draw the root's number of customers of each live dish; the seating doesn't change."""
-    above, theta = _above(walk), _one_concentration(walk)
-    live = walk.slots.occupied_slots()
-    here = np.asarray(walk.store.dishes())[np.asarray(walk.topology.home) == 0]
-    totals = np.array([np.count_nonzero(here == dish) for dish in live], dtype=np.int64)
-    for dish, nodes in _served(walk).items():
-        place = int(np.searchsorted(live, dish))
-        totals[place] += len(nodes)
-        for i, there in _at_least(walk, dish, nodes):
-            a = theta * above[dish]
-            totals[place] += int(source.binomial(len(there), a / (a + i - 1)))
-    return totals
 
 
 def _above(walk: ReferenceWalk) -> dict[int, float]:

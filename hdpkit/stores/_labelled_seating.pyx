@@ -86,7 +86,7 @@ cdef int by_restaurant(vector[int32_t] *where, vector[int32_t] *who, vector[int3
     return 0
 
 
-cdef cppclass Dealt:
+cdef cppclass SeatingDraw:
     """A labelled seating that is drawn: seats of customers; restaurant, dish and seat of each table."""
     int32_t *seat
     int32_t *node
@@ -121,7 +121,7 @@ cdef int misfit(int32_t node) except -1 with gil:
                      "Pass what freeze() returned.")
 
 
-cdef int deal(Dealt *dealt, int64_t n, const int32_t *who, const int32_t *where, const int32_t *what, int64_t n_dishes,
+cdef int seat_all(SeatingDraw *drawn, int64_t n, const int32_t *who, const int32_t *where, const int32_t *what, int64_t n_dishes,
               choice_source *source) except -1 nogil:
     """Seat customers that are given in the order of their restaurants; ``who`` has their numbers, NULL: 0, 1, ...
 
@@ -141,13 +141,13 @@ cdef int deal(Dealt *dealt, int64_t n, const int32_t *who, const int32_t *where,
             end += 1
         if <int64_t>order.size() < k:
             order.resize(k)
-        last_bin = dealt.first_bin[node + 1]
+        last_bin = drawn.first_bin[node + 1]
         place = 0
-        for b in range(dealt.first_bin[node], last_bin):
-            d = dealt.bin_dish[b]
-            if b == dealt.first_bin[node] or d != dealt.bin_dish[b - 1]:
+        for b in range(drawn.first_bin[node], last_bin):
+            d = drawn.bin_dish[b]
+            if b == drawn.first_bin[node] or d != drawn.bin_dish[b - 1]:
                 start[d] = place
-            place += <int64_t>dealt.bin_size[b] * dealt.bin_count[b]
+            place += <int64_t>drawn.bin_size[b] * drawn.bin_count[b]
             stop[d] = place
         if place != k:
             misfit(node)
@@ -160,18 +160,18 @@ cdef int deal(Dealt *dealt, int64_t n, const int32_t *who, const int32_t *where,
             order[start[d]] = j if who == NULL else who[j]
             start[d] += 1
         place = 0
-        b = dealt.first_bin[node]
+        b = drawn.first_bin[node]
         while b < last_bin:
-            d = dealt.bin_dish[b]
-            if dealt.mixed(b, last_bin) and shuffle(source, order.data() + place, stop[d] - place) < 0:
+            d = drawn.bin_dish[b]
+            if drawn.mixed(b, last_bin) and shuffle(source, order.data() + place, stop[d] - place) < 0:
                 with gil:
                     raise FloatingPointError("a labelled seating can't be drawn")
-            while b < last_bin and dealt.bin_dish[b] == d:
-                for k in range(dealt.bin_count[b]):
-                    for j in range(dealt.bin_size[b]):
-                        dealt.seat_at(<int32_t>order[place])
+            while b < last_bin and drawn.bin_dish[b] == d:
+                for k in range(drawn.bin_count[b]):
+                    for j in range(drawn.bin_size[b]):
+                        drawn.seat_at(<int32_t>order[place])
                         place += 1
-                    dealt.open(node, d)
+                    drawn.open(node, d)
                 b += 1
         i = end
     return 0
@@ -179,52 +179,7 @@ cdef int deal(Dealt *dealt, int64_t n, const int32_t *who, const int32_t *where,
 
 # ------------------------------------------------------------------------- sizes given seats
 
-def lump(labelled):
-    """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""
-    found = columns(labelled, *SEATS)
-    cdef const int32_t[::1] seat = found[0]
-    cdef const int32_t[::1] node = found[1]
-    cdef const int32_t[::1] dish = found[2]
-    cdef const int32_t[::1] above = found[3]
-    cdef int64_t i, j, b, n = seat.shape[0], n_tables = node.shape[0]
-    cdef vector[int32_t] size, bins, of_group, counts
-    cdef vector[int64_t] order
-    cdef bint ordered = True
-    check_length("table_dish", dish.shape[0], n_tables)
-    check_length("table_seat", above.shape[0], n_tables)
-    check_numbers32("seat", seat, -1, n_tables - 1)
-    check_numbers32("table_seat", above, -1, n_tables - 1)
-    eaten = np.empty(n, dtype=np.int32)
-    cdef int32_t[::1] of_customer = eaten
-    size.assign(n_tables, 0)
-    order.resize(n_tables)
-    for i in range(n_tables):
-        order[i] = i
-        ordered = ordered and (i == 0 or node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] >= dish[i - 1]))
-    if not ordered:
-        for i, j in enumerate(np.lexsort((found[2], found[1])).tolist()):
-            order[i] = j
-    with nogil:
-        for i in range(n):
-            of_customer[i] = -1
-            if seat[i] >= 0:
-                of_customer[i] = dish[seat[i]]
-                size[seat[i]] += 1
-        for i in range(n_tables):
-            if above[i] >= 0:
-                size[above[i]] += 1
-        i = 0
-        while i < n_tables:
-            of_group.clear()
-            b = order[i]
-            while i < n_tables and node[order[i]] == node[b] and dish[order[i]] == dish[b]:
-                of_group.push_back(size[order[i]])
-                i += 1
-            push_bins(&bins, node[b], dish[b], &of_group, &counts)
-    return {"dish": eaten, **bin_columns(&bins)}
-
-
-def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
+def aggregate_seats(ExplicitStore labelled not None, HistogramStore store not None):
     """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn.
 
     If memory runs out, the store is empty.
@@ -525,28 +480,28 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
     cdef vector[int32_t] who, where, what
     cdef vector[int64_t] first_bin
     cdef int64_t first_table = 0, before
-    cdef Dealt dealt
+    cdef SeatingDraw drawn
     first_bin.assign(n_nodes + 1, 0)
     if n > 0:
-        dealt.seat = &seats[0]
+        drawn.seat = &seats[0]
     if n_tables > 0:
-        dealt.node = &t[0, 0]
-        dealt.dish = &t[1, 0]
-        dealt.above = &t[2, 0]
-    dealt.n_tables = 0
-    dealt.bin_dish = bin_dish
-    dealt.bin_size = bin_size
-    dealt.bin_count = bin_count
+        drawn.node = &t[0, 0]
+        drawn.dish = &t[1, 0]
+        drawn.above = &t[2, 0]
+    drawn.n_tables = 0
+    drawn.bin_dish = bin_dish
+    drawn.bin_size = bin_size
+    drawn.bin_count = bin_count
     with nogil:
         for i in range(n_bins):
             first_bin[bin_node[i] + 1] += 1
         for i in range(n_nodes):
             first_bin[i + 1] += first_bin[i]
-        dealt.first_bin = first_bin.data()
+        drawn.first_bin = first_bin.data()
         for at_level in range(<int32_t>n_levels - 1, -1, -1):
-            before = dealt.n_tables
+            before = drawn.n_tables
             if deepest and ordered and at_level == n_levels - 1:
-                deal(&dealt, n, NULL, start_of(home), dish, n_dishes, &source.c)
+                seat_all(&drawn, n, NULL, start_of(home), dish, n_dishes, &source.c)
                 continue
             who.clear()
             where.clear()
@@ -558,10 +513,10 @@ cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t 
                     what.push_back(dish[i])
             for i in range(first_table, before):
                 who.push_back(~<int32_t>i)
-                where.push_back(parent[dealt.node[i]])
-                what.push_back(dealt.dish[i])
+                where.push_back(parent[drawn.node[i]])
+                what.push_back(drawn.dish[i])
             first_table = before
             if not is_sorted(where.data(), where.data() + where.size()):
                 by_restaurant(&where, &who, &what, n_nodes)
-            deal(&dealt, <int64_t>who.size(), who.data(), where.data(), what.data(), n_dishes, &source.c)
+            seat_all(&drawn, <int64_t>who.size(), who.data(), where.data(), what.data(), n_dishes, &source.c)
     return (seat, *tables)

@@ -63,8 +63,6 @@ class Draws:
 COMPILED = Draws(compiled.draw_sizes, compiled.seat_out)
 READABLE = Draws(readable.draw_sizes, readable.seat_out)
 
-lump = compiled.lump
-
 
 @attrs.frozen(eq=False)
 class FrozenSeating:
@@ -220,7 +218,7 @@ class FrozenSeats(FrozenSeating):
         return np.where(seat >= 0, np.append(self.table_dish, -1)[seat], -1).astype(np.int32)
 
     def _lower(self) -> FrozenSizes:
-        return FrozenSizes(**lump(self.arrays()))
+        return FrozenSizes(**readable.aggregate(self.arrays()))
 
 
 @attrs.frozen(eq=False)

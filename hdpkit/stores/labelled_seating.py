@@ -20,7 +20,7 @@ from hdpkit.stores.partitions import draw_table_sizes
 from hdpkit.stores.protocol import Frozen
 
 
-def lump(labelled: Frozen) -> Frozen:
+def aggregate(labelled: Frozen) -> Frozen:
     """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""
     seat, node, dish = labelled["seat"], labelled["table_node"], labelled["table_dish"]
     seated = np.concatenate([seat[seat >= 0], labelled["table_seat"][labelled["table_seat"] >= 0]])

@@ -30,7 +30,7 @@ from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.cases import check_move_is_one
 from hdpkit.testing.enumeration import Shape, exact_posterior
 from hdpkit.testing.laws import outcomes
-from hdpkit.testing.states import frozen_key, frozen_seatings, lump, reduced_seatings
+from hdpkit.testing.states import frozen_key, frozen_seatings, pushforward, reduced_seatings
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
 TOLERANCE = 1e-12
@@ -89,7 +89,7 @@ class ExactModel:
         possible = reduced_seatings(self.shape, self.observed, self.detail)
         if any(key not in possible for key in self.posterior_of_seatings):
             raise ExactFailure(f"{measure!r} gives values of two dishes the same table")
-        of_states = lump(self.posterior_of_seatings, lambda key: possible[key])
+        of_states = pushforward(self.posterior_of_seatings, lambda key: possible[key])
         seatings = frozen_seatings(self.shape, self.observed, self.detail, n_known)
         template = self.franchise.freeze()
         frozen = [{**template, "seating": seatings[key], **_dishes(seatings[key])} for key in of_states]

@@ -47,7 +47,7 @@ def _labels(dishes: Sequence[int]) -> dict[int, int]:
     return label
 
 
-def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
+def to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
     """The part of a seating kept by a store without table numbers (Blunsom et al. 2009).
 
     Parameters
@@ -68,13 +68,13 @@ def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = No
     return histogram_key(served, [(node, dish, these) for (node, dish), these in sizes.items()])
 
 
-def lump_to_counts(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Counts:
-    """The part of a seating kept by a store of counts; parameters are those of `lump_to_histograms`."""
-    labels, rows = lump_to_histograms(key, shape, dishes)
+def to_counts(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Counts:
+    """The part of a seating kept by a store of counts; parameters are those of `to_histograms`."""
+    labels, rows = to_histograms(key, shape, dishes)
     return labels, tuple((node, dish, sum(sizes), len(sizes)) for node, dish, sizes in rows)
 
 
-def lump(distribution: Mapping[Key, float], function: Callable[[Key], H]) -> dict[H, float]:
+def pushforward(distribution: Mapping[Key, float], function: Callable[[Key], H]) -> dict[H, float]:
     """Distribution of a function of the seating: probabilities summed over the keys with each value."""
     parts: dict[H, list[float]] = {}
     for key, probability in distribution.items():
@@ -99,7 +99,7 @@ def reduced_seatings(
     possible = _possible(shape, observed)
     if detail is Detail.SEATS:
         return {key: key for key in possible}
-    reduce = lump_to_histograms if detail is Detail.SIZES else lump_to_counts
+    reduce = to_histograms if detail is Detail.SIZES else to_counts
     return {key: reduce(key, shape, observed) for key in possible}
 
 

@@ -32,7 +32,7 @@ from hdpkit.testing.counts_machine import CountsMachine
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.laws import law_of
 from hdpkit.testing.machines import StoreMachine, run_store_machine
-from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts, lump_to_histograms
+from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts, to_histograms
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, require, seen
 
 __all__ = ["StoreFailure", "check_store"]
@@ -368,7 +368,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 
 
 def _check_labelled_seating(store_class: type) -> str:
-    """Missing details are drawn from their law given the state, by both versions, and lumping undoes it.
+    """Missing details are drawn from their law given the state, by both versions, and aggregation undoes it.
 
     All labelled seatings that fit given sizes are equally likely; one that fits given counts has the weight
     of its tables, (size - 1)! each.
@@ -377,7 +377,7 @@ def _check_labelled_seating(store_class: type) -> str:
     for name in ("2+2", "2+1 with one at the root", "three levels"):
         tree: Any = tiny_franchise(name, DirichletMultinomial(0.5, n_terms=3)).topology
         shape = Shape(tree.parent.tolist(), tree.home.tolist())
-        reduce = lump_to_counts if detail is Detail.COUNTS else lump_to_histograms
+        reduce = to_counts if detail is Detail.COUNTS else to_histograms
         members: dict[Any, list[Any]] = defaultdict(list)
         for key in seatings(shape):
             members[reduce(key, shape)].append(key)
@@ -388,14 +388,14 @@ def _check_labelled_seating(store_class: type) -> str:
             if detail is Detail.SEATS:
                 require(frozen_key(store.freeze(), shape) == keys[0], "thaw, freeze changes the seating")
             frozen = FrozenSeating.of(store.freeze()).to(min(detail, Detail.SIZES))
-            require(frozen_key(frozen.arrays(), shape) == state, "freezing or lumping loses the state")
+            require(frozen_key(frozen.arrays(), shape) == state, "freezing or aggregation loses the state")
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
             for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
                 law = law_of(_labelled_seating_of(frozen, tree, shape, draws))
                 _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
             states += 1
-    return f"labelled seatings: by their law from each of {states} lumped states, by both twins"
+    return f"labelled seatings: by their law from each of {states} aggregated states, by both twins"
 
 
 def _weight(key: Any, shape: Shape) -> float:
@@ -409,7 +409,9 @@ def _labelled_seating_of(
     def out(source: ScriptedSource) -> Hashable:
         seating = frozen.to(Detail.SEATS, tree, source, draws)
         again, before = seating.to(frozen.DETAIL).arrays(), frozen.arrays()
-        require(all(np.array_equal(again[name], before[name]) for name in again), "lumping undoes the draw")
+        require(
+            all(np.array_equal(again[name], before[name]) for name in again), "aggregating changes the state"
+        )
         return frozen_key(seating.arrays(), shape)
 
     return out

@@ -209,8 +209,8 @@ def test_posterior_of_a_corpus_of_seven_tokens():
     log_marginal = marginals.dirichlet_multinomial_log_marginal(0.5, 3)
     posterior = en.exact_posterior(shape, values, log_marginal, [1.5, 0.7, 0.7, 0.7], [0.0] * 4)
     assert math.fsum(posterior.values()) == pytest.approx(1, abs=1e-12)
-    dishes = hs.lump(posterior, en.n_dishes)
-    tables = hs.lump(posterior, lambda key: en.n_tables(key, shape))
+    dishes = hs.pushforward(posterior, en.n_dishes)
+    tables = hs.pushforward(posterior, lambda key: en.n_tables(key, shape))
     assert [dishes[k] for k in range(1, 6)] == pytest.approx(
         [0.03815, 0.31058, 0.43317, 0.18609, 0.03011], abs=6e-6
     )
@@ -303,7 +303,7 @@ def test_histograms_determine_the_joint_and_count_their_seatings(shape):
     prior = {key: math.exp(en.log_prior(key, shape, theta, d)) for key in en.seatings(shape)}
     members: dict[en.Histograms, list[float]] = {}
     for key, probability in prior.items():
-        members.setdefault(hs.lump_to_histograms(key, shape), []).append(probability)
+        members.setdefault(hs.to_histograms(key, shape), []).append(probability)
     assert len(members) < len(prior)
     for (_, tables), probabilities in members.items():
         assert max(probabilities) == pytest.approx(min(probabilities), rel=1e-12)
@@ -313,24 +313,24 @@ def test_histograms_determine_the_joint_and_count_their_seatings(shape):
             below = math.prod(math.factorial(s) ** c * math.factorial(c) for s, c in Counter(sizes).items())
             seatings *= math.factorial(sum(sizes)) // below
         assert len(probabilities) == seatings
-    lumped = hs.lump(prior, lambda key: hs.lump_to_histograms(key, shape))
-    assert lumped == pytest.approx({h: sum(ps) for h, ps in members.items()})
+    found = hs.pushforward(prior, lambda key: hs.to_histograms(key, shape))
+    assert found == pytest.approx({h: sum(ps) for h, ps in members.items()})
 
 
 def test_histogram_key_does_not_depend_on_numbering():
     key = ((0, 0), (0, 0), (2, 2), (3, 3), (3, 3))
-    lumped = hs.lump_to_histograms(key, TWO_LEVELS)
-    assert lumped == (
+    sizes = hs.to_histograms(key, TWO_LEVELS)
+    assert sizes == (
         (0, 0, 1, 2, 2),
         ((0, 0, (1,)), (0, 1, (1,)), (0, 2, (1,)), (1, 0, (2,)), (1, 1, (1,)), (2, 2, (2,))),
     )
     tables = [(2, 4, [2]), (1, 9, [1]), (1, 7, [2]), (0, 9, [1]), (0, 4, [1]), (0, 7, [1])]
-    assert hs.histogram_key([7, 7, 9, 4, 4], tables) == lumped
+    assert hs.histogram_key([7, 7, 9, 4, 4], tables) == sizes
 
 
 def test_histograms_of_observed_dishes_hold_several_root_tables_of_one():
     key = ((0, 0), (1, 1), (2, 0), (3, 3), (4, 4))
-    assert hs.lump_to_histograms(key, TWO_LEVELS, dishes=[5, 5, 5, 5, 6]) == (
+    assert hs.to_histograms(key, TWO_LEVELS, dishes=[5, 5, 5, 5, 6]) == (
         (0, 0, 0, 0, 1),
         ((0, 0, (1, 1, 2)), (0, 1, (1,)), (1, 0, (1, 1, 1)), (2, 0, (1,)), (2, 1, (1,))),
     )

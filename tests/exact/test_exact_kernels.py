@@ -50,7 +50,7 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_parameters import ExactParameterModel, exact_model
 from hdpkit.testing.move_contract import check_further
-from hdpkit.testing.states import lump_to_counts, lump_to_histograms
+from hdpkit.testing.states import to_counts, to_histograms
 
 DISCRETE = example_moves(continuous=False)
 # TableCounts uses no statistics of dishes: see test_counts_weights.py.
@@ -163,8 +163,8 @@ def histograms_of(model, state):
     """A state of seats as a store of sizes has it; dishes with parameters keep their order."""
     if isinstance(model, ExactParameterModel):
         seating, parameters = state
-        return lump_to_histograms(seating, model.shape, model.observed), parameters
-    return lump_to_histograms(state, model.shape, model.observed)
+        return to_histograms(seating, model.shape, model.observed), parameters
+    return to_histograms(state, model.shape, model.observed)
 
 
 def smaller(shape, move):
@@ -470,7 +470,7 @@ def test_a_whole_sweep_is_the_product_of_its_steps(move, store, kernel):
         # is that of the labelled sweep, lumped.
         labelled = ExactModel(tiny_franchise(shape, SYMMETRIC, store="explicit"), WITNESS)
         steps = np.linalg.multi_dot(step_matrices(labelled, move))
-        reduce = lump_to_counts if model.detail is Detail.COUNTS else lump_to_histograms
+        reduce = to_counts if model.detail is Detail.COUNTS else to_histograms
         classes = [reduce(key, labelled.shape) for key in labelled.states]
         product = reorder(lump_matrix(steps, classes, labelled.pi), model)
     else:

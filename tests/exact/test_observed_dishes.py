@@ -33,7 +33,7 @@ from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
 from hdpkit.testing.laws import outcomes
-from hdpkit.testing.states import lump_to_histograms
+from hdpkit.testing.states import to_histograms
 
 DISCRETE = example_moves(continuous=False)
 
@@ -163,7 +163,7 @@ def test_a_whole_sweep_is_the_product_of_its_steps(move, values, store, kernel):
 
 def lumped(matrix, labelled, model):
     """A matrix over labelled seatings as one over the histograms of a model."""
-    classes = [lump_to_histograms(key, labelled.shape, labelled.values) for key in labelled.states]
+    classes = [to_histograms(key, labelled.shape, labelled.values) for key in labelled.states]
     found = lump_matrix(matrix, classes, labelled.pi)
     order = [found.classes.index(state) for state in model.states]
     return found.matrix[np.ix_(order, order)]
@@ -195,7 +195,7 @@ def test_customers_enter_and_leave_by_one_law(shape):
                 law[state] += probability
             assert abs(law.sum() - 1.0) <= TOLERANCE
             if model.detail is Detail.SEATS:
-                lumping = [lump_to_histograms(key, model.shape, model.values) for key in model.states]
+                lumping = [to_histograms(key, model.shape, model.values) for key in model.states]
             else:
                 lumping = model.states
             found = {state: law[[one == state for one in lumping]].sum() for state in lumping}

@@ -50,8 +50,7 @@ from hdpkit.moves import MoveInfo
 from hdpkit.posterior.simulate import draw_seating
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
-from hdpkit.stores.frozen import lump
-from hdpkit.stores.labelled_seating import seat_out
+from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
@@ -215,12 +214,12 @@ def check_labelled_seating():
         fitting = collections.defaultdict(set)
         arrays = {}
         for key in model.states:
-            lumped = lump(labelled_arrays(key, model.shape))
-            bins = tuple(tuple(lumped[name].tolist()) for name in sorted(lumped))
+            aggregated = aggregate(labelled_arrays(key, model.shape))
+            bins = tuple(tuple(aggregated[name].tolist()) for name in sorted(aggregated))
             fitting[bins].add(key)
-            arrays[bins] = lumped
-        for bins, lumped in arrays.items():
-            draw = functools.partial(seat_out, lumped, t.home, t.parent, t.level)
+            arrays[bins] = aggregated
+        for bins, aggregated in arrays.items():
+            draw = functools.partial(seat_out, aggregated, t.home, t.parent, t.level)
             law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
             # Dishes are numbered by appearance: one seating has one numbering.
             assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)

@@ -26,7 +26,7 @@ from hdpkit.stores import Detail
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
-from hdpkit.testing.states import lump_to_histograms
+from hdpkit.testing.states import to_histograms
 
 ONE = ((1.2, 0.5, 0.8),)
 TWO = ((1.2, 0.5, 0.8), (0.3, 2.1, 1.1))
@@ -199,7 +199,7 @@ def test_five_customers():
 def test_stores_have_one_law(shape):
     labelled, sizes = model_of(shape), model_of(shape, store="histogram")
     assert labelled.detail is Detail.SEATS
-    classes = [lump_to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
+    classes = [to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
     for step in range(4):
         P, Q = (
             model.matrix(lambda f, rng, step=step: moves.TableGibbs().apply(f, rng, (step, step + 1)))

@@ -241,8 +241,8 @@ def test_drawn_rows_leave_nearly_nothing_and_have_the_posterior_means():
     assert all(abs(one.transitions.sum(axis=1) - 1.0).max() < 1e-12 for one in draws)
     assert min(len(one.start) for one in draws) > franchise.n_dishes
     for mean, rows in (
-        (franchise.start(), [one.lumped(one.start) for one in draws]),
-        (franchise.transitions()[0], [one.lumped(one.transitions)[0] for one in draws]),
+        (franchise.start(), [one.summed(one.start) for one in draws]),
+        (franchise.transitions()[0], [one.summed(one.transitions)[0] for one in draws]),
     ):
         error = np.std(rows, axis=0) / math.sqrt(len(rows))
         assert np.all(np.abs(np.mean(rows, axis=0) - mean) < 4.5 * error + 10 * LEAST)

@@ -21,7 +21,7 @@ from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import n_dishes, n_tables
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.states import lump, lump_to_counts
+from hdpkit.testing.states import pushforward, to_counts
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
@@ -78,7 +78,7 @@ def test_the_law_is_that_of_the_other_stores(shape, corner):
     whole = np.linalg.multi_dot([np.linalg.multi_dot(list(step_matrices(model, moves.TableGibbs())))] * 2)
     reached = np.linalg.matrix_power(whole, 2000)[0]
     assert np.abs(reached - model.pi).max() <= 1e-10
-    first = model.states.index(lump_to_counts(next(iter(labelled)), model.shape))
+    first = model.states.index(to_counts(next(iter(labelled)), model.shape))
     model.enter(first)
     n = model.franchise.topology.n_customers
     for statistic in (
@@ -86,8 +86,8 @@ def test_the_law_is_that_of_the_other_stores(shape, corner):
         lambda key: n_tables(key, model.shape),
         lambda key: tuple(key[i][-1] == key[j][-1] for i in range(n) for j in range(i)),
     ):
-        expected, found = lump(labelled, statistic), {}
-        of_state = {lump_to_counts(key, model.shape): statistic(key) for key in labelled}
+        expected, found = pushforward(labelled, statistic), {}
+        of_state = {to_counts(key, model.shape): statistic(key) for key in labelled}
         for state, p in zip(model.states, reached, strict=True):
             found[of_state[state]] = found.get(of_state[state], 0.0) + p
         assert found.keys() == expected.keys()

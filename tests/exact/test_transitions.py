@@ -127,9 +127,7 @@ def test_lumping_a_chain_that_is_not_lumpable():
 
 def test_lumping_to_histograms_keeps_the_posterior(chain):
     states, pi, steps = chain
-    lumped = lump_matrix(
-        np.linalg.multi_dot(steps), [hs.lump_to_histograms(key, SHAPE) for key in states], pi=pi
-    )
+    lumped = lump_matrix(np.linalg.multi_dot(steps), [hs.to_histograms(key, SHAPE) for key in states], pi=pi)
     assert lumped.pi is not None
     assert stationary_error(lumped.matrix, lumped.pi) <= TOLERANCE
     assert row_error(lumped.matrix) <= TOLERANCE

@@ -17,7 +17,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, at_least, detail_of, stores
-from hdpkit.stores.frozen import lump
+from hdpkit.stores.labelled_seating import aggregate
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -482,7 +482,7 @@ def test_log_joint_is_the_same_on_all_stores(shape, corner):
     for name in at_least(Detail.SIZES):
         other = tiny_franchise(shape, MEASURE, store=name, corner=corner)
         known = detail_of(stores[name].thing) is Detail.SEATS
-        seating = frozen["seating"] if known else lump(frozen["seating"])
+        seating = frozen["seating"] if known else aggregate(frozen["seating"])
         other.thaw({**frozen, "seating": seating})
         other.audit()
         assert other.log_seating() == pytest.approx(first.log_seating(), rel=1e-12)
@@ -502,7 +502,7 @@ def test_log_seating_of_every_state(shape, corner, store):
     for key in seatings(tree):
         labelled = labelled_arrays(key, tree)
         slots = np.unique(labelled["table_dish"])
-        seating = labelled if detail_of(franchise.store) is Detail.SEATS else lump(labelled)
+        seating = labelled if detail_of(franchise.store) is Detail.SEATS else aggregate(labelled)
         dishes = {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}
         franchise.thaw({**template, "seating": seating, **dishes})
         expected = log_prior(key, tree, theta, discount)

@@ -17,9 +17,8 @@ import pytest
 import scipy
 import scipy.sparse as sp
 from click.testing import CliRunner
+from cvb0 import learned_probabilities
 from full_disk import FullDisk
-from hdpkit.kinds.topic_parts import for_purpose
-from learned_words import learned_probabilities
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer

@@ -276,7 +276,7 @@ def test_all_stores_give_the_same_draws(name):
     seating = franchise_of(name, "explicit").freeze()
     for store in at_least(Detail.SIZES):
         franchise = franchise_of(name, store)
-        franchise.thaw(seating if detail_of(franchise.store_type) is Detail.SEATS else lumped(seating))
+        franchise.thaw(seating if detail_of(franchise.store_type) is Detail.SEATS else aggregated(seating))
         source = Streams(1).source(2)
         for move in moves:
             if serves(franchise, move):
@@ -287,7 +287,7 @@ def test_all_stores_give_the_same_draws(name):
     assert all(end == ends[0] for end in ends)
 
 
-def lumped(frozen):
-    from hdpkit.stores.frozen import lump
+def aggregated(frozen):
+    from hdpkit.stores.labelled_seating import aggregate
 
-    return {**frozen, "seating": lump(frozen["seating"])}
+    return {**frozen, "seating": aggregate(frozen["seating"])}

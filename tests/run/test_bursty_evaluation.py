@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cvb0 import learned_probabilities
 from evaluation_checks import fixed_point, row_of, two_levels
-from learned_words import learned_probabilities
 from new_groups import NewGroupLaw
 
 import hdpkit as hk

@@ -21,7 +21,7 @@ from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.laws import law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
+from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -114,27 +114,6 @@ def test_tables_drawn_given_customers_have_their_law(name, seed, method, twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-@pytest.mark.parametrize(
-    ("name", "seed"), [("3+3", 2), ("4+3", 0), ("2+2+2", 3), ("2+1 with one at the root", 1)]
-)
-def test_totals_have_the_law_of_the_sum(name, seed, twin):
-    franchise, store, walk, module, frozen = counted(name, twin, seed)
-    cells, laws = laws_of_cells(franchise, store, walk)
-    live = franchise.slots.occupied_slots().tolist()
-    at_root = np.bincount(store.dishes()[franchise.topology.home == 0], minlength=10)
-    expected = defaultdict(float)
-    for drawn in product(*(one.items() for one in laws)):
-        totals = {k: int(at_root[k]) for k in live}
-        for (_, k), (t, _) in zip(cells, drawn, strict=True):
-            totals[k] += t
-        expected[tuple(totals.values())] += math.prod(p for _, p in drawn)
-
-    law = law_of(lambda source: tuple(module.draw_totals(walk, source).tolist()))
-    compare(law, expected)
-    assert all(np.array_equal(store.freeze()[key], array) for key, array in frozen.items())
-
-
-@pytest.mark.parametrize("twin", TWINS)
 def test_one_binomial_draw_needs_one_concentration(twin):
     franchise, _, walk, module, _ = counted("3+2", twin, 1)
     franchise.hyperparameters.theta[2] = 3.0
@@ -155,7 +134,7 @@ def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
     theta, sums, some = [1.3] + [0.6] * (shape.n_nodes - 1), defaultdict(float), {}
     d = [discounts[0], *[discounts[1]] * (shape.n_nodes - 1)]
     for key in seatings(shape):
-        state = lump_to_counts(key, shape)
+        state = to_counts(key, shape)
         sums[state] += math.exp(log_prior(key, shape, theta, d))
         some[state] = key
     for state, key in some.items():
@@ -334,7 +313,7 @@ def states_of(name, corner):
     found = {}
     for key in seatings(shape):
         seats = FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS)
-        found.setdefault(lump_to_counts(key, shape), seats)
+        found.setdefault(to_counts(key, shape), seats)
     frozen, states = franchise.freeze(), {}
     for state, seats in found.items():
         slots = np.unique(seats.dishes)

@@ -26,7 +26,7 @@ from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.laws import law_of
-from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
+from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -69,7 +69,7 @@ def test_seats_drawn_from_counts_have_the_law_of_the_model(name, draws):
     members = defaultdict(dict)
     for key in seatings(shape):
         prior = math.exp(log_prior(key, shape, [1.3] * shape.n_nodes, [0.0] * shape.n_nodes))
-        members[lump_to_counts(key, shape)][key] = prior
+        members[to_counts(key, shape)][key] = prior
     for counts, priors in members.items():
         seats = FrozenSeating.of(labelled_arrays(next(iter(priors)), shape))
         frozen = seats.to(Detail.COUNTS, tree)

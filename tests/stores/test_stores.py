@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hdpkit.stores._labelled_seating import draw_seats, lump_seats
+from hdpkit.stores._labelled_seating import aggregate_seats, draw_seats
 
 import hdpkit as hk
 from hdpkit.errors import DataError
@@ -19,8 +19,7 @@ from hdpkit.stores import (
     HistogramStore,
     stores,
 )
-from hdpkit.stores import labelled_seating as readable
-from hdpkit.stores.frozen import lump
+from hdpkit.stores.labelled_seating import aggregate
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
@@ -207,27 +206,6 @@ def test_a_store_of_ones_own_is_named_by_its_class():
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
-def test_lumping_has_a_readable_twin(shape):
-    franchise = tiny_franchise(shape, hk.DirichletMultinomial(0.5, n_terms=3), store="explicit")
-    source, generator = RandomStream((4, 5)), np.random.default_rng(4)
-    for _ in range(30):
-        franchise.reseat(0, SHAPES[shape].n_customers, source)
-        frozen = franchise.store.freeze()
-        n = len(frozen["table_node"])
-        to = generator.permutation(n).astype(np.int32)  # tables in any order
-        moved = {"seat": to[frozen["seat"]]}
-        for name in ("table_node", "table_dish", "table_seat"):
-            moved[name] = np.empty(n, dtype=np.int32)
-            moved[name][to] = frozen[name]
-        below = moved["table_seat"] >= 0
-        moved["table_seat"][below] = to[moved["table_seat"][below]]
-        for arrays in (frozen, moved):
-            expected, found = readable.lump(arrays), lump(arrays)
-            assert list(expected) == list(found)
-            assert all(np.array_equal(expected[name], found[name]) for name in expected)
-
-
-@pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
 @pytest.mark.parametrize("observed", [False, True])
 def test_seats_pass_between_stores_as_by_their_frozen_forms(shape, observed):
     measure = hk.Categorical([0.5, 0.25, 0.25]) if observed else hk.DirichletMultinomial(0.5, n_terms=3)
@@ -244,7 +222,7 @@ def test_seats_pass_between_stores_as_by_their_frozen_forms(shape, observed):
         for table in range(len(seats.table_node)):  # the tables of a dish may be in any order
             labelled.serve_dish(table, int(seats.table_dish[table]))
         store.clear()
-        lump_seats(labelled, store)
+        aggregate_seats(labelled, store)
         assert_equal(store.freeze(), sizes.arrays())
         assert all(np.array_equal(*pair) for pair in zip(store.totals(), labelled.totals(), strict=True))
 
@@ -255,16 +233,16 @@ def assert_equal(found, expected):
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
-def test_lumping_keeps_dishes_and_sizes(shape):
+def test_aggregation_keeps_dishes_and_sizes(shape):
     franchise = tiny_franchise(shape, hk.DirichletMultinomial(0.5, n_terms=3), store="explicit")
     source = RandomStream((4, 4))
     for _ in range(30):
         franchise.reseat(0, SHAPES[shape].n_customers, source)
-        lumped = lump(franchise.store.freeze())
-        assert np.array_equal(lumped["dish"], franchise.store.dishes())
+        aggregated = aggregate(franchise.store.freeze())
+        assert np.array_equal(aggregated["dish"], franchise.store.dishes())
         bins = Counter()
         for node, dish, size, count in zip(
-            *(lumped[f"bin_{name}"].tolist() for name in ("node", "dish", "size", "count")), strict=True
+            *(aggregated[f"bin_{name}"].tolist() for name in ("node", "dish", "size", "count")), strict=True
         ):
             bins[node, dish] += size * count
             assert franchise.store.table_sizes(node, dish).tolist().count(size) == count

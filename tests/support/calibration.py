@@ -13,7 +13,7 @@ independent.
 
 The reversal of a sequence of reversible kernels is the same kernels in the opposite order. Every step of
 every move of this package is reversible (a Gibbs update or a Metropolis proposal; over a store without table
-numbers too, since seating customers out uniformly and lumping them again are each other's reversal). So a
+numbers too, since seating customers out uniformly and aggregating them again are each other's reversal). So a
 sweep runs backwards by running its moves from the last to the first, each with its steps from the last to the
 first. A user-defined move can be calibrated if its steps are reversible, which the test of detailed balance
 in `check_exact` determines.
@@ -76,7 +76,7 @@ def apply_backwards(franchise: Franchise, moves: Sequence[Move], rng: RandomStre
 
 
 def _reverse(franchise: Franchise, move: Move, rng: RandomStream) -> None:
-    # One labelled seating is drawn, as in the move itself: forwards it is (draw a seating, steps, lump).
+    # One labelled seating is drawn, as in the move itself: forwards it is (draw a seating, steps, aggregate).
     with franchise.labelled_seating(rng) if move.needs_tables else nullcontext():
         if isinstance(move, Scheduled):
             for _ in range(move.times):

@@ -22,7 +22,7 @@ from hdpkit.stores.frozen import READABLE
 from hdpkit.testing import check_store
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.laws import law_of, outcomes
-from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_counts
+from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 __all__ = [
     "check_direct_assignment",
@@ -186,7 +186,7 @@ def check_seats_drawn_from_counts():
                              "parent": np.array(SHAPE.parent, dtype=np.int32)})  # fmt: skip
     members = defaultdict(dict)
     for key in seatings(SHAPE):
-        members[lump_to_counts(key, SHAPE)][key] = math.exp(log_prior(key, SHAPE, [1.3, 0.7, 0.7], [0.0] * 3))
+        members[to_counts(key, SHAPE)][key] = math.exp(log_prior(key, SHAPE, [1.3, 0.7, 0.7], [0.0] * 3))
     for priors in members.values():
         frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), SHAPE)).to(Detail.COUNTS)
         draw = functools.partial(frozen.to, Detail.SEATS, tree, draws=READABLE)
@@ -200,7 +200,7 @@ def check_log_seating_of_counts():
     """The score of counts is the sum over labelled seatings."""
     theta, sums, some = [1.3, 0.6, 0.6], defaultdict(float), {}
     for key in seatings(SHAPE):
-        state = lump_to_counts(key, SHAPE)
+        state = to_counts(key, SHAPE)
         sums[state] += math.exp(log_prior(key, SHAPE, theta, [0.0] * 3))
         some[state] = key
     for state, key in some.items():

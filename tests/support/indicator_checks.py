@@ -16,7 +16,7 @@ from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
 from hdpkit.testing.laws import law_of
-from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, lump_to_counts
+from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, to_counts
 
 __all__ = [
     "check_formulas_of_indicators",
@@ -185,7 +185,7 @@ def check_seats_drawn_from_discounted_counts(draws=READABLE):
     members = defaultdict(dict)
     for key in seatings(LABELLED):
         prior = math.exp(log_prior(key, LABELLED, [1.3, 0.7, 0.7], DISCOUNTS.tolist()))
-        members[lump_to_counts(key, LABELLED)][key] = prior
+        members[to_counts(key, LABELLED)][key] = prior
     for priors in members.values():
         frozen = FrozenSeating.of(labelled_arrays(next(iter(priors)), LABELLED)).to(Detail.COUNTS)
         law = law_of_seats(frozen, draws)

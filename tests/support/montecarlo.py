@@ -24,7 +24,7 @@ from hdpkit.stores import Detail
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
-from hdpkit.testing.states import lump_to_histograms
+from hdpkit.testing.states import to_histograms
 
 __all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix", "swept"]
 
@@ -87,7 +87,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
     )
     twin.hyperparameters.replace(own.hyperparameters.theta, own.hyperparameters.d)
     labelled = ExactModel(twin)
-    classes = [lump_to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
+    classes = [to_histograms(key, labelled.shape, labelled.observed) for key in labelled.states]
     lumped = lump_matrix(check_exact(labelled, move), classes, labelled.pi)
     order = [lumped.classes.index(state) for state in model.states]
     return lumped.matrix[np.ix_(order, order)]

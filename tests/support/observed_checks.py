@@ -13,15 +13,14 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.stores import Detail, FrozenSeating, detail_of
-from hdpkit.stores.frozen import lump
-from hdpkit.stores.labelled_seating import seat_out
+from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
 from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.measure_contract import check_contract
-from hdpkit.testing.states import frozen_key, labelled_arrays, lump_to_histograms
+from hdpkit.testing.states import frozen_key, labelled_arrays, to_histograms
 
 __all__ = [
     "check_contract_of_atoms",
@@ -195,12 +194,12 @@ def check_observed_labelled_seating():
     t = model.franchise.topology
     fitting, arrays = collections.Counter(), {}
     for key in model.states:
-        lumped = lump(labelled_arrays(key, model.shape, model.values))
-        bins = tuple(tuple(lumped[name].tolist()) for name in sorted(lumped))
+        aggregated = aggregate(labelled_arrays(key, model.shape, model.values))
+        bins = tuple(tuple(aggregated[name].tolist()) for name in sorted(aggregated))
         fitting[bins] += 1
-        arrays[bins] = lumped
-    for bins, lumped in arrays.items():
-        draw = functools.partial(seat_out, lumped, t.home, t.parent, t.level)
+        arrays[bins] = aggregated
+    for bins, aggregated in arrays.items():
+        draw = functools.partial(seat_out, aggregated, t.home, t.parent, t.level)
         law = exact_law(lambda source, draw=draw: frozen_key(draw(source), model.shape))
         assert len(law) == fitting[bins]
         assert max(abs(p - 1.0 / len(law)) for p in law.values()) <= TOLERANCE
@@ -237,7 +236,7 @@ def joint_law(shape, theta, d, probabilities, is_labelled):
         for atoms in itertools.product(range(len(probabilities)), repeat=len(roots)):
             dish = dict(zip(roots, atoms, strict=True))
             values = [dish[tables[-1]] for tables in key]
-            state = tuple(values), (key if is_labelled else lump_to_histograms(key, shape, values))
+            state = tuple(values), (key if is_labelled else to_histograms(key, shape, values))
             law[state] = law.get(state, 0.0) + prior * math.prod(probabilities[atom] for atom in atoms)
     return law
 
@@ -283,7 +282,7 @@ def check_scored(shape, values, store):
     theta, d = model.franchise.hyperparameters.theta.tolist(), model.franchise.hyperparameters.d.tolist()
     witness, scores = atomic_log_marginal(H), {}
     for key in model.posterior_of_seatings:
-        state = key if model.detail is Detail.SEATS else lump_to_histograms(key, model.shape, model.values)
+        state = key if model.detail is Detail.SEATS else to_histograms(key, model.shape, model.values)
         scores[state] = log_prior(key, model.shape, theta, d), log_likelihood(key, model.values, witness)
     for number, state in enumerate(model.states):
         franchise = model.enter(number)

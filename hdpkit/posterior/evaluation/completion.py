@@ -23,7 +23,7 @@ from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.posterior.fold_in import NewGroupModel, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._new_groups import Learning
+from hdpkit.steps._new_groups import CVB0
 
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps
@@ -147,7 +147,7 @@ def _by_expectation(observed: NewGroupModel, held: NewGroupModel, tolerance: flo
         begins.append(begins[-1] + len(rows))
     found, seen = np.empty(len(held.row)), np.empty(n_groups)
     for number, share in enumerate(parents.share):
-        learning = Learning(
+        learning = CVB0(
             np.zeros(n_dishes), np.arange(n_rows + 1) * n_dishes,
             np.tile(np.arange(n_dishes, dtype=np.int32), n_rows), np.ravel(observed.density),
             observed.concentration * share, np.full(n_dishes, math.inf), np.array(begins),

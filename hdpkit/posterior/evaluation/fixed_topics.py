@@ -16,7 +16,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures.by_restaurant import SAME, Repeats
 from hdpkit.posterior.evaluation.completion import LEAST, PASSES
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.steps._new_groups import Fitting, Learning, NewGroups
+from hdpkit.steps._new_groups import CVB0, Fitting, NewGroups
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
@@ -76,7 +76,7 @@ class FixedTopics:
 
         Counts need not be whole numbers. EM ends for a document when no proportion changes by more than
         ``tolerance``. A document without tokens gets the proportions of the prior. Where topics differ by
-        document, those of the document are expected ones (`Learning`), and the topics don't learn.
+        document, those of the document are expected ones (`CVB0`), and the topics don't learn.
         """
         if self.repeats.differ:
             nothing = scipy.sparse.csr_array(counts.shape, dtype=np.int64)
@@ -164,7 +164,7 @@ class FixedTopics:
         """Proportions, and what `score` returns."""
         theta, cells, others = self._fit(counts, tolerance), _cells(counts), _cells(held)
         mass = np.full(len(self.base), math.inf) if self.mass is None else self.mass
-        learning = Learning(
+        learning = CVB0(
             self.base, self.excess.indptr.astype(np.int64), self.excess.indices.astype(np.int32),
             self.excess.data, self.prior, np.ascontiguousarray(mass, dtype=np.float64),
             cells.indptr.astype(np.int64), cells.indices.astype(np.int64), cells.data.astype(np.float64),

@@ -1,4 +1,4 @@
-"""Topics that learn the observed words of a document: the readable version of the compiled `Learning`."""
+"""Topics that learn the observed words of a document: the readable version of the compiled `CVB0`."""
 
 import math
 
