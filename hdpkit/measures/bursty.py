@@ -271,7 +271,7 @@ class Bursty(ByRestaurant, OwnParameter):
         return np.array([log((shared + opening) / total) for shared, opening, total in found])
 
     def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float, float]:
-        """Weights of the tables with the term, of a new table with predictive ``topic``, and of all tables."""
+        """Weights of the tables with the term, of a new table with predictive ``topic``, and of all."""
         customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
         here, opened = statistics.totals.get(value.restaurant, (0, 0))
         b = self.concentration_of(statistics)
