@@ -8,8 +8,8 @@ from hdpkit.vectors cimport vector
 
 from hdpkit.measures._bursty_counts cimport (
     ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_of, clear_pair, collect, collect_one, collect_proposed, concentration_of, count_pair, draw_alone, forget, grow_lists, opening_of,
-    pair_of, ready_block, rise, shared_of, sit, total_of, unlist_cells, widen_slots)
+    bursty_remove, cell_of, clear_pair, collect, collect_one, collect_proposed, concentration_of, count_pair, draw_alone, forget, grow_lists, pair_of,
+    ready_block, rise, sit, unlist_cells, widen_slots)
 from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.measures._measure cimport CompiledBank, as_int32
@@ -214,7 +214,7 @@ cdef class BurstyBank(CompiledBank):
         """Remove one customer, who sat alone or not, from the slot where `sit` has seated it, or from its dish."""
         cdef int32_t slot = self.sat.pop(customer, self.b.slot_of[customer])
         forget(&self.b)
-        self.check(rise(&self.b, customer, slot, opens))
+        self.check(rise(&self.b, customer, slot, opens, NULL))
 
     def take_out(self, customers):
         """Remove customers from their slots, the last one first; which of them sat alone, and log p.
@@ -223,23 +223,15 @@ cdef class BurstyBank(CompiledBank):
         """
         cdef const int32_t[::1] who = as_int32(customers)
         cdef int64_t j
-        cdef int32_t slot
         cdef int one
-        cdef double density[2]
-        cdef double log_p = 0.0
-        cdef Counted cell, total
+        cdef double p = 1.0, log_p = 0.0
         alone = {}
         forget(&self.b)
         for j in range(who.shape[0] - 1, -1, -1):
-            slot = self.b.slot_of[who[j]]
-            one = rise(&self.b, who[j], slot, DRAW)
+            one = rise(&self.b, who[j], self.b.slot_of[who[j]], DRAW, &p)
             self.check(one)
             alone[who[j]] = bool(one)
-            self.check(self.b.inner.predictive(self.b.inner.self, who[j], &slot, 1, density))
-            cell = cell_of(&self.b, who[j], slot)
-            total = total_of(&self.b, self.b.restaurant[who[j]], slot)
-            log_p += det_log((shared_of(&self.b, cell) + opening_of(&self.b, slot, total) * density[0])
-                            / (total.customers + concentration_of(&self.b, slot)))
+            log_p += det_log(p)
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
@@ -306,7 +298,7 @@ cdef class BurstyBank(CompiledBank):
             who = b.exchanged[i]
             slot = after[i]
             cell = cell_of(b, who, slot)
-            self.check(rise(b, who, slot, cell.customers == cell.tables))
+            self.check(rise(b, who, slot, cell.customers == cell.tables, NULL))
         for i in range(n):
             self.check(sit(b, b.exchanged[i], after[i], b.trial_opens[i], NULL))
         clear_cells(&b.places)
@@ -472,17 +464,19 @@ cdef class BurstyBank(CompiledBank):
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef vector[OwnCell] cells, totals
+        cdef int64_t i
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
         for one, topic in zip(found, self.inner.statistics(kept, dishes)):
             one.tables = topic
         collect(&self.b, True, &cells, &totals)
-        for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
-            if place[slot] >= 0:
-                found[place[slot]].cells[restaurant, term] = [customers, n]
-        for restaurant, slot, _, customers, n in rows_of(&totals).tolist():
-            if place[slot] >= 0:
-                found[place[slot]].totals[restaurant] = [customers, n]
+        for i in range(<int64_t>cells.size()):
+            if place[cells[i].slot] >= 0:
+                found[place[cells[i].slot]].cells[cells[i].restaurant, cells[i].term] = [
+                    cells[i].customers, cells[i].tables]
+        for i in range(<int64_t>totals.size()):
+            if place[totals[i].slot] >= 0:
+                found[place[totals[i].slot]].totals[totals[i].restaurant] = [totals[i].customers, totals[i].tables]
         return found
 
     def counts(self, slots):
@@ -688,16 +682,3 @@ cdef object pairs_of(Tally *counted):
     places = np.flatnonzero(few)
     small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
     return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
-
-
-cdef object rows_of(vector[OwnCell] *cells):
-    cdef int64_t i
-    made = np.empty((cells.size(), 5), dtype=np.int32)
-    cdef int32_t[:, ::1] view = made
-    for i in range(<int64_t>cells.size()):
-        view[i, 0] = cells.at(i).restaurant
-        view[i, 1] = cells.at(i).slot
-        view[i, 2] = cells.at(i).term
-        view[i, 3] = cells.at(i).customers
-        view[i, 4] = cells.at(i).tables
-    return made

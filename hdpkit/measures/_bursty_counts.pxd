@@ -105,7 +105,7 @@ cdef int forget(BurstyCounts *b) noexcept nogil
 cdef Counted cell_of(BurstyCounts *b, int32_t i, int32_t slot) noexcept nogil
 cdef Counted total_of(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil
 cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noexcept nogil
-cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogil
+cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone, double *p) noexcept nogil
 cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil
 cdef int draw_alone(BurstyCounts *b, const int32_t *customers, int64_t n, const int32_t *slots, int64_t n_slots,
                     int8_t *opens, double *log_p) noexcept nogil

@@ -396,9 +396,13 @@ cdef int pass_on(BurstyCounts *b, int32_t i, int32_t slot, int8_t opens) noexcep
     return 0
 
 
-cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogil:
-    """Remove a customer; with DRAW it is drawn whether it sat alone. 1 if so, negative if nothing has changed."""
-    cdef Counted cell
+cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone, double *p) noexcept nogil:
+    """Remove a customer; with DRAW it is drawn whether it sat alone. 1 if so, negative if nothing has changed.
+
+    ``p``, unless it is NULL, becomes the predictive of its term given the others.
+    """
+    cdef Counted cell, total
+    cdef double density[2]
     if not b.is_proposal[slot] and b.slot_of[i] != slot:
         return ABSENT
     if alone == DRAW or b.is_proposal[slot]:
@@ -421,6 +425,14 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogi
             pass_on(b, i, slot, <int8_t>alone)
         b.opens[i] = 0
         b.slot_of[i] = -1
+    if p != NULL:
+        if b.inner.predictive(b.inner.self, i, &slot, 1, density) < 0:
+            sit(b, i, slot, alone, NULL)
+            return -1
+        cell = cell_of(b, i, slot)
+        total = total_of(b, b.restaurant[i], slot)
+        p[0] = ((shared_of(b, cell) + opening_of(b, slot, total) * density[0])
+                / (<double>total.customers + concentration_of(b, slot)))
     return alone
 
 
@@ -531,7 +543,7 @@ cdef int bursty_add(void *self, int32_t slot, const int32_t *customers, int64_t 
             opens = sit(b, customers[i], slot, opens, &p if trial else NULL)
         if opens < 0:
             for j in range(i - 1, -1, -1):
-                rise(b, customers[j], slot, b.added_opens[j])
+                rise(b, customers[j], slot, b.added_opens[j], NULL)
             return opens
         b.added_opens[i] = <int8_t>opens
         if place >= 0:
@@ -546,38 +558,26 @@ cdef int bursty_remove(void *self, int32_t slot, const int32_t *customers, int64
     cdef BurstyCounts *b = <BurstyCounts *>self
     cdef int64_t i, j
     cdef int alone
-    cdef double p, product = 1.0, total = 0.0
-    cdef double density[2]
-    cdef Counted cell, here
-    cdef int32_t who
+    cdef double p = 1.0, product = 1.0, total = 0.0
+    cdef Counted cell
     if ready_block(b, n, 0) < 0:
         return -1
     forget(b)
     for i in range(n - 1, -1, -1):
-        who = customers[i]
         alone = DRAW
         if b.settling:
-            cell = cell_of(b, who, slot)
+            cell = cell_of(b, customers[i], slot)
             alone = cell.customers == cell.tables
-        alone = rise(b, who, slot, alone)
-        if alone >= 0 and n > 1:
-            cell = cell_of(b, who, slot)
-            here = total_of(b, b.restaurant[who], slot)
-            if b.inner.predictive(b.inner.self, who, &slot, 1, density) < 0:
-                sit(b, who, slot, alone, NULL)
-                alone = -1
+        alone = rise(b, customers[i], slot, alone, &p if n > 1 else NULL)
         if alone < 0:
             for j in range(i + 1, n):
                 sit(b, customers[j], slot, b.left_opens[j], NULL)
             return alone
         b.left_opens[i] = <int8_t>alone
-        if n > 1:
-            p = ((shared_of(b, cell) + opening_of(b, slot, here) * density[0])
-                 / (<double>here.customers + concentration_of(b, slot)))
-            product *= p
-            if product < 1e-200:
-                total += det_log(product)
-                product = 1.0
+        product *= p
+        if product < 1e-200:
+            total += det_log(product)
+            product = 1.0
     if n > 1:
         b.n_left = n
         for i in range(n):
@@ -658,7 +658,7 @@ cdef int draw_tables(BurstyCounts *b, const int32_t *customers, int64_t n, int32
             total += det_log(product)
             product = 1.0
     for i in range(done - 1, -1, -1):
-        rise(b, customers[i], slot, opens[i])
+        rise(b, customers[i], slot, opens[i], NULL)
     for i in range(n):
         if b.kept_slot[i] >= 0:         # of a block that is still seated
             b.slot_of[customers[i]] = b.kept_slot[i]
