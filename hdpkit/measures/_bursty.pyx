@@ -7,9 +7,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.measures._bursty_counts cimport (
-    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_key, cell_of, collect, collect_one, collect_proposed, concentration_of, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
-    ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
+    bursty_remove, cell_of, clear_pair, collect, collect_one, collect_proposed, concentration_of, count_pair, draw_alone, forget, grow_lists, pair_of,
+    ready_block, rise, sit, unlist_cells, widen_slots)
 from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.measures._measure cimport CompiledBank, as_int32
@@ -24,8 +24,8 @@ from hdpkit.random._source cimport ChoiceSource
 cdef enum:
     LARGEST = 0x7FFFFFFF
     FEW = 64             # pairs of fewer customers and tables are counted in an array
-    SCANNED = 1 << 18    # most customers of a restaurant without a hash table
-    LISTED = 64          # most customers of a restaurant whose cells the fused sweep counts each time
+    SCANNED = 1 << 18    # most customers of a restaurant whose cells are counted each time
+    LISTED = 64          # the same in the fused sweep
 
 # Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
 cdef double LEAST_CONCENTRATION = 1e-10
@@ -44,14 +44,14 @@ cdef class BurstyBank(CompiledBank):
     inner : DirichletMultinomialBank or SparseDirichletMultinomialBank
         The bank of the inner measure for the same data.
     scanned : int, optional
-        Restaurants with more customers have their numbers in a hash table.
+        The cells of restaurants with more customers are listed while they are in use.
     n_earlier : int, optional
         Number of the last values that are earlier observations of known components: each is a table of its own,
         in the inner bank only, and is never removed.
     kept : OwnNumbers, optional
         For `DishBurstsBank`, whose dishes have concentrations of their own.
     unlisted : int, optional
-        The fused sweep lists the cells of restaurants with more customers.
+        The same in the fused sweep.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
@@ -75,7 +75,7 @@ cdef class BurstyBank(CompiledBank):
         self.b.largest = scanned
         self.b.plain = min(self.b.largest, <int64_t>unlisted)
         self.b.loaded = self.b.listed = -1
-        self.b.large.used = self.b.proposed.used = self.b.places.used = 0
+        self.b.proposed.used = self.b.places.used = 0
         self.b.settling = False
         self.b.log_added = 0.0
         self.sat = {}
@@ -121,7 +121,7 @@ cdef class BurstyBank(CompiledBank):
         """Sort customers by restaurant and term."""
         cdef const int32_t[::1] home = self.restaurants
         cdef const int32_t[::1] view
-        cdef int64_t i, n = self.n_customers
+        cdef int64_t i, n = self.n_customers, longest = 0
         cdef bint is_sorted = True
         cdef BurstyCounts *b = &self.b
         b.restaurant = &home[0] if n else NULL
@@ -143,7 +143,10 @@ cdef class BurstyBank(CompiledBank):
             for i in range(n):
                 b.begin[home[i] + 1] += 1
             for i in range(b.n_restaurants + 1):
+                longest = max(longest, b.begin[i + 1])
                 b.begin[i + 1] += b.begin[i]
+        if longest > b.largest:
+            grow_lists(b, longest)
         return 0
 
     def _reset(self):
@@ -152,9 +155,8 @@ cdef class BurstyBank(CompiledBank):
         b.slot_of.assign(self.n_customers, -1)
         b.seated.assign(b.seated.size(), 0)
         b.is_proposal.assign(b.is_proposal.size(), 0)
-        clear_cells(&b.large)
         clear_cells(&b.proposed)
-        b.loaded = -1
+        b.loaded = b.listed = -1
         b.version += 1
         forget(b)
 
@@ -212,7 +214,7 @@ cdef class BurstyBank(CompiledBank):
         """Remove one customer, who sat alone or not, from the slot where `sit` has seated it, or from its dish."""
         cdef int32_t slot = self.sat.pop(customer, self.b.slot_of[customer])
         forget(&self.b)
-        self.check(rise(&self.b, customer, slot, opens))
+        self.check(rise(&self.b, customer, slot, opens, NULL))
 
     def take_out(self, customers):
         """Remove customers from their slots, the last one first; which of them sat alone, and log p.
@@ -221,23 +223,15 @@ cdef class BurstyBank(CompiledBank):
         """
         cdef const int32_t[::1] who = as_int32(customers)
         cdef int64_t j
-        cdef int32_t slot
         cdef int one
-        cdef double density[2]
-        cdef double log_p = 0.0
-        cdef Counted cell, total
+        cdef double p = 1.0, log_p = 0.0
         alone = {}
         forget(&self.b)
         for j in range(who.shape[0] - 1, -1, -1):
-            slot = self.b.slot_of[who[j]]
-            one = rise(&self.b, who[j], slot, DRAW)
+            one = rise(&self.b, who[j], self.b.slot_of[who[j]], DRAW, &p)
             self.check(one)
             alone[who[j]] = bool(one)
-            self.check(self.b.inner.predictive(self.b.inner.self, who[j], &slot, 1, density))
-            cell = cell_of(&self.b, who[j], slot)
-            total = total_of(&self.b, self.b.restaurant[who[j]], slot)
-            log_p += det_log((shared_of(&self.b, cell) + opening_of(&self.b, slot, total) * density[0])
-                            / (total.customers + concentration_of(&self.b, slot)))
+            log_p += det_log(p)
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
@@ -304,7 +298,7 @@ cdef class BurstyBank(CompiledBank):
             who = b.exchanged[i]
             slot = after[i]
             cell = cell_of(b, who, slot)
-            self.check(rise(b, who, slot, cell.customers == cell.tables))
+            self.check(rise(b, who, slot, cell.customers == cell.tables, NULL))
         for i in range(n):
             self.check(sit(b, b.exchanged[i], after[i], b.trial_opens[i], NULL))
         clear_cells(&b.places)
@@ -470,17 +464,19 @@ cdef class BurstyBank(CompiledBank):
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef vector[OwnCell] cells, totals
+        cdef int64_t i
         kept, place = self._check_slots(slots)
         found = [self.measure.make() for _ in kept]
         for one, topic in zip(found, self.inner.statistics(kept, dishes)):
             one.tables = topic
         collect(&self.b, True, &cells, &totals)
-        for restaurant, slot, term, customers, n in rows_of(&cells).tolist():
-            if place[slot] >= 0:
-                found[place[slot]].cells[restaurant, term] = [customers, n]
-        for restaurant, slot, _, customers, n in rows_of(&totals).tolist():
-            if place[slot] >= 0:
-                found[place[slot]].totals[restaurant] = [customers, n]
+        for i in range(<int64_t>cells.size()):
+            if place[cells[i].slot] >= 0:
+                found[place[cells[i].slot]].cells[cells[i].restaurant, cells[i].term] = [
+                    cells[i].customers, cells[i].tables]
+        for i in range(<int64_t>totals.size()):
+            if place[totals[i].slot] >= 0:
+                found[place[totals[i].slot]].totals[totals[i].restaurant] = [totals[i].customers, totals[i].tables]
         return found
 
     def counts(self, slots):
@@ -514,36 +510,24 @@ cdef class BurstyBank(CompiledBank):
     def opens(self):
         """Which customers represent tables: the first t of a restaurant's customers with a term of a dish."""
         cdef BurstyCounts *b = &self.b
-        cdef int64_t r, p, q, i
+        cdef int64_t p
         cdef int32_t who, slot
-        cdef bint large
+        cdef Pair pair
         out = np.zeros(b.n_customers, dtype=np.int8)
         cdef int8_t[::1] o = out
+        pair.last = 0
         with nogil:
-            for r in range(b.n_restaurants):
-                large = is_large(b, <int32_t>r)
-                p = b.begin[r]
-                while p < b.begin[r + 1]:
-                    q = pair_of(b, at(b, p)).last
-                    for i in range(p, q):
-                        who = at(b, i)
-                        slot = b.slot_of[who]
-                        if slot >= 0:
-                            b.cell_tables[slot] += b.opens[who]
-                    for i in range(p, q):
-                        who = at(b, i)
-                        slot = b.slot_of[who]
-                        if slot < 0:
-                            continue
-                        if large and b.cell[slot] == 0:
-                            b.cell_tables[slot] = <int32_t>numbers_at(&b.large, cell_key(p, slot)).tables
-                        b.cell[slot] += 1
-                        o[who] = b.cell[slot] <= b.cell_tables[slot]
-                    for i in range(p, q):
-                        slot = b.slot_of[at(b, i)]
-                        if slot >= 0:
-                            b.cell[slot] = b.cell_tables[slot] = 0
-                    p = q
+            unlist_cells(b)
+            while pair.last < b.n_customers:
+                pair = pair_of(b, at(b, pair.last))
+                count_pair(b, pair)
+                for p in range(pair.first, pair.last):
+                    who = at(b, p)
+                    slot = b.slot_of[who]
+                    if slot >= 0:
+                        o[who] = b.cell_tables[slot] > 0
+                        b.cell_tables[slot] -= 1
+                clear_pair(b, pair)
         return out
 
     def freeze(self):
@@ -567,9 +551,9 @@ cdef class BurstyBank(CompiledBank):
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         cdef BurstyCounts *b = &self.b
-        cdef int64_t r, p, q, i
+        cdef int64_t p, i
         cdef int32_t who, slot, top
-        cdef bint large
+        cdef Pair pair
         cdef const int8_t[::1] opens
         cdef int32_t[::1] heads
         kept = as_int32(slots)
@@ -591,33 +575,21 @@ cdef class BurstyBank(CompiledBank):
                 b.slot_of[i] = dishes[i]
             else:
                 heads[i] = dishes[i]
+        pair.last = 0
         with nogil:
-            for r in range(b.n_restaurants):
-                large = is_large(b, <int32_t>r)
-                p = b.begin[r]
-                if large:
-                    ready_cells(&b.large, 2 * (b.begin[r + 1] - p))
-                while p < b.begin[r + 1]:
-                    q = pair_of(b, at(b, p)).last
-                    for i in range(p, q):
-                        who = at(b, i)
-                        slot = b.slot_of[who]
-                        if slot < 0:
-                            b.opens[who] = 0
-                            continue
-                        b.opens[who] = opens[who] or b.cell[slot] == 0
-                        b.cell[slot] = 1
-                        b.seated[slot] += 1
-                        if b.opens[who]:
-                            heads[who] = slot
-                        if large:
-                            count_cell(&b.large, cell_key(p, slot), 1, b.opens[who])
-                            count_cell(&b.large, total_key(<int32_t>r, slot), 1, b.opens[who])
-                            b.opens[who] = 0
-                    for i in range(p, q):
-                        if b.slot_of[at(b, i)] >= 0:
-                            b.cell[b.slot_of[at(b, i)]] = 0
-                    p = q
+            while pair.last < b.n_customers:
+                pair = pair_of(b, at(b, pair.last))
+                for p in range(pair.first, pair.last):
+                    who = at(b, p)
+                    slot = b.slot_of[who]
+                    b.opens[who] = slot >= 0 and (opens[who] or b.cell[slot] == 0)
+                    if slot < 0:
+                        continue
+                    b.cell[slot] = 1
+                    b.seated[slot] += 1
+                    if b.opens[who]:
+                        heads[who] = slot
+                clear_pair(b, pair)
         self.inner.rebuild(representing, kept)
 
     def rebuild_counts(self, terms, dishes, counts, slots):
@@ -628,21 +600,13 @@ cdef class BurstyBank(CompiledBank):
         """Slots have new numbers."""
         cdef BurstyCounts *b = &self.b
         cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
-        cdef vector[int64_t] keys, seated
-        cdef vector[int32_t] customers, tables
+        cdef vector[int64_t] seated
         cdef int64_t i
         self.inner.relabelled(mapping)
+        unlist_cells(b)
         for i in range(b.n_customers):
             if b.slot_of[i] >= 0:
                 b.slot_of[i] = to[b.slot_of[i]]
-        for i in range(<int64_t>b.large.keys.size()):
-            if b.large.keys[i] >= 0:
-                keys.push_back(b.large.keys[i])
-                customers.push_back(b.large.customers[i])
-                tables.push_back(b.large.tables[i])
-        clear_cells(&b.large)
-        for i in range(<int64_t>keys.size()):
-            count_cell(&b.large, (keys[i] >> 31 << 31) | to[keys[i] & 0x7FFFFFFF], customers[i], tables[i])
         seated.assign(b.seated.size(), 0)
         for i in range(to.shape[0]):
             if to[i] >= 0:
@@ -671,7 +635,7 @@ cdef class BurstyBank(CompiledBank):
                 + sizeof(double) * b.ratios.fewer.capacity()
                 + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
                 + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
-                + cell_bytes(&b.large) + cell_bytes(&b.proposed) + cell_bytes(&b.places)
+                + cell_bytes(&b.proposed) + cell_bytes(&b.places)
                 + (0 if self.restaurants is None else self.restaurants.nbytes))
 
 
@@ -718,16 +682,3 @@ cdef object pairs_of(Tally *counted):
     places = np.flatnonzero(few)
     small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
     return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
-
-
-cdef object rows_of(vector[OwnCell] *cells):
-    cdef int64_t i
-    made = np.empty((cells.size(), 5), dtype=np.int32)
-    cdef int32_t[:, ::1] view = made
-    for i in range(<int64_t>cells.size()):
-        view[i, 0] = cells.at(i).restaurant
-        view[i, 1] = cells.at(i).slot
-        view[i, 2] = cells.at(i).term
-        view[i, 3] = cells.at(i).customers
-        view[i, 4] = cells.at(i).tables
-    return made

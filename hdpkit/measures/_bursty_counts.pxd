@@ -38,11 +38,11 @@ cdef cppclass BurstyCounts:
     vector[int64_t] begin           # place of the first customer of each restaurant
     vector[int32_t] slot_of         # of each customer, -1 for none
     vector[int8_t] opens            # by customer: the number of ones in a cell is its number of tables
-    CellTable large                 # cells and totals of larger restaurants: their customers have no `opens`
     CellTable proposed              # cells and totals of slots of proposals, whose customers may have another dish
     Ratios ratios
     int64_t version                 # increases with every change
-    # the dishes of the customers with each term of restaurant `listed`, -1 for none; by place in it
+    # the dishes of the customers with each term of restaurant `listed`, -1 for none; by place in it. Its customers
+    # have no `opens`. A larger one that is `loaded` is listed
     int32_t listed
     int64_t plain                   # customers of a restaurant that the fused sweep serves without these lists
     vector[int32_t] pair            # the first place with the same term; there
@@ -99,14 +99,13 @@ cdef enum:
 
 
 cdef Pair pair_of(const BurstyCounts *b, int32_t i) noexcept nogil
-cdef int load(BurstyCounts *b, int32_t r) noexcept nogil
 cdef int widen_slots(BurstyCounts *b, int64_t slots) except -1 nogil
 cdef int ready_ratio(BurstyCounts *b, Counted cell) noexcept nogil
 cdef int forget(BurstyCounts *b) noexcept nogil
 cdef Counted cell_of(BurstyCounts *b, int32_t i, int32_t slot) noexcept nogil
 cdef Counted total_of(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil
 cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noexcept nogil
-cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogil
+cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone, double *p) noexcept nogil
 cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil
 cdef int draw_alone(BurstyCounts *b, const int32_t *customers, int64_t n, const int32_t *slots, int64_t n_slots,
                     int8_t *opens, double *log_p) noexcept nogil
@@ -119,6 +118,9 @@ cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_custom
                           double *out) noexcept nogil
 cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                       double *out) noexcept nogil
+cdef void count_pair(BurstyCounts *b, Pair pair) noexcept nogil
+cdef void clear_pair(BurstyCounts *b, Pair pair) noexcept nogil
+cdef int grow_lists(BurstyCounts *b, int64_t n) except -1 nogil
 cdef int list_cells(BurstyCounts *b, int32_t r) noexcept nogil
 cdef int unlist_cells(BurstyCounts *b) noexcept nogil
 cdef int collect_one(BurstyCounts *b, int32_t r, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil

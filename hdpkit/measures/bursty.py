@@ -266,45 +266,16 @@ class Bursty(ByRestaurant, OwnParameter):
         return self.log_probabilities(many, value, exp_each(logs).tolist())
 
     def log_probabilities(self, many: Sequence[Bursts], value: Placed, topics: Sequence[float]) -> Floats:
-        """log f_jk(v) under each dish, with ``topics`` the predictives of a new table: shape (n,).
+        """log f_jk(v) under each dish, with ``topics`` the predictives of a new table: shape (n,)."""
+        found = [self.weights(*one) for one in zip(many, [value] * len(many), topics, strict=True)]
+        return np.array([log((shared + opening) / total) for shared, opening, total in found])
 
-        Parameters
-        ----------
-        many : sequence of n Bursts
-        value : Placed
-        topics : sequence of n float
-        """
-        return np.array(
-            [log(self.probability(*one)) for one in zip(many, [value] * len(many), topics, strict=True)]
-        )
-
-    def probability(self, statistics: Bursts, value: Placed, topic: float) -> float:
-        """f_jk(v), with ``topic`` the predictive of a new table.
-
-        Parameters
-        ----------
-        statistics : Bursts
-        value : Placed
-        topic : float
-        """
-        shared, opening = self.weights(statistics, value, topic)
-        customers, _ = statistics.totals.get(value.restaurant, (0, 0))
-        return (shared + opening) / (customers + self.concentration_of(statistics))
-
-    def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float]:
-        """Weights of the tables with this term and of a new table.
-
-        Parameters
-        ----------
-        statistics : Bursts
-        value : Placed
-        topic : float
-            The predictive of a new table.
-        """
+    def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float, float]:
+        """Weights of the tables with the term, of a new table with predictive ``topic``, and of all."""
         customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
-        _, opened = statistics.totals.get(value.restaurant, (0, 0))
+        here, opened = statistics.totals.get(value.restaurant, (0, 0))
         b = self.concentration_of(statistics)
-        return customers - self.discount * tables, (b + self.discount * opened) * topic
+        return customers - self.discount * tables, (b + self.discount * opened) * topic, here + b
 
     def log_marginal(self, statistics: Bursts) -> float:
         """log p(terms, numbers of tables), summed over the seatings with these numbers, in nats."""
@@ -484,7 +455,6 @@ class BurstyReferenceBank(RestaurantBank):
         self.inner: Any = measure.measure.bank(data)
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
-        self._log_seating: dict[int, float] = {}  # by slot, until its customers or tables change
         self._source: ChoiceSource | None = None
         self._exchange: _Exchange | None = None
         self._settling = False
@@ -525,7 +495,6 @@ class BurstyReferenceBank(RestaurantBank):
         self._of.pop(int(slot), None)
         if self._exchange is not None:
             self._exchange.slots.discard(int(slot))
-        self._log_seating.pop(int(slot), None)
         if slot in self._left:
             self._left[_NEW] = self._left.pop(slot)
 
@@ -550,25 +519,23 @@ class BurstyReferenceBank(RestaurantBank):
     def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
         """Seat a customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
         value, here = self.values[customer], self._of[slot]
-        shared, opening = self.measure.weights(here, value, self._topic(customer, slot))
-        customers, _ = here.totals.get(value.restaurant, (0, 0))
-        log_p = log((shared + opening) / (customers + self.measure.concentration_of(here)))
+        shared, opening, total = self.measure.weights(here, value, self._topic(customer, slot))
+        log_p = log((shared + opening) / total)
         if opens is None:
             opens = not shared > 0.0 or self._bernoulli(opening / (shared + opening))
         here.count(value.restaurant, value.value, 1, int(opens))
-        self._log_seating.pop(slot, None)
         if opens:
             self.inner.add(slot, [customer])
         return opens, log_p
 
     def _rise(self, customer: int, slot: int, alone: bool | None = None) -> bool:
-        """Remove a customer; whether it sat alone is drawn unless it is given."""
+        """Remove a customer; whether it sat alone is drawn unless it is given, or tables don't matter yet."""
         value, here = self.values[customer], self._of[slot]
         n, t = here.cells[value.restaurant, value.value]
         if alone is None:
-            alone = t == n or (t > 1 and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
+            draws = t > 1 and not self._settling
+            alone = t == n or (draws and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
         here.count(value.restaurant, value.value, -1, -int(alone))
-        self._log_seating.pop(slot, None)
         if alone:
             self.inner.remove(slot, [customer])
         return alone
@@ -598,15 +565,9 @@ class BurstyReferenceBank(RestaurantBank):
         """Remove these customers from a slot, the last one first."""
         slot, block = int(slot), tuple(int(i) for i in customers)
         self._forget()
-        opens, log_p = [], 0.0
-        for i in reversed(block):
-            value, here = self.values[i], self._of[slot]
-            n, t = here.cells[value.restaurant, value.value]
-            opens.append(self._rise(i, slot, n == t if self._settling else None))
-            self._slot[i] = -1
-            if len(block) > 1:
-                log_p += log(self.measure.probability(here, value, self._topic(i, slot)))
-        self._left[slot] = _Path(block, tuple(reversed(opens)), log_p)
+        alone, log_p = self.take_out(block, slot)
+        self._slot[list(block)] = -1
+        self._left[slot] = _Path(block, tuple(alone[i] for i in block), log_p)
 
     def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's term under each slot and, last, a new dish: shape (n + 1,)."""
@@ -654,17 +615,16 @@ class BurstyReferenceBank(RestaurantBank):
 
     # ------------------------------------------------------------------ proposals for many customers
 
-    def take_out(self, customers: IntsOrList) -> tuple[dict[int, bool], float]:
-        """Remove customers from their slots, the last one first; which of them sat alone, and log p.
+    def take_out(self, customers: IntsOrList, slot: int | None = None) -> tuple[dict[int, bool], float]:
+        """Remove customers from this or their slots, the last one first; which of them sat alone, and log p.
 
         p is the product of their predictives in this order, each after those before it.
         """
         alone, log_p = {}, 0.0
         for i in map(int, reversed(customers)):
-            slot = int(self._slot[i])
-            alone[i] = self._rise(i, slot)
-            value = self.values[i]
-            log_p += log(self.measure.probability(self._of[slot], value, self._topic(i, slot)))
+            left = int(self._slot[i]) if slot is None else slot
+            alone[i] = self._rise(i, left)
+            log_p += float(self.log_likelihoods(i, [left])[0])
         return alone, log_p
 
     def exchange(
@@ -707,13 +667,11 @@ class BurstyReferenceBank(RestaurantBank):
         self._settling = True
         try:
             move()
+            for i in reversed(trial.order):
+                self._rise(i, int(self._slot[i]))
         finally:
             self._settling = False
         self._exchange = None
-        for i in reversed(trial.order):
-            slot, value = int(self._slot[i]), self.values[i]
-            n, t = self._of[slot].cells[value.restaurant, value.value]
-            self._rise(i, slot, n == t)
         for i in trial.order:
             self._sit(i, int(self._slot[i]), trial.opens[i])
 
@@ -733,12 +691,9 @@ class BurstyReferenceBank(RestaurantBank):
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """log p(terms, numbers of tables) of each slot: shape (n,)."""
-        for slot in map(int, slots):  # which don't change with parameters of the inner measure
-            if slot not in self._log_seating:
-                self._log_seating[slot] = self.measure.log_seating(self._of[slot])
         heads = np.where(self.opens() > 0, self._slot, -1) if self.inner.needs_dishes else None
         inner = np.asarray(self.inner.log_marginals(slots, heads))
-        return inner + np.array([self._log_seating[int(slot)] for slot in slots])
+        return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
 
     def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in a dish, in any order: int64, shape (n,) each."""
@@ -757,9 +712,6 @@ class BurstyReferenceBank(RestaurantBank):
     def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
-        same = (self.measure.concentration, self.measure.discount)
-        if same != (measure.concentration, measure.discount):
-            self._log_seating = {}
         self.measure = measure
         return kept
 
@@ -792,7 +744,6 @@ class BurstyReferenceBank(RestaurantBank):
         """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         opens = self.opens() if self._of else self._opens
         self._forget()
-        self._log_seating = {}
         self._slot[:] = -1
         n = min(len(dishes), self.values.n_customers)
         self._slot[:n] = dishes[:n]
@@ -811,7 +762,6 @@ class BurstyReferenceBank(RestaurantBank):
     def relabelled(self, mapping: Int32s) -> None:
         self.inner.relabelled(mapping)
         self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
-        self._log_seating = {}
         seated = self._slot >= 0
         self._slot[seated] = np.asarray(mapping)[self._slot[seated]]
         self._forget()
@@ -841,10 +791,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
     def _new_dish(self) -> Bursts:
         made: Bursts = self.measure.begun(self._next)
         return made
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        super().set_parameter(slot, parameter)
-        self._log_seating.pop(int(slot), None)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return log p(terms, numbers of tables) of a dish given its concentration, up to a constant."""

@@ -129,13 +129,13 @@ def test_words_that_repeat_within_a_proposal(move, inner, law, terms):
 # ------------------------------------------------------------------ the compiled bank
 
 
-def hashed(monkeypatch, **kept):
-    """Compiled banks have hash tables for all restaurants, or keep their numbers as given."""
+def listed(monkeypatch, **kept):
+    """Compiled banks list the cells of all restaurants that they use, or keep their numbers as given."""
     kept = kept or {"scanned": 0}
     monkeypatch.setattr(bursty, "BurstyBank", functools.partial(bursty.BurstyBank, **kept))
 
 
-KEPT = {"counted": {}, "listed": {"unlisted": 0}, "hashed": {"scanned": 0}}
+KEPT = {"counted": {}, "listed by the sweep": {"unlisted": 0}, "listed": {"scanned": 0}}
 # Each law over each store and root, counted. How numbers are kept is the bank's own: the other ways have one
 # law over each of them, and one without a discount over some.
 OF_FUSED = [
@@ -151,7 +151,7 @@ OF_FUSED = [
 def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, law, kept, monkeypatch):
     b, a = law
     if KEPT[kept]:
-        hashed(monkeypatch, **KEPT[kept])
+        listed(monkeypatch, **KEPT[kept])
     documents = [("2+2", UNSORTED), (REPEATED, (0, 0, 0, 1))]
     if law == LAWS[3]:
         documents += [("2+2", TERMS), (REPEATED, (0, 0, 0, 0)), (REPEATED, (0, 1, 0, 1))]
@@ -179,7 +179,7 @@ def test_both_banks_have_the_same_transitions(monkeypatch, kinds, shape, each, m
     for inner in (*kinds, kinds[1]):
         model = ExactBurstyModel(tiny(shape, 0.4, 0.3, each, inner, UNSORTED))
         found.append(step_matrices(model, move))
-        hashed(monkeypatch)  # only the last one
+        listed(monkeypatch)  # only the last one
     assert type(model.franchise.bank).__name__ == "BurstyBank"
     for other in found[1:]:
         assert all(np.abs(P - Q).max() <= 1e-12 for P, Q in zip(found[0], other, strict=True))
@@ -214,7 +214,7 @@ def test_chains_do_not_depend_on_how_numbers_are_kept(monkeypatch, inner, store,
                 franchise.settle()
                 franchise.audit()
         states.append(franchise.freeze())
-        hashed(monkeypatch)
+        listed(monkeypatch)
     assert np.array_equal(states[0]["bank"]["opens"], states[1]["bank"]["opens"])
     for name, array in states[0]["seating"].items():
         assert np.array_equal(array, states[1]["seating"][name])
@@ -224,13 +224,13 @@ class EndedError(Exception):
     """A source of choices has ended."""
 
 
-@pytest.mark.parametrize("kept", [{"unlisted": 0}, {"scanned": 0}], ids=["listed", "hashed"])
+@pytest.mark.parametrize("kept", [{"unlisted": 0}, {"scanned": 0}], ids=["listed by the sweep", "listed"])
 @pytest.mark.parametrize(
     ("store", "root"), [("histogram", "restaurant"), ("explicit", "weights"), ("counts", "weights")]
 )
 def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
     """After sweeps over documents with lists, and after one that fails, numbers are those of a recount."""
-    hashed(monkeypatch, **kept)
+    listed(monkeypatch, **kept)
     franchise = franchise_over(corpus(), hk.DirichletMultinomial, store, root, kernel="fused")
     for sweep in range(6):
         for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
@@ -290,7 +290,7 @@ def test_statistics_are_those_of_the_readable_bank():
 def test_a_proposal_has_numbers_of_its_own(scanned, monkeypatch):
     """Customers of a reserved slot keep their dish, as in proposals of split and merge."""
     if scanned == 0:
-        hashed(monkeypatch)
+        listed(monkeypatch)
     franchise, readable = (
         franchise_over(corpus(), inner, a=0.0) for inner in (hk.DirichletMultinomial, READABLE)
     )

@@ -250,7 +250,7 @@ def test_log_joint_does_not_depend_on_parts_and_threads(name):
 
 
 def test_numbers_of_a_bank_of_words_that_repeat():
-    """Those of restaurants in hash tables are the same; numbers that no customers have are refused."""
+    """Those of restaurants with lists are the same; numbers that no customers have are refused."""
     generator, n = np.random.default_rng(0), 60
     values, restaurants, dishes = (generator.integers(0, k, n).astype(np.int32) for k in (3, 4, 2))
     found = []

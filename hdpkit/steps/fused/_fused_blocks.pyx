@@ -424,7 +424,7 @@ cdef class Blocks:
                            self.s.offset[u + 1] - self.s.offset[u])
         else:
             for i in range(self.s.n_now - 1, -1, -1):
-                rise(self.words, self.s.now[i].customer, dish, self.bursts.kept[i])
+                rise(self.words, self.s.now[i].customer, dish, self.bursts.kept[i], NULL)
         if self.walk.unseat_customer(self.s.code[u], 0, dish, self.source):
             self.walk.slots.death(dish)
         self.s.outside = 1

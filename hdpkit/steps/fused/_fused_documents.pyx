@@ -20,9 +20,7 @@ from hdpkit.steps.fused._document_sweep cimport (
     Sweep, add_up, begin, begin_topics, check_threads, end, finish, finish_held, settle)
 from hdpkit.steps.fused._documents cimport hdpkit_bursts, hdpkit_document_thread, hdpkit_documents, share_out
 from hdpkit.measures._bursty cimport BurstyBank
-from hdpkit.measures._bursty_counts cimport (
-    BurstyCounts, Pair, at, cell_key, forget, is_large, numbers_at, pair_of, total_key)
-from hdpkit.measures._cell_table cimport clear_cells, count_cell, ready_cells
+from hdpkit.measures._bursty_counts cimport BurstyCounts, Pair, at, forget, pair_of, unlist_cells
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._stirling cimport Ratios, cover_ratios, one_alone
@@ -179,7 +177,7 @@ cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, DocumentWo
     bursts.opens = b.opens.data()
     bursts.alone = alone_of
     bursts.ratios = &b.ratios
-    show_large(bank)
+    unlist_cells(b)
     store = run_documents(sweep, walk, topics, work, plan, source, &bursts)
     work.s.bursts = NULL
     forget(b)
@@ -188,7 +186,6 @@ cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, DocumentWo
     b.seated.assign(b.seated.size(), 0)
     bank.widen(topics.b.stride)
     memcpy(b.slot_of.data(), store.of_customer.data(), b.n_customers * sizeof(int32_t))
-    hide_large(bank)
     return store
 
 
@@ -219,52 +216,6 @@ cdef int cover(BurstyBank bank) except -1:
         raise ParameterError("customers of a document with one term", most, "at most 8,191, with a discount",
                              "Give Bursty a discount of 0.")
     cover_ratios(&b.ratios, b.discount, most, most)
-    return 0
-
-
-cdef int show_large(BurstyBank bank) except -1:
-    """Let customers of large restaurants represent the tables that hash tables have."""
-    cdef BurstyCounts *b = &bank.b
-    cdef int64_t r, p
-    cdef Pair pair
-    cdef int32_t who, slot
-    cdef vector[int64_t] left
-    for r in range(b.n_restaurants):
-        if not is_large(b, <int32_t>r):
-            continue
-        left.assign(b.seated.size(), 0)
-        pair.last = b.begin[r]
-        while pair.last < b.begin[r + 1]:
-            pair = pair_of(b, at(b, pair.last))
-            for p in range(pair.first, pair.last):
-                slot = b.slot_of[at(b, p)]
-                left[slot] = numbers_at(&b.large, cell_key(pair.first, slot)).tables
-            for p in range(pair.first, pair.last):
-                who = at(b, p)
-                b.opens[who] = left[b.slot_of[who]] > 0
-                left[b.slot_of[who]] -= 1
-    return 0
-
-
-cdef int hide_large(BurstyBank bank) except -1:
-    """Count the customers and tables of large restaurants in hash tables again."""
-    cdef BurstyCounts *b = &bank.b
-    cdef int64_t r, p
-    cdef Pair pair
-    cdef int32_t who
-    clear_cells(&b.large)
-    for r in range(b.n_restaurants):
-        if not is_large(b, <int32_t>r):
-            continue
-        pair.last = b.begin[r]
-        while pair.last < b.begin[r + 1]:
-            pair = pair_of(b, at(b, pair.last))
-            for p in range(pair.first, pair.last):
-                who = at(b, p)
-                ready_cells(&b.large, 2)
-                count_cell(&b.large, cell_key(pair.first, b.slot_of[who]), 1, b.opens[who])
-                count_cell(&b.large, total_key(<int32_t>r, b.slot_of[who]), 1, b.opens[who])
-                b.opens[who] = 0
     return 0
 
 

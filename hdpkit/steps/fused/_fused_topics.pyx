@@ -148,6 +148,8 @@ cdef class Sweep:
                 unlist_cells(self.workspace.words)
                 self.workspace.words.loaded = -1
             reseat_one(self.walk, self.measure, customer, &self.weights, self.source)
+            if self.workspace.words != NULL:
+                unlist_cells(self.workspace.words)
         elif request == HDPKIT_UNSEATED:
             with gil:
                 misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
@@ -253,6 +255,8 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
     if workspace.words != NULL and not words_are_at_home(workspace.words, walk, first, last):
         generic.reseat(walk, bank, first, last, source)
         return
+    if workspace.words != NULL:
+        unlist_cells(workspace.words)
     if sweep.explicit is not None:
         sweep.explicit.changes += 1
     sweep.measure = &bank.c

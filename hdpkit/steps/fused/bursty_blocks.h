@@ -253,13 +253,13 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         return i + 1 < s->n_now && (i >= s->n_product || s->bursts->asks[s->now[i].place]);
     }
 
-    /* Draw the numbers given the tables in the block's own dish. */
+    /* The probability of the block under its own dish at its tables, of which numbers are drawn unless a script has chosen. */
     static void draw_uniform(hdpkit_blocks *s, int32_t own) {
         hdpkit_block_words *b = s->bursts;
         Path path(s, own, true);
         for (int64_t i = 0; i < s->n_now; i++) {
             if (i > 0) path.weigh();
-            if (asks(s, i)) {
+            if (!Scripted && asks(s, i)) {
                 const double u = hdpkit_philox_double(s->stream), edge = path.edge();
                 b->uniform[i] = !(path.joining > 0.0) ? u : b->kept[i] ? u * edge : edge + (1.0 - edge) * u;
             }
@@ -303,14 +303,6 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
             if (chosen < 0) return false;
             b->uniform[i] = (chosen > 0 ? edge[chosen - 1] : low) + 0.5 * width[chosen];
         }
-        Path path(s, own, true);
-        for (int64_t i = 0; i < s->n_now; i++) {
-            if (i > 0) path.weigh();
-            path.sit(b->kept[i] != 0);
-        }
-        path.scale();
-        b->of_own = path.top / path.bottom;
-        b->exponent_of_own = path.exponent;
         return true;
     }
 
@@ -329,8 +321,8 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
                 if (!request(s, HDPKIT_BLOCK_RATIOS)) return false;
             }
         if (!draw_kept(s)) return request(s, HDPKIT_BLOCK_FAILED);
-        if (!Scripted) draw_uniform(s, own);
-        else if (!choose_uniform(s, own)) return request(s, HDPKIT_BLOCK_FAILED);
+        if (Scripted && !choose_uniform(s, own)) return request(s, HDPKIT_BLOCK_FAILED);
+        draw_uniform(s, own);
         return true;
     }
 

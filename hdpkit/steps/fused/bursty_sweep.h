@@ -86,12 +86,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             return;
         }
         const uint32_t root_bound = (uint32_t)(wanted / UNIT) + 1;
-        const uint64_t more = root_bound - s->root_bound[k];
-        if (root_bound < s->root_bound[k]) return;
-        if (s->totals[k] > 0)
-            for (int64_t v = 0; v < s->n_terms; v++)
-                if (s->term_bound[v] != UNKNOWN) s->term_bound[v] += more * (uint64_t)s->counts[v * s->stride + k];
-        s->root_bound[k] = root_bound;
+        if (root_bound >= s->root_bound[k]) Base::raise_to(s, k, root_bound);
     }
 
     /* Update the quantities at the root that depend on a dish's words at tables, or on its tables. */
@@ -143,9 +138,6 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             memset(share + first, 0, LANES * sizeof(Real));
             if (!Root::TABLES) memset(s->here + first, 0, LANES * sizeof(int32_t));
         }
-        const hdpkit_entry *entry = entries(s, node);
-        const int32_t n = s->nodes[node].n_entries;
-        int32_t block = -1, n_blocks = 0;
         if (w->discount > 0.0 && w->listed == node) {
             const int64_t length = w->begin[node + 1] - w->begin[node];
             for (int64_t first = 0; first < length; first++)
@@ -157,36 +149,35 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 const int64_t i = at(w, p);
                 if (w->slot_of[i] >= 0) word_tables(s)[w->slot_of[i]] += w->opens[i];
             }
+        load_entries<true>(s, node, -1);
+        s->loaded = node;
+    }
+
+    /* Load the entries of a document, which are those of other dishes than before if `Anew`; whether k is one of them. */
+    template <bool Anew> HDPKIT_INLINE static bool load_entries(hdpkit_topics *s, int32_t node, int32_t k) {
+        const hdpkit_entry *entry = entries(s, node);
+        const int32_t n = s->nodes[node].n_entries;
+        int32_t block = -1, n_blocks = 0;
+        bool present = false;
         Base::refresh_open(s, node);
         for (int32_t i = 0; i < n; i++) {
-            const int32_t k = entry[i].dish;
-            if (Root::TABLES) s->place[k] = i;
-            else s->here[k] = entry[i].customers;
-            set_inside(s, k, 1);
-            refresh_here<false>(s, node, k);
-            if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
+            const int32_t dish = entry[i].dish;
+            if (Root::TABLES) s->place[dish] = i;
+            else s->here[dish] = entry[i].customers;
+            if (dish == k) present = true;
+            if (Anew) set_inside(s, dish, 1);
+            refresh_here<false>(s, node, dish);
+            if (dish / LANES != block) s->blocks[n_blocks++] = block = dish / LANES;
         }
         s->n_blocks = n_blocks;
-        s->loaded = node;
+        return present;
     }
 
     /* Update the loaded document after the store has changed its entry of dish k and the number of its tables, on which
        all shares depend. The other dishes have the same quantities at the root as before. */
     static void load_again(hdpkit_topics *s, int32_t node, int32_t k) {
         if (s->loaded != node) return load(s, node);
-        const hdpkit_entry *entry = entries(s, node);
-        const int32_t n = s->nodes[node].n_entries;
-        int32_t block = -1, n_blocks = 0, present = 0;
-        Base::refresh_open(s, node);
-        for (int32_t i = 0; i < n; i++) {
-            const int32_t dish = entry[i].dish;
-            if (Root::TABLES) s->place[dish] = i;
-            else s->here[dish] = entry[i].customers;
-            if (dish == k) present = 1;
-            refresh_here<false>(s, node, dish);
-            if (dish / LANES != block) s->blocks[n_blocks++] = block = dish / LANES;
-        }
-        s->n_blocks = n_blocks;
+        const bool present = load_entries<false>(s, node, k);
         if (inside(s)[k] != present) set_inside(s, k, present);
         if (present) return;
         ((Real *)s->document)[k] = Real(0);

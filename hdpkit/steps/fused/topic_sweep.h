@@ -109,7 +109,10 @@ template <class Real, class Root> struct RootShares {
         if (s->totals[k] < s->small && wanted < typical) wanted = typical;
         /* A dish has at most as many tables as customers, so shares are at most 1; a bound of 2 would overflow. */
         if (wanted > 1.0) wanted = 1.0;
-        const uint32_t root_bound = (uint32_t)(wanted * 2147483648.0) + 1;
+        raise_to(s, k, (uint32_t)(wanted * 2147483648.0) + 1);
+    }
+
+    static void raise_to(hdpkit_topics *s, int32_t k, uint32_t root_bound) {
         const uint64_t more = root_bound - s->root_bound[k];
         if (s->totals[k] > 0)
             for (int64_t v = 0; v < s->n_terms; v++)
