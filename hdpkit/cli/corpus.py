@@ -19,7 +19,7 @@ from hdpkit.errors import ParameterError
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
-    *("quotes", "header", "escaped", "files", "strict"),
+    *("quotes", "header", "files", "strict"),
 )
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
@@ -37,7 +37,7 @@ layout_options = group(
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
     *table_options,
-    *options_of(Layout, unset=True, escaped=None, files="PATTERN", strict=None),
+    *options_of(Layout, unset=True, files="PATTERN", strict=None),
 )  # fmt: skip
 """Adds the options of the layout of texts; `given_layout` reads them."""
 
