@@ -12,7 +12,7 @@ from hdpkit.allowed import Allowed
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import plural, say, shown_path
-from hdpkit.data.files.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
+from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
@@ -33,7 +33,7 @@ layout_options = group(
     click.option(
         "--group-column", multiple=True, metavar="NAME|N",
         help="Tables, JSON lines: a column of groups of documents, for shares by group; levels of the model "
-        "with --group-concentration, the widest groups first. Arrays, shards: a label.",
+        "with --group-concentration, the widest groups first. Shards: a label.",
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
     *table_options,
@@ -112,7 +112,7 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
         say(f"reading {shown_path(path)}", err=True)
     limits, text = given_limits(options), given_text(options)
     # Arrays and shards have labels, from which the option selects.
-    converted = (options["format"] or detect_format(path)) in CONVERTED
+    converted = (options["format"] or detect_format(path)) == "shards"
     layout = given_layout({**options, "group_column": ()} if converted else options)
     try:
         read = read_any(path, options["format"], options["vocabulary"], text, limits, layout)

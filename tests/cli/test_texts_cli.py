@@ -301,9 +301,9 @@ def test_other_failures_of_the_writer_are_not_called_a_missing_package(folder, t
 def test_thirty_topics_are_shown_unless_all_are_asked_for(tmp_path):
     rng = np.random.default_rng(1)
     counts = rng.multinomial(40, np.full(60, 1 / 60), size=40)
-    hk.Corpus.from_counts(counts).save(tmp_path / "arrays")
+    hk.Corpus.from_counts(counts).save(tmp_path / "corpus")
     arguments = ["--init", "random:45", "--moves", "concentration", "--sweeps", 1, "--quiet"]
-    shown = done(*FIT, tmp_path / "arrays", "--out", tmp_path / "run", *arguments).stdout
+    shown = done(*FIT, tmp_path / "corpus", "--out", tmp_path / "run", *arguments).stdout
     assert "and 15 smaller topics" in shown
     assert "smaller topics" not in done("topics", tmp_path / "run", "--all").stdout
     assert "and 40 smaller topics" in done("topics", tmp_path / "run", "--topics", 5).stdout

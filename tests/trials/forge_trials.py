@@ -272,10 +272,6 @@ def list_again(folder, file, content):
         head, _ = opened_text((folder / "manifest.json").read_bytes())
         head["shards"][int(file.parent.name.removeprefix("shard-"))]["sha256"][file.name] = whole
         (folder / "manifest.json").write_bytes(sealed_text(head))
-    if (folder / "corpus.json").exists() and file.suffix == ".npy":
-        head, _ = opened_text((folder / "corpus.json").read_bytes())
-        head["sha256"][file.name] = hashlib.sha256(np.load(file).tobytes()).hexdigest()
-        (folder / "corpus.json").write_bytes(sealed_text(head))
 
 
 def files_checksum(content):
