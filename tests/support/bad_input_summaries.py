@@ -249,7 +249,6 @@ SUMMARIES = {
             "topics": NO_TOPICS,
             "weights": [5, "ab", [1.0], [-1.0, 2.0], [NAN, 1.0], [0.0, 0.0], [[1.0, 2.0]]],
             "n_groups": [*optional(whole(1)), 3],
-            "distance": [None, 5, "", "euclidean", ["cosine"]],
             "method": [None, 5, "", "single", ["ward"]],
             "vocabulary": [5, "abc", Told(["a"], "1 words")],
         },
