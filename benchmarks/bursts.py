@@ -30,7 +30,7 @@ from hdpkit.kinds.topic_parts import default_moves
 from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
-from hdpkit.io import collect_docstrings, demo_documents, read_corpus
+from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
 from hdpkit.kinds.joint_score import JointScore
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
 from hdpkit.posterior.readability import agreed_on
@@ -53,8 +53,7 @@ STARTS = (
 def corpora_of(source):
     """Training documents, and the observed and held-out halves of test documents."""
     if source == "installed":
-        docs = demo_documents()
-        corpus = hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary)
+        corpus = demo_corpus()
     elif source == "sentences":
         collected = collect_docstrings(("numpy", "scipy", "sklearn"))
         first = {" ".join(text.split(".", 1)[0].split()) for text in collected.texts}

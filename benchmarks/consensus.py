@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/consensus.py CORPUS --observed OBSERVED --held HELD [--chains 4]
         [--sweeps 400] [--samples 40] [--eta 0.05] [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"]
-        [--distance cosine] [--threshold 0.5] [--occurrence 0.5] [--share 0.5] [--seed 0]
+        [--threshold 0.5] [--occurrence 0.5] [--share 0.5] [--seed 0]
 
 Each chain runs in its own process. The last states are scored by `hk.evaluate` (document completion, EM), and
 the consensus by the same EM with its own topics, weights and mean concentration
@@ -46,7 +46,6 @@ def main():
     parser.add_argument("--eta", type=float, default=0.05)
     parser.add_argument("--alpha", default="gamma(1, 1)")
     parser.add_argument("--gamma", default="gamma(1, 1)")
-    parser.add_argument("--distance", default="cosine")
     parser.add_argument("--threshold", type=float, default=None)
     parser.add_argument("--occurrence", type=float, default=0.5)
     parser.add_argument("--share", type=float, default=0.5)
@@ -70,7 +69,7 @@ def main():
         print(f"chain {number}: K = {trace.franchises[number].n_dishes}, perplexity {score:.2f}")
 
     def of(samples):
-        aligned = align_topics(samples, distance=options.distance, threshold=options.threshold)
+        aligned = align_topics(samples, threshold=options.threshold)
         return aligned, consensus(aligned, occurrence=options.occurrence, chains=options.share)
 
     for chain in trace.chains:

@@ -31,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
-from hdpkit.io import Layout, TextOptions, demo_documents, read_corpus
+from hdpkit.io import Layout, TextOptions, demo_corpus, read_corpus
 from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
 
 HEAD = (
@@ -44,8 +44,7 @@ EVERYWHERE, WITHIN = 0.5, 0.05  # of the documents; of a document
 def corpus_of(source):
     """The corpus that an argument names."""
     if source == "installed":
-        docs = demo_documents()
-        return hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary)
+        return demo_corpus()
     source, _, vocabulary = source.partition("@")
     file, _, n = source.partition(":")
     if file.endswith(".jsonl"):

@@ -97,13 +97,13 @@ def main():
 
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}\n")
     with tempfile.TemporaryDirectory() as folder:
-        arrays = Path(folder) / "arrays"
-        print(f"{convert_corpus(options.corpus, arrays)!r}\n")
+        converted = Path(folder) / "converted"
+        print(f"{convert_corpus(options.corpus, converted)!r}\n")
         names = ("corpus", "store", "K", *PARTS, "reported", "but counts", "own", "start", "sweeps")
         print("| " + " | ".join(names) + " |")
         print("|" + " --- |" * len(names))
         for store in options.stores:
-            for how, path in (("read", options.corpus), ("mapped", arrays)):
+            for how, path in (("read", options.corpus), ("mapped", converted)):
                 row = in_a_process_of_its_own(path, store, options.kernel, options.dishes, options.sweeps)
                 numbers = [row["parts"].get(name, 0.0) for name in PARTS]
                 numbers += [row[name] for name in ("reported", "but counts", "own", "start", "sweeps")]

@@ -28,7 +28,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io import demo_documents
+from hdpkit.io import demo_corpus
 
 SAMPLERS = {"gibbs": "Gibbs", "split-merge": "Gibbs+SM"}
 COLUMNS = ("sweep", "seconds", "dishes", "training", "held_out", "tried", "accepted")
@@ -65,8 +65,7 @@ def corpus_of(source):
     """The corpus of a file, or of the installed documentation."""
     if source != "installed":
         return hk.Corpus.from_ldac(source)
-    found = demo_documents()
-    return hk.Corpus.from_documents(found.documents, vocabulary=found.vocabulary)
+    return demo_corpus()
 
 
 def halves(corpus, share, seed):

@@ -29,7 +29,7 @@ from hdpkit.kinds.topic_parts import default_moves
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io import demo_documents, read_corpus
+from hdpkit.io import demo_corpus, read_corpus
 from hdpkit.posterior.readability import agreed_on
 from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank
@@ -44,8 +44,7 @@ HEAD = (
 def corpus_of(source):
     """The corpus that an argument names."""
     if source == "installed":
-        docs = demo_documents()
-        return hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary)
+        return demo_corpus()
     if source == "simulated":
         rng = np.random.default_rng(5)
         topics, weights = rng.dirichlet(np.full(2000, 0.05), size=40), rng.dirichlet(np.ones(40))

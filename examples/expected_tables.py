@@ -56,7 +56,7 @@ class Text:
 
 
 def read(packages=SOME):
-    """The docstrings of packages, including function words, without the output of examples."""
+    """The docstrings of packages, including function words, without examples."""
     return Text.from_texts(map(prose, collect_docstrings(packages).texts))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.io import demo_documents, top_terms
+from hdpkit.io import demo_corpus, top_terms
 
 SOME = (
     *("numpy.fft", "numpy.linalg", "scipy.cluster", "scipy.fft"),
@@ -45,15 +45,14 @@ def module_of(name):
 
 def read(packages=SOME, seen=3, every=5, min_documents=15, seed=0):
     """Documents of modules with enough documents; every fifth document keeps only three of its words."""
-    docs = demo_documents(packages)
+    docs = demo_corpus(packages)
     modules = [module_of(name) for name in docs.names]
     sizes = Counter(modules)
     kept = [d for d, module in enumerate(modules) if sizes[module] >= min_documents]
-    number = {word: term for term, word in enumerate(docs.vocabulary)}
     generator = np.random.default_rng(seed)
     documents, held_out = [], []
     for place, d in enumerate(kept):
-        terms = [number[word] for word in docs.documents[d]]
+        terms = docs.terms[docs.document_customers(d)].tolist()
         taken: list[int] = []
         if place % every == 0 and len(terms) >= 2 * seen:
             terms = generator.permutation(terms).tolist()

@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AnyInts", "Floats", "Int32s", "Int64s", "IntsOrList"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]

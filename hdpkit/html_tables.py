@@ -8,8 +8,6 @@ from typing import Any
 
 from hdpkit.errors import printable
 
-__all__ = ["html_table"]
-
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
     """A table with a caption, a heading for each column, and a note below."""

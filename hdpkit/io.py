@@ -3,13 +3,12 @@
 from hdpkit.data.files.arpa import ArpaModel, read_arpa, write_arpa
 from hdpkit.data.files.corpora import convert_corpus, read_corpus
 from hdpkit.data.files.delimited import unescaped
-from hdpkit.data.files.installed_docs import collect_docstrings, demo_documents
+from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus, prose
 from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.to_shards import convert_shards
-from hdpkit.data.files.tokens import prose
 from hdpkit.data.files.topics import top_terms
 from hdpkit.run.reading import read_like
 
@@ -22,7 +21,7 @@ __all__ = [
     "collect_docstrings",
     "convert_corpus",
     "convert_shards",
-    "demo_documents",
+    "demo_corpus",
     "prose",
     "read_arpa",
     "read_corpus",

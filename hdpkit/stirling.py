@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import exp, inf, log, log1p
 
-__all__ = ["log_stirling", "one_alone", "one_opens", "one_shares"]
-
 
 def log_stirling(n: int, t: int, d: float = 0.0) -> float:
     """log S_d(n, t), where S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t) and S_d(0, 0) = 1.

@@ -1,6 +1,6 @@
 """Files that are complete or absent: written under another name and renamed, and JSON with a checksum.
 
-A sealed JSON file (run.json, corpus.json, manifest.json, others) is an object whose last key, on a line of
+A sealed JSON file (run.json, manifest.json, others) is an object whose last key, on a line of
 its own, is ``"checksum"``: the SHA-256 (hex) of the bytes before the comma that precedes it.
 """
 

@@ -1,4 +1,4 @@
-"""hdpkit convert: a corpus as a folder of arrays that are mapped into memory."""
+"""hdpkit convert: a corpus as a folder of shards, which are mapped into memory."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ from hdpkit.allowed import Allowed
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import plural, say, shown_path
-from hdpkit.data.files.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
+from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
-    *("quotes", "header", "escaped", "files", "strict"),
+    *("quotes", "header", "files", "strict"),
 )
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
@@ -33,11 +33,11 @@ layout_options = group(
     click.option(
         "--group-column", multiple=True, metavar="NAME|N",
         help="Tables, JSON lines: a column of groups of documents, for shares by group; levels of the model "
-        "with --group-concentration, the widest groups first. Arrays, shards: a label.",
+        "with --group-concentration, the widest groups first. Shards: a label.",
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
     *table_options,
-    *options_of(Layout, unset=True, escaped=None, files="PATTERN", strict=None),
+    *options_of(Layout, unset=True, files="PATTERN", strict=None),
 )  # fmt: skip
 """Adds the options of the layout of texts; `given_layout` reads them."""
 
@@ -112,7 +112,7 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
         say(f"reading {shown_path(path)}", err=True)
     limits, text = given_limits(options), given_text(options)
     # Arrays and shards have labels, from which the option selects.
-    converted = (options["format"] or detect_format(path)) in CONVERTED
+    converted = (options["format"] or detect_format(path)) == "shards"
     layout = given_layout({**options, "group_column": ()} if converted else options)
     try:
         read = read_any(path, options["format"], options["vocabulary"], text, limits, layout)

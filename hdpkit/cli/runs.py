@@ -53,8 +53,8 @@ from hdpkit.cli.output import (
     topics_csv,
     topics_json,
 )
-from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
-from hdpkit.data.files.shards import is_sharded_folder
+from hdpkit.cli.verification import Check, verify_corpus, verify_run, verify_shards
+from hdpkit.data.files.shards import is_shard, is_sharded_folder, shard_name
 from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
@@ -551,10 +551,8 @@ def verify(run: Path, allow: tuple[str, ...]) -> None:
       hdpkit verify corpus-folder
     """
     failed = unseen = 0
-    in_shards = is_sharded_folder(run)
-    checks = (
-        verify_shards(run) if in_shards else verify_corpus(run) if is_corpus(run) else _checks(run, allow)
-    )
+    in_shards = is_sharded_folder(run) or (run / shard_name(0)).is_dir()
+    checks = verify_shards(run) if in_shards else verify_corpus(run) if is_shard(run) else _checks(run, allow)
     for check in checks:
         failed += not check.passed
         unseen += not check.looked

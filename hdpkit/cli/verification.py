@@ -12,8 +12,7 @@ import numpy as np
 
 from hdpkit.allowed import Allowed, NotAllowed
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.data.files.arrays import HEADER, is_corpus_folder
-from hdpkit.data.files.shards import MANIFEST, is_shard, shard_name
+from hdpkit.data.files.shards import MANIFEST, shard_name
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.run.blocks import BlockReader
 from hdpkit.run.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
@@ -40,7 +39,7 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     checks = _Checks()
     if not os.path.lexists(path / RUN):
         raise RunError(
-            f"folder {path}", "no run and no corpus", f"with a {RUN}, a {HEADER} or a {MANIFEST}",
+            f"folder {path}", "no run and no corpus", f"with a {RUN} or a {MANIFEST}",
             "Check the path.",
         )  # fmt: skip
     files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
@@ -59,15 +58,8 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
         yield from checks.drain()
 
 
-def is_corpus(folder: Path) -> bool:
-    """Whether a folder is, or was, one that `Corpus.save` or `Corpus.convert` wrote, or one shard."""
-    return not (folder / RUN).exists() and (
-        is_corpus_folder(folder) or (folder / "terms.npy").is_file() or is_shard(folder)
-    )
-
-
 def verify_corpus(folder: str | os.PathLike[str]) -> Iterator[Check]:
-    """Check a corpus in a folder of arrays, or one shard: checksums and ranges of every file."""
+    """Check one shard: checksums and ranges of every file."""
     checks = _Checks()
     checks.attempt("corpus", lambda: Corpus.open(folder), _corpus_detail)
     yield from checks.drain()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,11 +17,23 @@ import scipy
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.files.arrays import FolderWriter, check_writable, open_folder
 from hdpkit.data.files.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
+from hdpkit.data.files.counts_on_disk import CellSpool
 from hdpkit.data.files.ldac import read_ldac, read_vocabulary
 from hdpkit.data.files.mapped import CHUNK, MappedFiles, array_on_disk
-from hdpkit.data.files.shards import Manifest, MappedShard, open_shard, shard_at
+from hdpkit.data.files.shards import (
+    Manifest,
+    MappedShard,
+    Piece,
+    ShardsContent,
+    folder_aside,
+    is_shard,
+    open_shard,
+    read_manifest,
+    shard_at,
+    storing_shards,
+    write_shards,
+)
 from hdpkit.data.files.uci import read_uci
 from hdpkit.data.groups import GroupedData, encode_all
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
@@ -100,9 +113,6 @@ class Tokens:
             self._terms, self._cells = state
             if not isinstance(self._terms, np.ndarray) and not isinstance(self._cells, Cells):
                 raise TypeError("terms")
-
-
-_BLOCK = 1 << 18  # tokens written at once
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -493,10 +503,10 @@ class Corpus(GroupedData):
         groups: Any = None,
         limits: Limits | None = None,
     ) -> Corpus:
-        """Convert a file of counts to a folder of arrays, block by block, and `open` it.
+        """Convert a file of counts to a folder of one shard, block by block, and `open` it.
 
         Neither the file nor its tokens need to fit into memory. The conversion needs some tens of
-        megabytes, and memory for the names of documents and terms.
+        megabytes, and memory for the names of documents and terms; on disk twice the size of the folder.
 
         Parameters
         ----------
@@ -518,19 +528,10 @@ class Corpus(GroupedData):
         limits = _check_limits(limits)
         words = _read_words(path, vocabulary, limits)
         read = read_ldac if format == "ldac" else read_uci
-        most = 1
-        with FolderWriter(_folder(folder)) as writer:
-            blocks = read(path, None if words is None else len(words))
-            for counts in limited(_place_of(path), blocks, limits):
-                writer.add(counts)
-                most = max(most, counts.n_terms)
-            n = writer.n_documents
-            if writer.n_tokens == 0:
-                raise _empty(f"{n} documents without a token")
-            checked = None if names is None else check_names("names", names, n, "document")
-            by_document = encode_all("groups", groups, n, "document", taken=["document"])
-            writer.finish(most, words, checked, by_document)
-        return cls.open(folder, verify=False)
+        blocks = limited(_place_of(path), read(path, None if words is None else len(words)), limits)
+        place = _folder(folder)
+        write_blocks(lambda _: blocks, place, 1, lambda: (words, names, groups), tokens=True)
+        return cls.open(place, verify=False)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the corpus to a folder from which `open` maps it into memory.
@@ -550,14 +551,9 @@ class Corpus(GroupedData):
         StorageError
             If it can't be written.
         """
-        labels = {name: codes for name, codes in self._labels.items() if name != "document"}
-        check_writable(self.vocabulary, self.names, labels)
-        with FolderWriter(_folder(folder)) as writer:
-            for first in range(0, self.n_tokens, _BLOCK):
-                last = min(first + _BLOCK, self.n_tokens)
-                writer.append(self.values[first:last], self.codes_between("document", first, last))
-            writer.ended(self.document_lengths)
-            writer.finish(self.n_terms, self.vocabulary, self.names, labels)
+        place = _folder(folder)
+        with folder_aside(place) as aside, storing_shards(place):
+            write_shards(aside, content_of(self, tokens=True), 1)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], verify: bool = True) -> Corpus:
@@ -569,10 +565,10 @@ class Corpus(GroupedData):
         Parameters
         ----------
         folder : path
-            A folder of `save` or `convert`, or the folder of one shard, below the manifest of its corpus (see
-            `ShardedCorpus`).
+            A folder of `save` or `convert`, or the folder of one of several shards, below the manifest of its
+            corpus (see `ShardedCorpus`).
         verify : bool
-            Whether to read all files once and compare checksums; sizes and types are always compared.
+            Whether to compare checksums; sizes, types and ranges are always compared.
 
         Raises
         ------
@@ -580,16 +576,14 @@ class Corpus(GroupedData):
             If a file is missing, damaged, or inconsistent with the others; the message names it.
         """
         given = _folder(folder)
-        shard = shard_at(given)
-        if shard is not None:
-            return cls._of_shard(*shard, flag("verify", verify))
-        place = Path(os.path.realpath(given))
-        found = open_folder(place, flag("verify", verify))
-        found.terms.setflags(write=False)
-        return cls._checked(
-            Tokens(found.terms), found.lengths, found.n_terms, found.vocabulary, found.names, found.labels,
-            numbers=found.numbers, origin=(place, found.digest), files=found.files,
-        )  # fmt: skip
+        shard = shard_at(given) or (read_manifest(Path(os.path.realpath(given))), 0)
+        n_shards = len(shard[0].shards)
+        if n_shards > 1 and not is_shard(given):
+            raise DataError(
+                f"folder {given}", f"{n_shards} shards", "one shard",
+                "ShardedCorpus.open(folder) opens them; Corpus.open(folder / 'shard-0000') one of them.",
+            )  # fmt: skip
+        return cls._of_shard(*shard, flag("verify", verify))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Another process maps the folder again.
@@ -740,6 +734,53 @@ def tokens_of_shard(shard: MappedShard, n_tokens: int) -> Tokens:
     if "terms" in arrays:
         return Tokens(arrays["terms"])
     return Tokens(cells=Cells(arrays["begin"], arrays["term"], arrays["count"], n_tokens))
+
+
+def content_of(corpus: Corpus, *, tokens: bool = False) -> ShardsContent:
+    """Return the content of a corpus, for reading in pieces; of one made from counts tokens, if asked."""
+    cells = None if tokens else corpus.cells
+    columns: tuple[Any, ...] = (corpus.values,) if cells is None else (cells.term, cells.count)
+    return ShardsContent(
+        lengths=corpus.document_lengths, cells=None if cells is None else np.diff(cells.begin),
+        read=partial(pieces_of, columns), n_terms=corpus.n_terms,
+        vocabulary=corpus.vocabulary, names=corpus.names,
+        labels={name: codes for name, codes in corpus.document_labels.items() if name != "document"},
+    )  # fmt: skip
+
+
+def pieces_of(columns: tuple[Any, ...], first: int, last: int) -> Iterator[Piece]:
+    """Rows first .. last - 1 of columns, in pieces."""
+    for begin in range(first, last, CHUNK):
+        yield tuple(column[begin : min(begin + CHUNK, last)] for column in columns)
+
+
+Described = tuple[Any, Any, Any]
+"""Vocabulary, names and groups of a corpus, in the form accepted by `Corpus.from_counts`."""
+
+
+def write_blocks(
+    blocks: Callable[[Path], Iterable[Counts]],
+    folder: Path,
+    shards: int,
+    described: Callable[[], Described],
+    *,
+    tokens: bool = False,
+) -> None:
+    """Write blocks of documents as they arrive; as tokens only if there is one shard."""
+    refusals = partial(storing_shards, folder)
+    with folder_aside(folder) as aside, CellSpool(aside / "spool", refusals) as spool:
+        spool.fill(blocks(aside))
+        vocabulary, names, groups = described()
+        lengths = spool.lengths
+        content = ShardsContent(
+            lengths=lengths, cells=None if tokens else spool.cells,
+            read=(lambda first, last: spool.tokens()) if tokens else spool.read, n_terms=spool.n_terms,
+            vocabulary=vocabulary,
+            names=None if names is None else check_names("names", names, len(lengths), "document"),
+            labels=encode_all("groups", groups, len(lengths), "document", taken=["document"]),
+        )  # fmt: skip
+        with refusals():
+            write_shards(aside, content, shards)
 
 
 def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:

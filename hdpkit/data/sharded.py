@@ -7,8 +7,7 @@ A shard is an ordinary `Corpus` with mapped arrays. Code that uses a document's 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,16 @@ import scipy
 
 from hdpkit.checks import Codes, check_names, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.corpus import Cells, Corpus, Tokens, tokens_of_shard
+from hdpkit.data.corpus import (
+    Cells,
+    Corpus,
+    Tokens,
+    content_of,
+    pieces_of,
+    tokens_of_shard,
+    write_blocks,
+)
 from hdpkit.data.files.counts import ID_LIMIT, Counts
-from hdpkit.data.files.counts_on_disk import CellSpool
-from hdpkit.data.files.mapped import CHUNK
 from hdpkit.data.files.shards import (
     Manifest,
     Piece,
@@ -34,18 +39,8 @@ from hdpkit.data.files.shards import (
     storing_shards,
     write_shards,
 )
-from hdpkit.data.groups import encode_all
 from hdpkit.data.matrices import read_matrix
 from hdpkit.errors import DataError, printable
-
-__all__ = [
-    "Described",
-    "ShardInfo",
-    "ShardedCorpus",
-    "reopen_shards",
-    "write_again",
-    "write_blocks",
-]
 
 
 def shards_joined(manifest: Manifest) -> Corpus:
@@ -79,7 +74,7 @@ def content_of_shards(manifest: Manifest) -> ShardsContent:
 
     def read(first: int, last: int) -> Iterator[Piece]:
         for begin, end, arrays in zip(ends[:-1], ends[1:], columns, strict=True):
-            yield from _pieces(arrays, max(first - int(begin), 0), min(last, int(end)) - int(begin))
+            yield from pieces_of(arrays, max(first - int(begin), 0), min(last, int(end)) - int(begin))
 
     labels: dict[str, Codes] = {}
     for name, keys in manifest.labels.items():
@@ -92,24 +87,6 @@ def content_of_shards(manifest: Manifest) -> ShardsContent:
         vocabulary=manifest.vocabulary, labels=labels,
         names=[name for shard in shards for name in shard.names or ()] if manifest.named else None,
     )  # fmt: skip
-
-
-def content_of(corpus: Corpus) -> ShardsContent:
-    """Return the content of a corpus, for reading in pieces."""
-    cells = corpus.cells
-    columns: tuple[Any, ...] = (corpus.values,) if cells is None else (cells.term, cells.count)
-
-    return ShardsContent(
-        lengths=corpus.document_lengths, cells=None if cells is None else np.diff(cells.begin),
-        read=partial(_pieces, columns), n_terms=corpus.n_terms,
-        vocabulary=corpus.vocabulary, names=corpus.names,
-        labels={name: codes for name, codes in corpus.document_labels.items() if name != "document"},
-    )  # fmt: skip
-
-
-def _pieces(columns: tuple[Any, ...], first: int, last: int) -> Iterator[Piece]:
-    for begin in range(first, last, CHUNK):
-        yield tuple(column[begin : min(begin + CHUNK, last)] for column in columns)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -347,33 +324,8 @@ class ShardedCorpus:
         """
         place, n = _folder(folder), check_shards(shards)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
-        return write_blocks(lambda _: _counts_of(blocks, words), place, n, lambda: (words, names, groups))
-
-
-Described = tuple[Any, Any, Any]
-"""Vocabulary, names and groups of a corpus, in the form accepted by `Corpus.from_counts`."""
-
-
-def write_blocks(
-    blocks: Callable[[Path], Iterable[Counts]],
-    folder: Path,
-    shards: int,
-    described: Callable[[], Described],
-) -> ShardedCorpus:
-    """Write blocks of documents as they arrive."""
-    refusals = partial(storing_shards, folder)
-    with folder_aside(folder) as aside, CellSpool(aside / "spool", refusals) as spool:
-        spool.fill(blocks(aside))
-        vocabulary, names, groups = described()
-        lengths = spool.lengths
-        content = ShardsContent(
-            lengths=lengths, cells=spool.cells, read=spool.read, n_terms=spool.n_terms, vocabulary=vocabulary,
-            names=None if names is None else check_names("names", names, len(lengths), "document"),
-            labels=encode_all("groups", groups, len(lengths), "document", taken=["document"]),
-        )  # fmt: skip
-        with refusals():
-            write_shards(aside, content, shards)
-    return ShardedCorpus.open(folder)
+        write_blocks(lambda _: _counts_of(blocks, words), place, n, lambda: (words, names, groups))
+        return cls.open(place)
 
 
 def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCorpus:

@@ -209,7 +209,7 @@ def assigned(apart: Floats, threshold: float) -> Int64s:
 
 
 MIN_OCCURRENCE = 0.05
-DEFAULT_THRESHOLDS = {"cosine": 0.5, "hellinger": 0.6}
+_THRESHOLD = 0.5  # of 1 - cosine
 _SOME = "Run with samples=40, or pass franchise.sample() of several states."
 
 Distance = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
@@ -237,14 +237,14 @@ def align_topics(
         Of one chain or several, over the same data. Of a trace or a run the samples after the burn-in are
         used: after the first half of its recorded sweeps, as in `diagnose`, or later, if the log joint of a
         chain was still on its way (docs/summaries.md). Of a sequence all are used.
-    distance : "cosine", "hellinger" or function
-        Dissimilarity of two topics: 1 - cosine of their distributions over terms, or the Hellinger distance
-        between them. For data other than terms, "cosine" compares the customers of two components (of at most
+    distance : "cosine" or function
+        Dissimilarity of two topics: 1 - cosine of their distributions over terms. For data other than terms,
+        "cosine" compares the customers of two components (of at most
         2**20); or give a function that takes the parameters of two sets of components, shape (n, ...) and (m,
         ...), and returns distances, shape (n, m).
     threshold : float, optional
-        The largest distance between dishes of the same topic: by default 0.5 for cosine, 0.6 for Hellinger;
-        required for a function.
+        The largest distance between dishes of the same topic: by default 0.5 for cosine; required for
+        a function.
     level : float
         Probability of the credible intervals.
     min_occurrence : float
@@ -312,7 +312,7 @@ def _of_clusters(sample: Sample, labels: Int64s) -> Int64s:
     cells = np.asarray(sample.dishes, dtype=np.int64) * n + labels
     common = np.bincount(cells, minlength=sample.n_dishes * n).reshape(sample.n_dishes, n)
     sizes = common.sum(axis=1, keepdims=True) * np.bincount(labels, minlength=n)
-    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), DEFAULT_THRESHOLDS["cosine"])
+    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), _THRESHOLD)
 
 
 def samples_of(given: Any) -> tuple[Sample, ...]:
@@ -337,15 +337,14 @@ def samples_of(given: Any) -> tuple[Sample, ...]:
 def distance_of(distance: str | Distance, threshold: float | None) -> float:
     """The threshold for a distance, after checking both; None is the default of a named distance."""
     if isinstance(distance, str):
-        if distance not in DEFAULT_THRESHOLDS:
+        if distance != "cosine":
             raise ParameterError(
-                "distance", distance, f"one of {sorted(DEFAULT_THRESHOLDS)}, or a function",
-                "Leave it out for topics over terms.",
-            )  # fmt: skip
-        threshold = DEFAULT_THRESHOLDS[distance] if threshold is None else threshold
+                "distance", distance, '"cosine", or a function', "Leave it out for topics over terms."
+            )
+        threshold = _THRESHOLD if threshold is None else threshold
     elif not callable(distance) or isinstance(distance, type):
         raise ParameterError(
-            "distance", distance, "a name, or a function", "Leave it out for topics over terms."
+            "distance", distance, '"cosine", or a function', "Leave it out for topics over terms."
         )
     if threshold is None:
         raise ParameterError(
@@ -360,10 +359,10 @@ def vectors_of(samples: tuple[Sample, ...], distance: str | Distance, *, members
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
     if samples[0].counts is None:
-        if members and distance == "cosine" and all(sample.dishes is not None for sample in samples):
+        if members and all(sample.dishes is not None for sample in samples):
             return MemberVectors(samples)
         raise ParameterError(
             "distance", distance, "a function, where the data are no terms",
             "For instance lambda a, b: abs(a[:, None, 0] - b[None, :, 0]), and a threshold.",
         )  # fmt: skip
-    return TermVectors(samples, distance == "hellinger")
+    return TermVectors(samples)

@@ -180,7 +180,7 @@ class Consensus(AlignedTopics):
     def _need_terms(self) -> None:
         if not isinstance(self._vectors, TermVectors):
             raise StateError(
-                "consensus", "of components by a function", "of topics by cosine or Hellinger distance",
+                "consensus", "of components by a function", "of topics by cosine",
                 "Other components have no distributions over terms that could be mixed.",
             )  # fmt: skip
 

@@ -19,7 +19,6 @@ from hdpkit.posterior.salso import canonical_by
 from hdpkit.posterior.vectors import first_terms
 
 _METHODS = ("average", "complete", "ward")
-_DISTANCES = ("jensen-shannon", "cosine")
 _TERMS = 2_000
 
 
@@ -139,14 +138,14 @@ def group_topics(
     weights: Any = None,
     n_groups: int | None = None,
     *,
-    distance: str = "jensen-shannon",
     method: str = "ward",
     vocabulary: Any = None,
 ) -> TopicGroups:
     """Arrange topics in a tree by the distances between them.
 
-    The defaults are those of the report and of ``hdpkit topics``. Distances are those of the 2,000 most
-    frequent terms, with all others as one term.
+    The defaults are those of the report and of ``hdpkit topics``. A distance is the square root of the
+    Jensen-Shannon divergence (Endres & Schindelin 2003) over the 2,000 most frequent terms, with all others
+    as one term.
 
     Parameters
     ----------
@@ -157,8 +156,6 @@ def group_topics(
         They influence shares and mean topics, not the tree.
     n_groups : int, optional
         Default number of groups of the methods; the tree can be cut into any number later.
-    distance : "jensen-shannon" or "cosine"
-        The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
     method : "average", "complete" or "ward"
         Linkage method, as in `scipy.cluster.hierarchy.linkage`. "ward" gives groups that differ less in size.
         With hundreds of topics, most of which are small and unlike all others, "average" leaves nearly all of
@@ -177,7 +174,6 @@ def group_topics(
     """
     values = topic_weights(topics)
     k, n_terms = values.shape
-    choice("distance", distance, _DISTANCES, remedy="Leave it out.")
     choice("method", method, _METHODS, remedy="Leave it out.")
     if n_groups is not None:
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
@@ -208,12 +204,7 @@ def group_topics(
     linkage = np.empty((0, 4))
     if k > 1:
         compared = frequent_terms(values, shares @ values)
-        apart = (
-            jensen_shannon(compared)
-            if distance == "jensen-shannon"
-            else np.maximum(np.nan_to_num(scipy.spatial.distance.pdist(compared, "cosine"), nan=0.0), 0.0)
-        )
-        linkage = scipy.cluster.hierarchy.linkage(apart, method)
+        linkage = scipy.cluster.hierarchy.linkage(jensen_shannon(compared), method)
     shares = shares / shares.sum()
     for array in (linkage, values, shares):
         array.setflags(write=False)

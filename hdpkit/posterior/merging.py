@@ -43,7 +43,7 @@ def extract_components(
     ----------
     samples : sequence of Sample, Trace, ChainTrace or Run
         Of one chain or several, over the same data.
-    distance : "cosine", "hellinger" or function
+    distance : "cosine" or function
         As in `align_topics`.
     threshold : float, optional
         The largest distance of two components that are merged; required if ``distance`` is a function.
@@ -85,7 +85,7 @@ def merge_components(
     Parameters
     ----------
     samples : sequence of Sample, Trace, ChainTrace or Run
-    distance : "cosine", "hellinger" or function
+    distance : "cosine" or function
         As in `align_topics`.
     threshold : float, optional
         Components are merged by average linkage up to this distance.

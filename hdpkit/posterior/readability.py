@@ -206,7 +206,7 @@ def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
     The topics have learned from these documents. So the expected words of a document are subtracted from the
     topics first; the rest is the score of a new document (`FixedTopics.score`), as in `TopicModel.score`.
     """
-    vectors, means = TermVectors([sample], False), sample.term_means
+    vectors, means = TermVectors([sample]), sample.term_means
     assert means is not None
     rows = vectors.rows(sample)
     mass = 1.0 / np.asarray(means.inside, dtype=np.float64)

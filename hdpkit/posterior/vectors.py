@@ -84,20 +84,15 @@ class Rows:
 
 
 class TermVectors:
-    """Topics; distances are from inner products of unit vectors, which are probabilities or their roots.
+    """Topics; distances are 1 - cosine. ``samples`` are all those that will be passed to the methods."""
 
-    Probabilities are divided by their norm (cosine) or, with ``hellinger``, replaced by their square roots.
-    ``samples`` are all those that will be passed to the methods.
-    """
-
-    def __init__(self, samples: Sequence[Sample], hellinger: bool) -> None:
-        self._hellinger = hellinger
+    def __init__(self, samples: Sequence[Sample]) -> None:
         self.n_terms = _same([sample.counts.shape[1] for sample in samples])
         self.shape = _common_shape(samples, self.n_terms)
 
     def over(self, samples: Sequence[Sample]) -> TermVectors:
         """Topics of other samples, with the same distance."""
-        return TermVectors(samples, self._hellinger)
+        return TermVectors(samples)
 
     def rows(self, sample: Sample) -> Rows:
         """The topics of a sample."""
@@ -134,36 +129,25 @@ class TermVectors:
         return Rows(scipy.sparse.csr_array(_averaging(labels, n) @ rows.matrix), base)
 
     def distances(self, rows: Rows, others: Rows) -> Floats:
-        """1 - cosine, or the Hellinger distance."""
-        a, b = self._unit(rows), self._unit(others)
-        shape = np.sqrt(self.shape) if self._hellinger else self.shape
+        """1 - cosine of each pair."""
+        a, b, shape = self._unit(rows), self._unit(others), self.shape
         products = (a.matrix @ b.matrix.T).toarray()
         products += np.outer(a.matrix @ shape, b.base) + np.outer(a.base, b.matrix @ shape)
         products += np.outer(a.base, b.base) * float(shape @ shape)
-        return self._distance(products)
+        return np.maximum(1.0 - products, 0.0)
 
     def paired(self, rows: Rows, others: Rows) -> Floats:
         """Distances between rows at the same index."""
-        a, b = self._unit(rows), self._unit(others)
-        shape = np.sqrt(self.shape) if self._hellinger else self.shape
+        a, b, shape = self._unit(rows), self._unit(others), self.shape
         products = np.asarray(a.matrix.multiply(b.matrix).sum(axis=1), dtype=np.float64).ravel()
         products += (a.matrix @ shape) * b.base + a.base * (b.matrix @ shape)
         products += a.base * b.base * float(shape @ shape)
-        return self._distance(products)
-
-    def _distance(self, products: Floats) -> Floats:
-        below = np.maximum(1.0 - products, 0.0)
-        return np.sqrt(below) if self._hellinger else below
+        return np.maximum(1.0 - products, 0.0)
 
     def _unit(self, rows: Rows) -> Rows:
-        """The rows as unit vectors; for square roots the common vector is the root of `shape`."""
+        """The rows as unit vectors."""
         matrix = rows.matrix
         row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        if self._hellinger:
-            under = rows.base[row] * self.shape[matrix.indices]
-            data = np.sqrt(np.maximum(matrix.data + under, 0.0)) - np.sqrt(under)
-            made = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-            return Rows(made, np.sqrt(rows.base))
         own = np.bincount(row, weights=matrix.data**2, minlength=matrix.shape[0])
         further = 2.0 * rows.base * (matrix @ self.shape) + rows.base**2 * float(self.shape @ self.shape)
         scale = 1.0 / np.sqrt(np.maximum(own + further, np.finfo(float).tiny))
@@ -174,8 +158,7 @@ class TermVectors:
 
     def angles(self, distances: Floats) -> Floats:
         """The angle between the unit vectors."""
-        cosine = 1.0 - (distances**2 if self._hellinger else distances)
-        angles: Floats = np.arccos(np.clip(cosine, -1.0, 1.0))
+        angles: Floats = np.arccos(np.clip(1.0 - distances, -1.0, 1.0))
         return angles
 
     def dense(self, rows: Rows) -> Floats:

@@ -11,13 +11,14 @@ import attrs
 
 from hdpkit.checks import absolute_path, choice
 from hdpkit.checks import path as path_of
-from hdpkit.data import Corpus, ShardedCorpus
+from hdpkit.data import Corpus
 from hdpkit.data.files.corpora import (
     FORMATS,
     TEXT_FORMATS,
     ReadCorpus,
     ReadingSettings,
     detect_format,
+    open_shards,
     read_documents_of,
     read_texts,
 )
@@ -95,7 +96,7 @@ def read_like(
         found = detect_format(place)
         # A file whose name doesn't determine the format is read in the run's format.
         untold = ("lines",) if known.counter is None else ("ldac", "uci")
-        format = known.format if found in untold and known.format not in ("arrays", "shards") else found
+        format = known.format if found in untold and known.format != "shards" else found
     choice("format", format, FORMATS, remedy="Leave it out to have it detected.")
     if (format in TEXT_FORMATS) != (known.counter is not None):
         kinds = ("counts", "texts") if known.counter is None else ("texts", "counts")
@@ -127,10 +128,8 @@ def texts_like(
 
 def _counts_like(data: Any, place: Path, format: str, limits: Limits | None) -> Corpus:
     """Counts over the terms of a corpus."""
-    if format == "arrays":
-        return Corpus.open(place)
     if format == "shards":
-        return ShardedCorpus.open(place).corpus()
+        return open_shards(place)
     if format == "matrix-market":
         matrix = read_matrix_market(place, limits)
         if matrix.shape[1] != data.n_terms:

@@ -36,8 +36,6 @@ from hdpkit.testing.measure_checks import (
 from hdpkit.testing.normalisation import totals
 from hdpkit.testing.supports import check_support
 
-__all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
-
 INVARIANCE = 1e-9  # looser than for a move, since the numbers of a measure can have any size
 SHAPES = ("flat 4", "2+2", "three levels")
 READABLE_STORE = "explicit-reference"

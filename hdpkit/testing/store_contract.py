@@ -35,8 +35,6 @@ from hdpkit.testing.machines import StoreMachine, run_store_machine
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts, to_histograms
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, require, seen
 
-__all__ = ["StoreFailure", "check_store"]
-
 TOLERANCE = 1e-12
 READABLE_STORES: dict[Detail, Any] = {
     Detail.COUNTS: CountsReference,

@@ -174,18 +174,18 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
 
 
 def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
-    told = done("convert", ldac, tmp_path / "arrays", "--vocabulary", vocabulary).stdout
+    told = done("convert", ldac, tmp_path / "converted", "--vocabulary", vocabulary).stdout
     assert "16 documents, 400 tokens, 8 terms" in told
     for corpus, words, run in (
-        (tmp_path / "arrays", (), "one"),
+        (tmp_path / "converted", (), "one"),
         (ldac, ("--vocabulary", vocabulary), "other"),
     ):
         done(*FIT, corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3)
     one, other = (hk.open_run(tmp_path / run).franchise() for run in ("one", "other"))
-    assert one.data.origin[0] == (tmp_path / "arrays").resolve()
+    assert one.data.origin[0] == (tmp_path / "converted" / "shard-0000").resolve()
     assert np.array_equal(one.dishes, other.dishes)
     done("verify", tmp_path / "one")
-    refused = CliRunner().invoke(main, ["convert", str(ldac), str(tmp_path / "arrays")])
+    refused = CliRunner().invoke(main, ["convert", str(ldac), str(tmp_path / "converted")])
     assert refused.exit_code == 2
     assert "new or empty" in refused.stderr
 

@@ -75,14 +75,14 @@ def test_bags_of_words_plain_and_gzip(tmp_path, vocabulary):
     assert read_corpus(tmp_path / "empty documents").n_documents == 4
 
 
-@pytest.mark.parametrize("kind", ["ldac", "uci", "matrix-market", "text", "arrays"])
-def test_every_format_is_converted_to_arrays(tmp_path, vocabulary, kind):
+@pytest.mark.parametrize("kind", ["ldac", "uci", "matrix-market", "text", "shards"])
+def test_every_format_is_converted_to_a_shard(tmp_path, vocabulary, kind):
     path = tmp_path / "corpus"
     options = {"vocabulary": vocabulary}
     if kind == "text":
         pytest.importorskip("sklearn")
         write_texts(path, {"a.txt": "ship salt ship", "b.txt": "salt", "c.txt": ""})
-    elif kind == "arrays":
+    elif kind == "shards":
         hk.Corpus.from_counts(COUNTS, vocabulary=WORDS).save(path)
         options = {}
     else:
@@ -93,7 +93,7 @@ def test_every_format_is_converted_to_arrays(tmp_path, vocabulary, kind):
         }
         path.write_bytes(texts[kind])
     made = convert_corpus(path, tmp_path / "folder", **options)
-    assert detect_format(tmp_path / "folder") == "arrays"
+    assert detect_format(tmp_path / "folder") == "shards"
     for corpus in (made, read_corpus(tmp_path / "folder")):
         assert same(corpus, read_corpus(path, **options))
         assert corpus.vocabulary == WORDS

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -57,7 +58,7 @@ def test_what_is_saved_is_opened(tmp_path, data):
         opened = hk.Corpus.open(tmp_path / "folder", verify=verify)
         same(opened, data)
         assert data.origin is None
-        assert opened.origin[0] == (tmp_path / "folder").resolve()
+        assert opened.origin[0] == (tmp_path / "folder" / "shard-0000").resolve()
     opened.save(tmp_path / "again")
     same(hk.Corpus.open(tmp_path / "again"), data)
 
@@ -102,8 +103,7 @@ def test_processes_map_the_folder_themselves(tmp_path):
     same(pickle.loads(packed), opened)
     assert len(packed) < 1000, "it was copied"
     # Another corpus in its place is none that was handed over.
-    for path in (tmp_path / "folder").iterdir():
-        path.unlink()
+    shutil.rmtree(tmp_path / "folder")
     corpus(names=None).save(tmp_path / "folder")
     with pytest.raises(DataError, match="another corpus"):
         pickle.loads(packed)
@@ -144,8 +144,8 @@ def damaged(folder, name, change):
 
 @pytest.mark.parametrize("name", ["terms.npy", "document.npy", "lengths.npy", "label-0.npy", "label-1.npy"])
 def test_damaged_arrays_are_refused(tmp_path, name):
-    folder = tmp_path / "folder"
-    corpus().save(folder)
+    corpus().save(tmp_path / "folder")
+    folder = tmp_path / "folder" / "shard-0000"
     length = (folder / name).stat().st_size
     for cut in (0, 5, 64, 128, length - 1):
         damaged(folder, name, lambda content, cut=cut: content[:cut])
@@ -171,19 +171,19 @@ def test_damaged_arrays_are_refused(tmp_path, name):
         ("n_tokens", 9), ("n_tokens", 0), ("n_tokens", 8.0), ("n_tokens", True), ("n_tokens", 2**40),
         ("n_documents", 3), ("n_documents", "4"), ("n_terms", 3), ("n_terms", None),
         ("vocabulary", ["a"]), ("vocabulary", [1, 2, 3, 4]), ("vocabulary", ["a", "a", "b", "c"]),
-        ("vocabulary", "abcd"), ("names", ["a"]), ("labels", None), ("labels", 5),
+        ("vocabulary", "abcd"), ("names", False), ("names", ["a"]), ("labels", None), ("labels", 5),
         ("labels", [["author", ["A"]]]), ("labels", [["author"]]),
         ("labels", [["author", "AB"], ["year", [1]]]), ("labels", [["author", [["A"], "B"]], ["y", [1]]]),
         ("labels", [["document", ["A", "B"]], ["year", [1, 2, 3]]]),
-        ("sha256", None), ("sha256", {}), ("sha256", {"../terms.npy": "0"}), ("sha256", {"terms.npy": "0"}),
+        ("shards", None), ("shards", []), ("shards", [{}]), ("kind", "cells"),
     ],
 )  # fmt: skip
 def test_headers_that_contradict_the_arrays_are_refused(tmp_path, key, value):
     folder = tmp_path / "folder"
     corpus().save(folder)
-    header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    header = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     del header["checksum"]
-    (folder / "corpus.json").write_bytes(sealed_text(header | {key: value}))
+    (folder / "manifest.json").write_bytes(sealed_text(header | {key: value}))
     with pytest.raises(DataError) as caught:
         hk.Corpus.open(folder)
     assert str(folder) in caught.value.parameter
@@ -192,25 +192,30 @@ def test_headers_that_contradict_the_arrays_are_refused(tmp_path, key, value):
 def test_no_header_is_no_corpus(tmp_path):
     corpus().save(tmp_path / "folder")
     for content in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000):
-        (tmp_path / "folder" / "corpus.json").write_bytes(content)
-        with pytest.raises(DataError, match=r"corpus\.json"):
+        (tmp_path / "folder" / "manifest.json").write_bytes(content)
+        with pytest.raises(DataError, match=r"manifest\.json"):
             hk.Corpus.open(tmp_path / "folder")
-    (tmp_path / "folder" / "corpus.json").unlink()
+    (tmp_path / "folder" / "manifest.json").unlink()
     with pytest.raises(DataError, match=r"Corpus\.save"):
         hk.Corpus.open(tmp_path / "folder")
 
 
 def test_unverified_files_can_mislead_nobody_into_other_memory(tmp_path):
-    """What compiled code follows is compared again where a franchise is built."""
-    folder = tmp_path / "folder"
-    corpus().save(folder)
-    for name, told in (("terms.npy", "values"), ("document.npy", "document")):
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[:-4] + b"\xff\xff\xff\x7f")
-        opened = hk.Corpus.open(folder, verify=False)
-        with pytest.raises(DataError, match=told):
-            hk.Franchise(two_levels(), opened)
-        (folder / name).write_bytes(content)
+    """What compiled code follows is compared also without checksums."""
+    corpus().save(tmp_path / "folder")
+    for name in ("terms.npy", "document.npy"):
+        path = tmp_path / "folder" / "shard-0000" / name
+        content = path.read_bytes()
+        path.write_bytes(content[:-4] + b"\xff\xff\xff\x7f")
+        with pytest.raises(DataError, match=name):
+            hk.Corpus.open(tmp_path / "folder", verify=False)
+        path.write_bytes(content)
+
+
+def test_several_shards_are_no_corpus(tmp_path):
+    hk.ShardedCorpus.write(corpus(), tmp_path / "folder", 2)
+    with pytest.raises(DataError, match=r"ShardedCorpus\.open"):
+        hk.Corpus.open(tmp_path / "folder")
 
 
 def test_folders_that_hold_something_are_left_alone(tmp_path):

@@ -229,7 +229,7 @@ def folder(tmp_path):
 
 
 def test_every_byte_of_the_header_of_a_corpus_is_covered(folder):
-    path = folder / "corpus.json"
+    path = folder / "manifest.json"
     whole = path.read_bytes()
     head = json.loads(whole)
     for changed in (
@@ -239,34 +239,34 @@ def test_every_byte_of_the_header_of_a_corpus_is_covered(folder):
     ):  # fmt: skip
         path.write_bytes(changed)
         for verify in (True, False):
-            with pytest.raises(DataError, match=r"corpus\.json"):
+            with pytest.raises(DataError, match=r"manifest\.json"):
                 hk.Corpus.open(folder, verify)
     path.write_bytes(whole)
     assert hk.Corpus.open(folder).vocabulary == ("a", "b")
 
 
-@pytest.mark.parametrize("name", ["terms.npy", "document.npy", "lengths.npy", "label-0.npy", "corpus.json"])
+@pytest.mark.parametrize("name", ["terms.npy", "document.npy", "lengths.npy", "label-0.npy", "manifest.json"])
 def test_every_bit_of_a_corpus_folder_matters(folder, name):
-    content = (folder / name).read_bytes()
+    path = folder / name if name == "manifest.json" else folder / "shard-0000" / name
+    content = path.read_bytes()
     for place in range(len(content)):
-        (folder / name).write_bytes(
-            content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :]
-        )
+        path.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
         with pytest.raises(DataError, match=name.replace(".", r"\.")):
             hk.Corpus.open(folder)
-    (folder / name).write_bytes(content + b"\0")
+    path.write_bytes(content + b"\0")
     with pytest.raises(DataError, match=name):
         hk.Corpus.open(folder)
 
 
-@pytest.mark.parametrize("name", ["terms.npy", "lengths.npy", "corpus.json"])
+@pytest.mark.parametrize("name", ["terms.npy", "lengths.npy", "manifest.json"])
 def test_pipes_and_folders_in_place_of_files(folder, name):
-    (folder / name).unlink()
-    os.mkfifo(folder / name)
+    path = folder / name if name == "manifest.json" else folder / "shard-0000" / name
+    path.unlink()
+    os.mkfifo(path)
     with pytest.raises(DataError, match=name):
         hk.Corpus.open(folder)
-    (folder / name).unlink()
-    (folder / name).mkdir()
+    path.unlink()
+    path.mkdir()
     with pytest.raises(DataError, match=name):
         hk.Corpus.open(folder)
 

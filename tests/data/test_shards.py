@@ -117,8 +117,8 @@ def test_blocks_of_any_size_make_the_shards_of_the_corpus(tmp_path_factory, rows
 
 
 def test_a_mapped_corpus_is_written_in_shards_too(tmp_path):
-    of_tokens().save(tmp_path / "arrays")
-    opened = hk.Corpus.open(tmp_path / "arrays")
+    of_tokens().save(tmp_path / "one")
+    opened = hk.Corpus.open(tmp_path / "one")
     sharded = hk.ShardedCorpus.write(opened, tmp_path / "shards", 2)
     check_together(sharded, of_tokens())
     again = hk.ShardedCorpus.write(sharded.shard(1), tmp_path / "again", 1)
@@ -342,7 +342,7 @@ def test_damaged_manifests_are_refused(tmp_path):
         with pytest.raises(DataError, match=r"manifest\.json"):
             hk.ShardedCorpus.open(folder)
     path.unlink()
-    with pytest.raises(DataError, match="hdpkit convert --shards"):
+    with pytest.raises(DataError, match="hdpkit convert"):
         hk.ShardedCorpus.open(folder)
     path.mkdir()
     with pytest.raises(DataError, match="no regular file"):

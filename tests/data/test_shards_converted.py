@@ -194,18 +194,18 @@ def test_texts_are_the_same_in_shards(tmp_path_factory, name):
     check()
 
 
-def test_arrays_and_shards_are_written_in_shards(tmp_path):
-    of_tokens().save(tmp_path / "arrays")
-    for made, source in ((of_tokens, "arrays"), (of_counts, "shards")):
+def test_shards_are_written_in_other_numbers_of_shards(tmp_path):
+    of_tokens().save(tmp_path / "one")
+    for made, source in ((of_tokens, "one"), (of_counts, "shards")):
         if source == "shards":
             hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3)
-        assert detect_format(tmp_path / source) == source
+        assert detect_format(tmp_path / source) == "shards"
         check_together(convert_shards(tmp_path / source, tmp_path / f"{source} 2", 2), made())
         check_together(convert_shards(tmp_path / f"{source} 2", tmp_path / f"{source} 4", 4), made())
         same(read_corpus(tmp_path / source), made())
         with pytest.raises(ParameterError, match="vocabulary"):
             convert_shards(tmp_path / source, tmp_path / "new", 2, vocabulary="x")
-    assert detect_format(tmp_path / "shards" / "shard-0001") == "arrays"
+    assert detect_format(tmp_path / "shards" / "shard-0001") == "shards"
     same(read_corpus(tmp_path / "shards" / "shard-0001"), hk.ShardedCorpus.open(tmp_path / "shards").shard(1))
 
 

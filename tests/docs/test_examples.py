@@ -149,7 +149,7 @@ def test_tables_are_others_where_the_base_is_inferred(tables, tmp_path):
         assert np.all(of_words.antoniak < of_words.expected)
         assert of_words.inferred[often].mean() > 8 * of_words.expected[often].mean()  # 112 and 12 times
         assert of_words.inferred[often].mean() > 1.3 * of_words.by_restaurant[often].mean()  # 1.6 and 1.4
-    assert found[100.0].antoniak.max() < 0.63  # 0.62, where there is one table at least
+    assert found[100.0].antoniak.max() < 0.66  # 0.65, where there is one table at least
     assert found[10_000.0].inferred[rare].mean() < found[10_000.0].by_restaurant[rare].mean()  # 1.79 and 1.95
     tables["draw"](text, found, tmp_path / "tables.png")
     tables["draw_errors"](tmp_path / "errors.png")

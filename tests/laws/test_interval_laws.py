@@ -126,7 +126,7 @@ def places(case, generator):
     drawn = list(trace.samples)
     labels = [np.where(sample.ids < len(PSEUDO), sample.ids, -1) for sample in drawn]
     for level in LEVELS:
-        aligned = AlignedTopics(drawn, labels, TermVectors(drawn, False), level)
+        aligned = AlignedTopics(drawn, labels, TermVectors(drawn), level)
         k = int(aligned.which(drawn[0])[0])
         ends["topic"].append((aligned.topics_lower[k, 0], aligned.topics_upper[k, 0]))
         ends["share"].append((aligned.group_shares_lower[0, k], aligned.group_shares_upper[0, k]))

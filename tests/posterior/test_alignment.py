@@ -71,10 +71,9 @@ def fitted():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("distance", ["cosine", "hellinger"])
-def test_permuted_labels_are_recovered(chains, distance):
+def test_permuted_labels_are_recovered(chains):
     samples, topics = chains
-    aligned = align_topics(samples, distance=distance)
+    aligned = align_topics(samples)
     assert len(aligned) == N_TOPICS
     for sample, own in zip(samples, topics, strict=True):
         assert np.array_equal(aligned.which(sample), own)  # planted topics are in order of their shares, too
@@ -172,18 +171,12 @@ def test_distances_are_those_of_dense_topics(chains):
         x, y = a.topics(), b.topics()
         if change is each:
             x, y = x / x.sum(axis=1, keepdims=True), y / y.sum(axis=1, keepdims=True)
-        for hellinger in (False, True):
-            vectors = TermVectors([a, b], hellinger)
-            rows, others = vectors.rows(a), vectors.rows(b)
-            if hellinger and change is not each:
-                expected = np.sqrt(np.maximum(1.0 - np.sqrt(x) @ np.sqrt(y).T, 0.0))
-            elif hellinger:
-                continue  # these are no distributions
-            else:
-                units = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y)]
-                expected = 1.0 - units[0] @ units[1].T
-            assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
-            assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
+        vectors = TermVectors([a, b])
+        rows, others = vectors.rows(a), vectors.rows(b)
+        units = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y)]
+        expected = 1.0 - units[0] @ units[1].T
+        assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
+        assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
 
 
 def test_a_duplicate_aligns_perfectly(fitted):
@@ -321,7 +314,7 @@ def test_components_of_any_measure():
         aligned.to_pandas()
     assert len(aligned.to_pandas("shares")) == len(aligned)
     with pytest.raises(ParameterError, match="function"):
-        align_topics(trace, distance="hellinger")
+        align_topics(trace, distance="euclidean")
     with pytest.raises(ParameterError, match="function"):
         align_topics([attrs.evolve(one, dishes=None) for one in trace.samples])
     with pytest.raises(ParameterError, match="threshold"):

@@ -23,8 +23,8 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     source = tmp_path / "a.ldac"
     source.write_text("".join(" ".join([str(len(line)), *line]) + "\n" for line in lines))
     if not cells:
-        hk.Corpus.convert(source, tmp_path / "arrays")
-        source = tmp_path / "arrays"
+        hk.Corpus.convert(source, tmp_path / "converted")
+        source = tmp_path / "converted"
     sharded, whole = convert_shards(source, tmp_path / "shards", 3), read_corpus(source)
     assert (whole.cells is not None) == cells
     franchise = hk.Franchise(restaurant(), whole, store="counts", root="weights")

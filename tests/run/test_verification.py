@@ -118,7 +118,8 @@ def test_a_converted_corpus_is_verified(tmp_path, shards):
     options = [] if shards is None else ["--shards", str(shards)]
     made = CliRunner().invoke(main, ["convert", str(tmp_path / "corpus.ldac"), str(folder), *options])
     assert made.exit_code == 0, made.output
-    corpus = folder if shards is None else folder / "shard-0000"
+    assert verify(folder)[0] == 0
+    corpus = folder / "shard-0000"
     code, output = verify(corpus)
     assert code == 0, output
     assert "documents" in output

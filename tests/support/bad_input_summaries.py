@@ -3,9 +3,9 @@
 import numpy as np
 from bad_input_folders import trace_of
 from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
+from hdpkit.kinds.signatures.runs import nouns_of
 
 import hdpkit as hk
-from hdpkit.kinds.signatures.runs import nouns_of
 
 __all__ = ["SUMMARIES"]
 
@@ -249,7 +249,6 @@ SUMMARIES = {
             "topics": NO_TOPICS,
             "weights": [5, "ab", [1.0], [-1.0, 2.0], [NAN, 1.0], [0.0, 0.0], [[1.0, 2.0]]],
             "n_groups": [*optional(whole(1)), 3],
-            "distance": [None, 5, "", "euclidean", ["cosine"]],
             "method": [None, 5, "", "single", ["ward"]],
             "vocabulary": [5, "abc", Told(["a"], "1 words")],
         },

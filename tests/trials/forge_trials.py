@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
+from hdpkit.kinds.signatures.runs import load_settings
 from memory_limit import limit_memory
 
 import hdpkit as hk
@@ -33,7 +34,6 @@ from hdpkit import errors, files, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
 from hdpkit.files import from_json, pack, to_json, unpack
-from hdpkit.kinds.signatures.runs import load_settings
 from hdpkit.run.blocks import BlockReader, BlockWriter
 from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import load_command
@@ -272,10 +272,6 @@ def list_again(folder, file, content):
         head, _ = opened_text((folder / "manifest.json").read_bytes())
         head["shards"][int(file.parent.name.removeprefix("shard-"))]["sha256"][file.name] = whole
         (folder / "manifest.json").write_bytes(sealed_text(head))
-    if (folder / "corpus.json").exists() and file.suffix == ".npy":
-        head, _ = opened_text((folder / "corpus.json").read_bytes())
-        head["sha256"][file.name] = hashlib.sha256(np.load(file).tobytes()).hexdigest()
-        (folder / "corpus.json").write_bytes(sealed_text(head))
 
 
 def files_checksum(content):

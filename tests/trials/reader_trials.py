@@ -260,7 +260,7 @@ FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": 
          "jsonl": json_lines, "lines": sentences, "spectra": spectra}  # fmt: skip
 if importlib.util.find_spec("pyarrow") is not None:
     FILES["parquet"] = parquet
-FOLDERS = {"text": text_folder, "arrays": corpus_folder}
+FOLDERS = {"text": text_folder, "shards": corpus_folder}
 KINDS = (*FILES, *FOLDERS)
 
 
@@ -315,11 +315,11 @@ def build(rng, place):
     if kind in FOLDERS:
         place.mkdir()
         FOLDERS[kind](rng, place) if kind == "text" else FOLDERS[kind](rng, place / "made")
-        if kind == "arrays":
+        if kind == "shards":
             for file in (place / "made").iterdir():
                 file.rename(place / file.name)
             (place / "made").rmdir()
-        files = sorted(place.iterdir())
+        files = sorted(path for path in place.rglob("*") if path.is_file())
         for file in rng.sample(files, rng.choice((1, 1, min(2, len(files))))):
             _damage_file(rng, file)
         return kind

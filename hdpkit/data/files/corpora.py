@@ -1,4 +1,4 @@
-"""Corpora in files: counts, arrays and texts in several formats, which `read_corpus` detects."""
+"""Corpora in files: counts, shards and texts in several formats, which `read_corpus` detects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.data.files.arrays import is_corpus_folder
 from hdpkit.data.files.counts import Limits
 from hdpkit.data.files.delimited import read_delimited
 from hdpkit.data.files.json_lines import read_json_lines
@@ -46,14 +45,11 @@ _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] 
 TEXT_FORMATS = tuple(_READERS)
 """Formats of texts: tables, JSON lines, a document per line, folders of files."""
 
-CONVERTED = ("arrays", "shards")
-"""Formats of folders that this package writes."""
-
-FORMATS = ("ldac", "uci", "matrix-market", *CONVERTED, *TEXT_FORMATS)
+FORMATS = ("ldac", "uci", "matrix-market", "shards", *TEXT_FORMATS)
 """Names of the formats that `read_corpus` reads."""
 
 _BANNER = b"%%matrixmarket"
-_FOLDERS = (*CONVERTED, "text")
+_FOLDERS = ("shards", "text")
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".json": "jsonl", ".mtx": "matrix-market",
@@ -266,8 +262,8 @@ def read_corpus(
     ----------
     path : path
         Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
-        terms), plain or gzip; or a folder of arrays that `convert_corpus` or `Corpus.save` wrote, or of
-        shards, all of which are read into memory.
+        terms), plain or gzip; or a folder of shards that `convert_corpus`, `convert_shards` or `Corpus.save`
+        wrote: one shard is mapped into memory, several are read.
         Texts: a table (CSV, TSV, Parquet) with a document per row, JSON lines with one per object, or a file
         with one per line, all except Parquet plain or compressed by gzip, bzip2 or xz; or a folder of text
         files (``*.txt``, at any depth), in the order of their paths, which become their names.
@@ -275,7 +271,7 @@ def read_corpus(
         One of `FORMATS`; by default the result of `detect_format`.
     vocabulary : path, optional
         File with a term per line (UTF-8, plain or gzip). For text: only these terms are counted. Not for
-        arrays and shards, which include their vocabulary.
+        shards, which include their vocabulary.
     text : TextOptions, optional
         How text is split into words.
     limits : Limits, optional
@@ -361,7 +357,7 @@ class Request:
                 raise ParameterError(
                     name, given, f"left out for {format}", "Files of this format contain counts."
                 )
-        if vocabulary is not None and format in CONVERTED:
+        if vocabulary is not None and format == "shards":
             raise ParameterError(
                 "vocabulary", str(vocabulary), f"left out for {format}", "Their folder contains it."
             )
@@ -371,13 +367,19 @@ class Request:
 
 
 def _read_counts(place: Path, format: str, words: tuple[str, ...] | None, limits: Limits | None) -> Corpus:
-    if format == "arrays":
-        return Corpus.open(place)
     if format == "shards":
-        return ShardedCorpus.open(place).corpus()
+        return open_shards(place)
     if format == "matrix-market":
         return _read_matrix_market(place, words, limits)
     return (Corpus.from_ldac if format == "ldac" else Corpus.from_uci)(place, vocabulary=words, limits=limits)
+
+
+def open_shards(place: Path) -> Corpus:
+    """Map one shard into memory, or read several."""
+    if is_shard(place):
+        return Corpus.open(place)
+    sharded = ShardedCorpus.open(place)
+    return sharded.shard(0) if sharded.n_shards == 1 else sharded.corpus()
 
 
 def convert_corpus(
@@ -390,7 +392,7 @@ def convert_corpus(
     layout: Layout | None = None,
     notes: ReadingNotes | None = None,
 ) -> Corpus:
-    """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
+    """Write a corpus to a folder of one shard, from which `read_corpus` maps it into memory.
 
     LDA-C and bags of words are read block by block, and may be larger than memory; other formats are read
     completely. Parameters and errors as in `read_corpus`; also a StorageError if the folder can't be written.
@@ -437,9 +439,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     place = path_of("path", path)
     with reading(place):
         if place.is_dir():
-            if is_sharded_folder(place):
-                return "shards"
-            return "arrays" if is_corpus_folder(place) or is_shard(place) else "text"
+            return "shards" if is_sharded_folder(place) or is_shard(place) else "text"
         if not place.exists():
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
         if not place.is_file():  # opening a pipe might block

@@ -78,6 +78,16 @@ class CellSpool:
                 term, count = (np.frombuffer(file.read(4 * n), "<i4") for file in (terms, counts))
                 yield term, count
 
+    def tokens(self) -> Iterator[tuple[npt.NDArray[np.int32]]]:
+        """Yield the term of each token, in pieces of at most `CHUNK` tokens."""
+        for term, count in self.read(0, int(self.cells.sum())):
+            ends = np.cumsum(count, dtype=np.int64)
+            for first in range(0, int(ends[-1]), CHUNK):
+                last = min(first + CHUNK, int(ends[-1]))
+                begin, end = np.searchsorted(ends, [first, last - 1], side="right")
+                own = np.append(first, np.minimum(ends[begin : end + 1], last))
+                yield (np.repeat(term[begin : end + 1], own[1:] - own[:-1]),)
+
     def blocks(self) -> Iterator[Counts]:
         """Yield the counts again, in blocks of documents."""
         ends = np.append(0, np.cumsum(self.cells))

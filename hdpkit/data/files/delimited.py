@@ -131,7 +131,7 @@ def read_rows(
         except csv.Error as error:
             raise _malformed(path, first, lines.number, str(error), layout) from error
         if row:
-            yield first, [unescaped(field) for field in row] if layout.escaped else row
+            yield first, row
 
 
 _BEGINNING = (200, 1 << 20)  # lines, and characters, from which the delimiter is detected

@@ -1,13 +1,11 @@
 """A corpus that is always available: the documentation of the installed NumPy and SciPy.
 
-`demo_documents` imports the modules of the packages, reads every docstring once, and splits them into words.
 Nothing is downloaded; with other versions of the two packages the corpus differs slightly.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.util
 import inspect
@@ -15,33 +13,71 @@ import io
 import pkgutil
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.machinery import PathFinder
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 
 import attrs
+import numpy as np
 
-from hdpkit.data.files.tokens import (
-    count_words,
-    merge_plurals,
-    prose,
-    recurring_lines,
-    tokenise,
-    trim_vocabulary,
-)
+from hdpkit.data.corpus import Corpus
+from hdpkit.data.files.text_options import TextCounter, TextOptions, english_words
 from hdpkit.errors import DataError
-
-Progress = Callable[[int, int, str], None]
-"""Called as ``progress(done, total, what)``: modules done, all modules, and the name of the next one."""
 
 # Modules whose import has side effects (builds, runs, registers), test modules, and modules that only
 # forward to others.
-_SKIPPED_PARTS = frozenset(
-    {"tests", "conftest", "setup", "distutils", "f2py", "typing", "__main__"}
-    | {"_lib", "_precompute", "_pyinstaller", "_typing", "_vendored", "_examples"}
+_SKIPPED = re.compile(
+    r"\.(?:tests|conftest|setup|distutils|f2py|typing|__main__|_lib|_precompute|_pyinstaller|_typing"
+    r"|_vendored|_examples|_*test_\w*|\w*te?stutils)\b|^numpy\.core$|^numpy\._core\.cversions$"
 )
-_SKIPPED_MODULES = frozenset({"numpy.core", "numpy._core.cversions"})
-_TESTING = re.compile(r"\b_*(?:test_|\w*te?stutils\b)")
+
+_LEFT_OUT = re.compile(
+    r"^ *>>>.*(?:\n.*\S.*)*"  # an example and its output, to the next empty line
+    r"|^( *)\.\. .*(?:\n(?:\1 +.*)?$)*"  # a directive or footnote, with what is indented below it
+    r"|^.*\n *[-=~]{3,} *$"  # a heading
+    r"|^[\w\s,.*]*=?\s*[\w.]+\(.*\)\s*$"  # a signature
+    r"| : .*$"  # the type of a parameter, or what another function does
+    r"|\[\w+\]_|:math:`[^`]*`|\\[A-Za-z]+|https?://\S+"
+    r"|\{'[^{}]*'\}"  # a set printed by a decorator: its order differs between processes
+    r"|\b(?:np|numpy|scipy|sp)(?:\.\w+)*\.(?=\w)",  # the dotted path before a name
+    re.MULTILINE,
+)
+_PASTED = 8
+"""Texts that have a line that says nothing about their subjects: ``out`` and ``where`` of every ufunc."""
+
+_STOP_WORDS = """
+accept according actual add added additional alias allow allowed allows alternatively appear applied apply
+approach appropriate arg args argument arguments arr assume assumed assumes attribute attributes
+automatically available avoid based basic behavior best better bool boolean calculate calculated calculates
+calculation called calling calls case cases cause certain change changed changes check choice choose chosen
+class classes close code common compatible computation compute computed computes computing consider
+considered construct constructed contain contained containing contains convention convert converted correct
+correctly correspond corresponding corresponds create created creating cupy current currently dask data
+default defaults define defined defines definition depending depends described description desired details
+determine determined determines different directly docs docstring documentation does dtype dtypes effect
+element elements ensure ensures entries entry equal equivalent evaluate evaluated evaluates exactly example
+examples exception existing exists explicitly extra false finding float following follows form func function
+functions general generally generate generated generates given gives good greater having high hold identical
+ignored implementation implemented implements implies important include included includes including indicate
+indicated indicates indicating information input inputs inside instance instances instead int integer
+integers interface internal internally isn jax just keepdims keyword keywords kind known kwargs large larger
+largest left len length let like likely list lists long longer main make makes mean means method methods
+module multiple names nan nans ndarray ndarrays ndim near necessary need needed needs new non note notes num
+number numbers numpy object objects obtain obtained old omit ones option optional options order original
+output outputs outside parameter parameters particular pass passed passing perform performed performs place
+plot point policy possible possibly present previous print prior produce produced produces propagate provide
+provided provides python pytorch raise raised raises real recommended ref refer reference references
+regardless related relative remain remains represent representation represented representing represents
+require required requires res respect respectively result resulting results return returned returning
+returns right rng routine routines scalar scalars scipy second section self sense separate set sets setting
+shape shows signature similar similarly simple simply single size sizes small smaller smallest specific
+specifically specified specifies specify specifying start starting store stored str suitable support
+supported supports suppose taken takes taking total treated true tuple type typeerror types typical
+typically unchanged underlying unless unlike upper usage use used useful user uses using usually valid value
+valueerror values variable variables various version want warning way ways wise words work works wrapper
+zero
+"""
+"""Words of documentation whatever its subject."""
 
 
 @attrs.frozen
@@ -63,37 +99,6 @@ class CollectedDocs:
     failed: tuple[str, ...]
 
 
-@attrs.frozen
-class DemoDocuments:
-    """Tokenised docstrings, ready for ``Corpus.from_documents(documents, vocabulary=..., names=...)``.
-
-    Attributes
-    ----------
-    documents : list of list of str
-        Words of each document, in order; none is empty.
-    names : list of str
-        Dotted name of the object that each document documents.
-    vocabulary : list of str
-        All words, sorted.
-    failed : tuple of str
-        Modules that could not be imported.
-    n_docstrings, n_words : int
-        Number of distinct docstrings, and number of words of three letters or more in them.
-    """
-
-    documents: list[list[str]]
-    names: list[str]
-    vocabulary: list[str]
-    failed: tuple[str, ...]
-    n_docstrings: int
-    n_words: int
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of words in all documents together."""
-        return sum(map(len, self.documents))
-
-
 @contextlib.contextmanager
 def _muted() -> Iterator[None]:
     """Discard all output and warnings inside the block."""
@@ -107,54 +112,27 @@ def _muted() -> Iterator[None]:
         yield
 
 
-def _skipped(name: str) -> bool:
-    return (
-        name in _SKIPPED_MODULES
-        or not _SKIPPED_PARTS.isdisjoint(name.split("."))
-        or _TESTING.search(name) is not None
-    )
+def _module_of(name: str) -> ModuleType | None:
+    """Import a module; None if it can't be imported."""
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an import may raise SystemExit or similar
+        return None
 
 
-def _submodules(name: str, path: Sequence[str]) -> Iterator[str]:
-    """Names of the modules of a package, listed from its folders without importing anything."""
-    for info in pkgutil.iter_modules(path):
-        full = f"{name}.{info.name}"
-        if _skipped(full):
-            continue
-        yield full
-        if info.ispkg:
-            spec = PathFinder.find_spec(info.name, path)
-            if spec is not None and spec.submodule_search_locations:
-                yield from _submodules(full, list(spec.submodule_search_locations))
-
-
-def _is_private(module: str) -> bool:
-    return any(part.startswith("_") for part in module.split("."))
-
-
-def _module_names(package: str) -> list[str]:
-    """A package and all its modules, public ones first, so that texts get their public names."""
-    spec = None
-    with _muted(), contextlib.suppress(Exception, SystemExit):  # finding a dotted name imports its parent
-        spec = importlib.util.find_spec(package)
-    if spec is None:
-        raise DataError("packages", package, "names of installed packages", "Install it or leave it out.")
-    modules = [package, *_submodules(package, list(spec.submodule_search_locations or ()))]
-    return sorted(modules, key=lambda module: (_is_private(module), module))
-
-
-def _import_muted(name: str) -> ModuleType | None:
-    """Import a module, muted; None if it can't be imported."""
-    with _muted():
-        try:
-            return importlib.import_module(name)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # an import may raise SystemExit or similar; it counts as failed
-            return None
-
-
-_cleaned = functools.cache(inspect.cleandoc)  # one text is found at many names
+def _modules_of(package: str, failed: list[str]) -> Iterator[ModuleType]:
+    """A module and all modules below it that can be imported."""
+    module = _module_of(package)
+    if module is None:
+        failed.append(package)
+        return
+    yield module
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        name = f"{package}.{info.name}"
+        if not _SKIPPED.search(name):
+            yield from _modules_of(name, failed)
 
 
 def _docstring(thing: object) -> str | None:
@@ -165,7 +143,7 @@ def _docstring(thing: object) -> str | None:
             return None
     except Exception:  # a lazy or broken attribute counts as without documentation
         return None
-    return _cleaned(text)
+    return inspect.cleandoc(text)
 
 
 def _belongs(thing: object, module: str, roots: frozenset[str]) -> bool:
@@ -184,39 +162,23 @@ def _public(members: Mapping[str, object]) -> list[tuple[str, object]]:
     )
 
 
-def _attributes(cls: type, roots: frozenset[str]) -> list[tuple[str, object]]:
-    """Attributes of a class and of its bases in the packages, sorted by name."""
-    found: dict[str, object] = {}
-    for base in reversed(cls.__mro__):
-        if _belongs(base, "", roots):
-            found.update(vars(base))
-    return _public(found)
-
-
-def _documented(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Dotted names and docstrings of a module and of its public objects, sorted by name."""
-    here = module.__name__
-    text = _docstring(module)
-    if text:
-        yield here, text
+def _documented(module: ModuleType, roots: frozenset[str]) -> Iterator[tuple[str, object]]:
+    """Dotted names of a module and of its public objects, and the objects, sorted by name."""
+    yield module.__name__, module
     for name, thing in _public(vars(module)):
-        if inspect.ismodule(thing) or not _belongs(thing, here, roots):
+        if inspect.ismodule(thing) or not _belongs(thing, module.__name__, roots):
             continue
-        text = _docstring(thing)
-        if text:
-            yield f"{here}.{name}", text
+        yield f"{module.__name__}.{name}", thing
         if isinstance(thing, type):
-            for inner, attribute in _attributes(thing, roots):
-                if isinstance(attribute, (classmethod, staticmethod)):
-                    attribute = attribute.__func__
-                text = _docstring(attribute)
-                if text:
-                    yield f"{here}.{name}.{inner}", text
+            found: dict[str, object] = {}
+            for base in reversed(thing.__mro__):
+                if _belongs(base, "", roots):
+                    found.update(vars(base))
+            for inner, attribute in _public(found):
+                yield f"{module.__name__}.{name}.{inner}", getattr(attribute, "__func__", attribute)
 
 
-def collect_docstrings(
-    packages: Sequence[str] = ("numpy", "scipy"), progress: Progress | None = None
-) -> CollectedDocs:
+def collect_docstrings(packages: Sequence[str] = ("numpy", "scipy")) -> CollectedDocs:
     """The docstrings of the modules, classes, methods and functions of installed packages.
 
     A text is collected once, under the first name that has it (public modules before private ones, each
@@ -227,8 +189,6 @@ def collect_docstrings(
     ----------
     packages : sequence of str
         Names of importable packages; a dotted name selects a part of one.
-    progress : callable, optional
-        Called as ``progress(done, total, what)`` before each module is imported, and once at the end.
 
     Returns
     -------
@@ -240,74 +200,87 @@ def collect_docstrings(
     DataError
         If a package is not installed.
     """
-    names = list(dict.fromkeys(name for package in packages for name in _module_names(package)))
     roots = frozenset(package.partition(".")[0] for package in packages)
-    modules: list[ModuleType] = []
     failed: list[str] = []
-    for done, name in enumerate(names):
-        if progress is not None:
-            progress(done, len(names), name)
-        module = _import_muted(name)
-        if module is None:
-            failed.append(name)
-        else:
-            modules.append(module)
-    first: dict[str, str] = {}  # read after all imports, since a module may change another
+    first: dict[str, str] = {}
     with _muted():
-        for module in modules:
-            for name, text in _documented(module, roots):
-                first.setdefault(text, name)
-    if progress is not None:
-        progress(len(names), len(names), "")
-    return CollectedDocs(names=tuple(first.values()), texts=tuple(first), failed=tuple(failed))
+        modules = {module.__name__: module for name in packages for module in _modules_of(name, failed)}
+        for name in sorted(modules, key=lambda name: ("._" in name, name)):
+            for place, thing in _documented(modules[name], roots):
+                if text := _docstring(thing):
+                    first.setdefault(text, place)
+    missing = next((package for package in packages if package in failed), None)
+    if missing is not None:
+        raise DataError("packages", missing, "names of installed packages", "Install it or leave it out.")
+    return CollectedDocs(names=tuple(first.values()), texts=tuple(first), failed=tuple(sorted(failed)))
 
 
-def demo_documents(
-    packages: Sequence[str] = ("numpy", "scipy"),
-    progress: Progress | None = None,
-    *,
-    pasted: int = 8,
-    min_documents: int = 5,
-    max_share: float = 0.2,
-) -> DemoDocuments:
-    """The documentation of installed packages as lists of words.
+def prose(text: str) -> str:
+    """Extract the part of a docstring that is about its subject.
+
+    Examples with their output, directives, footnotes, headings, signatures and formulas are left out.
 
     Parameters
     ----------
-    packages, progress
-        As for `collect_docstrings`.
-    pasted : int
-        Lines that occur in at least this many docstrings are left out.
-    min_documents : int
-        The smallest number of documents in which a word must occur.
-    max_share : float
-        The largest share of the documents in which a word may occur.
+    text : str
+        A docstring (indentation as `inspect.cleandoc` leaves it).
 
     Returns
     -------
-    DemoDocuments
-        Words, names and vocabulary. Docstrings without remaining words, or with the same words as an earlier
-        one (the single- and double-precision versions of LAPACK routines), are left out.
+    str
+        The remaining text.
+    """
+    return _LEFT_OUT.sub(" ", text)
+
+
+def demo_corpus(packages: Sequence[str] = ("numpy", "scipy")) -> Corpus:
+    """The documentation of installed packages as a corpus: a document for each docstring.
+
+    Lines that stand in eight docstrings or more are left out, and words of fewer than five docstrings, of
+    more than a fifth, or that are frequent in documentation whatever its subject. Docstrings without words
+    that remain, or with the same as an earlier one, are left out.
+
+    Parameters
+    ----------
+    packages
+        As for `collect_docstrings`.
+
+    Returns
+    -------
+    Corpus
+        Documents are named by the objects that they document, with their package as a label.
 
     Raises
     ------
     DataError
         If a package is not installed.
+    MissingExtraError
+        If scikit-learn isn't installed.
     """
-    collected = collect_docstrings(packages, progress)
-    bodies = [prose(text) for text in collected.texts]
-    pasted_lines = recurring_lines(bodies, pasted)
-    worded = [tokenise(body, without=pasted_lines) for body in bodies]
-    distinct: dict[tuple[str, ...], str] = {}
-    for name, words in zip(collected.names, merge_plurals(worded), strict=True):
-        distinct.setdefault(tuple(words), name)
-    trimmed, _ = trim_vocabulary(list(distinct), min_documents=min_documents, max_share=max_share)
-    kept = [(name, words) for name, words in zip(distinct.values(), trimmed, strict=True) if words]
-    return DemoDocuments(
-        documents=[words for _, words in kept],
-        names=[name for name, _ in kept],
-        vocabulary=sorted({word for _, words in kept for word in words}),
-        failed=collected.failed,
-        n_docstrings=len(collected.texts),
-        n_words=sum(map(count_words, collected.texts)),
-    )
+    docs = collect_docstrings(packages)
+    lines = [text.splitlines() for text in docs.texts]
+    seen = Counter(line for own in lines for line in {line.strip() for line in own})
+    names: dict[str, str] = {}
+    for name, text in zip(docs.names, lines, strict=True):
+        own_lines = "\n".join(line for line in text if not line.strip() or seen[line.strip()] < _PASTED)
+        names.setdefault(prose(own_lines), name)
+    options = TextOptions(
+        min_documents=5, max_document_share=0.2,
+        stop_words=(*english_words(), *_STOP_WORDS.split()),
+    )  # fmt: skip
+    counter = TextCounter(options)
+    counts = counter.fit_count(names)
+    first: dict[tuple[bytes, bytes], int] = {}  # LAPACK's routines for four types have the same words
+    for row in np.flatnonzero(np.diff(counts.indptr)).tolist():
+        own = slice(*counts.indptr[row : row + 2])
+        first.setdefault((counts.indices[own].tobytes(), counts.data[own].tobytes()), row)
+    rows = list(first.values())
+    kept = np.array(list(names.values()))[rows].tolist()
+    groups = {"package": [_package(name) for name in kept]}
+    return Corpus.from_counts(counts[rows], counter.vocabulary, kept, groups)
+
+
+def _package(name: str) -> str:
+    """The package of a documented object: "scipy.stats" for "scipy.stats.norm.pdf"."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 else parts[0]

@@ -34,13 +34,10 @@ def signature(info: os.stat_result) -> Signature:
 
 
 class MappedFiles:
-    """The files of a mapped corpus: by path, signature when mapped, begin and SHA-256 of the numbers."""
+    """The files of a mapped corpus: by path, signature when mapped, and SHA-256."""
 
-    def __init__(
-        self, seen: Mapping[Path, Signature], starts: Mapping[Path, int], digests: Mapping[Path, str]
-    ) -> None:
+    def __init__(self, seen: Mapping[Path, Signature], digests: Mapping[Path, str]) -> None:
         self._seen = dict(seen)
-        self._starts = starts
         self._digests = digests
 
     def check(self) -> None:
@@ -66,29 +63,11 @@ class MappedFiles:
         found = hashlib.sha256()
         try:
             with open(path, "rb") as file:
-                file.seek(self._starts[path])
                 while piece := file.read(8 * CHUNK):
                     found.update(piece)
         except OSError as error:
             _changed(path, error.strerror or str(error), error)
         return found.hexdigest()
-
-
-def check_ids(
-    folder: Path, terms: npt.NDArray[Any], numbers: npt.NDArray[Any], lengths: npt.NDArray[Any], n_terms: int
-) -> None:
-    """Check that terms are in range, and document numbers match documents of these lengths."""
-    ends = np.cumsum(lengths)
-    for first in range(0, len(terms), CHUNK // 8):  # small pieces, since memory may be scarce
-        last = min(first + CHUNK // 8, len(terms))
-        chunk = terms[first:last]
-        if chunk.min() < 0 or chunk.max() >= n_terms:
-            _changed(folder / "terms.npy", "other ids", allowed=f"from 0 to {n_terms - 1}")
-        documents = np.searchsorted(ends, np.arange(first, last), side="right")
-        if not np.array_equal(numbers[first:last], documents + 1):
-            _changed(
-                folder / "document.npy", "other numbers", allowed="those of the documents of lengths.npy"
-            )
 
 
 def _changed(
@@ -120,9 +99,9 @@ class ArrayMapping:
         self._seen: dict[Path, Signature] = {}
         self.starts: dict[Path, int] = {}
 
-    def files(self, digests: Mapping[Path, str], *, whole: bool = False) -> MappedFiles:
-        """The mapped files, with the SHA-256 of the numbers in each file, or of the entire files."""
-        return MappedFiles(self._seen, dict.fromkeys(self.starts, 0) if whole else self.starts, digests)
+    def files(self, digests: Mapping[Path, str]) -> MappedFiles:
+        """The mapped files, with the SHA-256 of each file."""
+        return MappedFiles(self._seen, digests)
 
     def array(self, name: str, dtype: str, n: int) -> npt.NDArray[Any]:
         """Map an array of `n` numbers of this type; raises the error made by `damaged`."""

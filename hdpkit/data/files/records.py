@@ -106,9 +106,6 @@ class Layout:
         For tables: whether a field may be in double quotes, and then contain delimiters and line ends.
     header : bool
         For tables: whether the first row has the names of the columns.
-    escaped : bool
-        For tables written by this package: whether cells that begin with ``'`` are escaped. See
-        `hdpkit.data.files.delimited.escaped`.
     files : str
         For folders: the pattern of the file names.
     strict : bool
@@ -129,13 +126,12 @@ class Layout:
     delimiter: str | None = attrs.field(default=None, converter=_delimiter)
     quotes: bool = attrs.field(default=True)
     header: bool = attrs.field(default=True)
-    escaped: bool = attrs.field(default=False)
     files: str = attrs.field(default="*.txt", validator=_files)
     strict: bool = attrs.field(default=False)
     optional_groups: bool = attrs.field(default=False)
 
     def __attrs_post_init__(self) -> None:
-        for name in ("quotes", "header", "escaped", "strict", "optional_groups"):
+        for name in ("quotes", "header", "strict", "optional_groups"):
             flag(name, getattr(self, name))
         for name in ("text_column", "id_column", "date_column"):
             value = getattr(self, name)

@@ -37,7 +37,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import Codes, whole_number
-from hdpkit.data.files.arrays import check_writable, plain_keys
 from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
 from hdpkit.data.files.mapped import (
     CHUNK,
@@ -149,8 +148,9 @@ def read_manifest(folder: Path) -> Manifest:
         labels=_labels(path, head["labels"]), shards=tuple(_shards(path, head)),
     )  # fmt: skip
     for name in ("n_documents", "n_tokens", "n_cells"):
-        if head[name] != getattr(manifest, name):
-            raise damaged(path, f"{name} {head[name]!r}", f"the sum over shards, {getattr(manifest, name)}")
+        total = getattr(manifest, name)
+        if type(head[name]) is not type(total) or head[name] != total:
+            raise damaged(path, f"{name} {head[name]!r}", f"the sum over shards, {total}")
     for shard in manifest.shards:
         if sorted(shard.sha256) != sorted(manifest.files()):
             raise damaged(path, f"other files of shard {shard.number}", f"{', '.join(manifest.files())}")
@@ -178,7 +178,7 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         raise DataError(
             f"file {path}", error.strerror or str(error), "a file that can be read",
-            "Corpora in shards are written by hdpkit convert --shards.",
+            "Such folders are written by hdpkit convert and Corpus.save.",
         ) from error  # fmt: skip
 
 
@@ -287,7 +287,7 @@ class _Opening:
             labels[label] = (codes, keys)
         names = self._names() if self.manifest.named else None
         digests = {path: self.info.sha256[path.name] for path in self._mapping.starts}
-        files = self._mapping.files(digests, whole=True)
+        files = self._mapping.files(digests)
         return MappedShard(arrays=arrays, names=names, labels=labels, files=files)
 
     def _cells(self) -> dict[str, npt.NDArray[Any]]:
@@ -507,10 +507,37 @@ def cuts(sizes: npt.NDArray[np.int64], shards: int) -> list[int]:
     return [0, *(int(filled[place]) for place in found[1:]), len(sizes)]
 
 
+def _check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> None:
+    """Raise a DataError if a string can't be encoded in UTF-8."""
+    texts = {"vocabulary": vocabulary or (), "names": names or (), "groups": tuple(labels)}
+    texts |= {f"label {name!r}": keys for name, (_, keys) in labels.items()}
+    for what, values in texts.items():
+        for place, text in enumerate(values):
+            if type(text) is str:
+                try:
+                    text.encode()
+                except UnicodeEncodeError:  # a lone surrogate
+                    raise DataError(
+                        f"{what}[{place}]", text, "valid in UTF-8, where a corpus is saved",
+                        'Replace it, for instance by text.encode("utf-8", "replace").decode().',
+                    ) from None  # fmt: skip
+
+
+def _plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
+    """Return the keys of a label as a list; raise a DataError if JSON can't represent one."""
+    for key in keys:
+        if type(key) not in _PLAIN:
+            raise DataError(
+                f"label {label!r}", key, "strings, numbers or bools, where a corpus is saved",
+                "Write them as strings.",
+            )  # fmt: skip
+    return list(keys)
+
+
 def write_shards(aside: Path, content: ShardsContent, shards: int) -> None:
     """Write shards and, last, the manifest to a new folder."""
-    check_writable(content.vocabulary, content.names, content.labels)
-    labels = [[name, plain_keys(name, keys)] for name, (_, keys) in content.labels.items()]
+    _check_writable(content.vocabulary, content.names, content.labels)
+    labels = [[name, _plain_keys(name, keys)] for name, (_, keys) in content.labels.items()]
     sizes = content.lengths if content.cells is None else content.cells
     if not sizes.any():
         raise DataError(

@@ -539,7 +539,7 @@ class TextCounter:
         options = self._options
         stop_words: Any = options.stop_words
         if stop_words == "english" and options.tokenizer is None and options.token_pattern == WORD:
-            stop_words = sorted(_english())
+            stop_words = sorted(english_words())
         elif not isinstance(stop_words, str):
             stop_words = [unicodedata.normalize("NFC", word) for word in stop_words]
         fitting = vocabulary is None
@@ -630,7 +630,7 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
         with reading(checked_path("path", file)):
             words.update(read_vocabulary(file))
     for name in wanted:
-        words.update(_english() if name == "english" else _other(name))
+        words.update(english_words() if name == "english" else _other(name))
     return tuple(sorted(words))
 
 
@@ -644,7 +644,8 @@ def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
     return attrs.evolve(options, stop_words=tuple(sorted(set(TextCounter(plain).words("\n".join(words))))))
 
 
-def _english() -> frozenset[str]:
+def english_words() -> frozenset[str]:
+    """English function words: scikit-learn's list, and contractions."""
     with importing_extra("scikit-learn", "text", ", to read text"):
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
     negated = {f"{word}{mark}t" for word in _NEGATED.split() for mark in "'’"}
@@ -660,7 +661,7 @@ def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
     found = Counter(found)
     for word, bare in signed.items():
         found[bare] += found.pop(word)
-    lists = {"english": _english()}
+    lists = {"english": english_words()}
     try:
         import stop_words
     except ImportError:

@@ -15,6 +15,7 @@ import numpy as np
 
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
+from hdpkit.data.corpus import Described, write_blocks
 from hdpkit.data.files.corpora import (
     TEXT_FORMATS,
     Gathered,
@@ -28,12 +29,12 @@ from hdpkit.data.files.counts_on_disk import CellSpool, by_document
 from hdpkit.data.files.ldac import read_ldac
 from hdpkit.data.files.matrix_market import matrix_entries
 from hdpkit.data.files.records import Layout, ReadingNotes
-from hdpkit.data.files.shards import check_shards, storing_shards
+from hdpkit.data.files.shards import check_shards, is_shard, storing_shards
 from hdpkit.data.files.text_files import reading
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.uci import read_uci
 from hdpkit.data.matrices import read_matrix
-from hdpkit.data.sharded import Described, write_again, write_blocks
+from hdpkit.data.sharded import write_again
 from hdpkit.errors import SkippedFilesWarning
 
 _WORDS = 1 << 18  # words per block
@@ -141,14 +142,14 @@ def convert_shards(
     place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
     request = Request.of(path, format, vocabulary, text, limits, layout)
     noted = ReadingNotes() if notes is None else notes
-    if request.format == "shards":
-        with reading(request.place):
-            before = ShardedCorpus.open(request.place)
-        made = write_again(before, place, n)
-    elif request.format == "arrays":
+    if request.format == "shards" and is_shard(request.place):
         with reading(request.place):
             corpus = Corpus.open(request.place)
         made = ShardedCorpus.write(corpus, place, n)
+    elif request.format == "shards":
+        with reading(request.place):
+            before = ShardedCorpus.open(request.place)
+        made = write_again(before, place, n)
     elif request.format in TEXT_FORMATS:
         made = _of_texts(request, place, n, noted)
     else:
@@ -165,7 +166,8 @@ def _of_counts(request: Request, folder: Path, shards: int) -> ShardedCorpus:
     def described() -> Described:
         return words, None, None
 
-    return write_blocks(partial(_read, request, blocks, folder), folder, shards, described)
+    write_blocks(partial(_read, request, blocks, folder), folder, shards, described)
+    return ShardedCorpus.open(folder)
 
 
 def _read(
@@ -204,4 +206,5 @@ def _of_texts(request: Request, folder: Path, shards: int, notes: ReadingNotes) 
     def described() -> Described:
         return counter.vocabulary, gathered.names, gathered.groups(notes.groups, None)
 
-    return write_blocks(blocks, folder, shards, described)
+    write_blocks(blocks, folder, shards, described)
+    return ShardedCorpus.open(folder)
