@@ -13,6 +13,7 @@ import click
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.files import refusals
+from hdpkit.kinds.language import Language
 from hdpkit.kinds.ngram import NGramModel
 from hdpkit.run.run_folder import RunFolder, holding
 
@@ -89,7 +90,10 @@ def memory_message(error: MemoryError) -> str:
 
 def is_language_model(folder: Path) -> bool:
     """Whether a folder contains a language model."""
-    return (folder / "run.json").is_file() and "language model" in RunFolder.open(folder).about
+    if not (folder / "run.json").is_file():
+        return False
+    model = RunFolder.open(folder).about.get("model", {})
+    return bool(model.get("kind") == Language.name)
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:

@@ -44,8 +44,8 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.kinds.language import ORDER_LIMIT
 from hdpkit.kinds.ngram import NGramModel
-from hdpkit.kinds.settings import ORDER_LIMIT
 from hdpkit.kinds.spelling import Spelling
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar

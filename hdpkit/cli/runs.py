@@ -506,7 +506,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     readers: dict[str, Callable[[], str]] = {
         "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
         "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
-        "language model": lambda: _check_model(folder, allow),
+        "changes": lambda: _check_model(folder, allow),
     }
     asked = {name: read for name, read in readers.items() if name in about}
     if os.path.lexists(folder / LABELS):

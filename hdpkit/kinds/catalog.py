@@ -17,6 +17,7 @@ KINDS = {
     "signatures": "hdpkit.kinds.signatures.cohort:Cohort",
     "topics": "hdpkit.kinds.topics:Topics",
     "sparse topics": "hdpkit.kinds.topics:SparseTopics",
+    "language model": "hdpkit.kinds.language:Language",
     "hmm": "hdpkit.kinds.hidden_markov:HiddenMarkov",
     "mixture": "hdpkit.kinds.mixture:Mixture",
 }

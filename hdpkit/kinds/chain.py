@@ -14,8 +14,7 @@ from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.sample import SeatingSample
-from hdpkit.kinds.saved import described
-from hdpkit.kinds.settings import ModelSettings
+from hdpkit.kinds.language import Language
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
 from hdpkit.run.collect import Checkpoint
@@ -52,7 +51,7 @@ class ModelChain:
     ----------
     franchise : Franchise
     moves : sequence of Move
-    settings : ModelSettings
+    settings : Language
         The declaration of the model, for its folder.
     allow : iterable, optional
         User code that may be imported when the folder is read.
@@ -75,7 +74,7 @@ class ModelChain:
     """
 
     def __init__(
-        self, franchise: Franchise, moves: Iterable[Move], settings: ModelSettings, allow: Any = ()
+        self, franchise: Franchise, moves: Iterable[Move], settings: Language, allow: Any = ()
     ) -> None:
         self.franchise = franchise
         self.scheduler = Scheduler(moves)
@@ -120,7 +119,7 @@ class ModelChain:
         if folder is None:
             self._run(rule, target, run)
             return
-        with holding(folder, described(self._settings, self.changes)):
+        with holding(folder, {"model": self._settings.as_data(), "changes": self.changes}):
             self.folder = folder
             self._run(rule, target, run)
 
@@ -226,7 +225,7 @@ def joined(before: Trace, after: Trace) -> Trace:
     return after
 
 
-def opened(run: Run, settings: ModelSettings, changes: int, allow: Any) -> ModelChain:
+def opened(run: Run, settings: Language, changes: int, allow: Any) -> ModelChain:
     """The chain in a folder at its newest checkpoint.
 
     Samples of later sweeps are left out; `ModelChain.resume` draws them again.
@@ -235,10 +234,8 @@ def opened(run: Run, settings: ModelSettings, changes: int, allow: Any) -> Model
     trace: Any = run.trace
     files = RunFolder.open(folder)
     state, _ = files.chain(0).load()
-    if state is None:  # the run ended before its first checkpoint
-        franchise = Franchise(settings.restaurant(), data, store=settings.store, kernel=settings.kernel)
-    else:
-        franchise = run.franchise()
+    # Without a state the run ended before its first checkpoint.
+    franchise = settings.franchise(data) if state is None else run.franchise()
     of_words = isinstance(data, NGrams) and isinstance(trace, Trace)
     if not (of_words and data.order == len(franchise.declarations) == settings.order):
         raise CorruptRunError(

@@ -19,7 +19,7 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
-from hdpkit.kinds.settings import moves_for
+from hdpkit.kinds.language import moves_for
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource

@@ -15,16 +15,16 @@ from hdpkit.checks import absolute_path, flag, function, instance, items, whole_
 from hdpkit.data import NGrams
 from hdpkit.data.files.arpa import write_arpa
 from hdpkit.data.held_out import HeldOut, held_out
-from hdpkit.errors import DataError, StateError
+from hdpkit.errors import DataError, RunError, StateError
 from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.kinds.back_off import arpa_rows
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.chain import ModelChain, opened, spread
+from hdpkit.kinds.language import Language
 from hdpkit.kinds.predict import Posterior, Scores, generate
-from hdpkit.kinds.saved import load
-from hdpkit.kinds.settings import ModelSettings, moves_for
 from hdpkit.kinds.text import first_data, more_data, sentences_of
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
@@ -92,7 +92,7 @@ class NGramModel:
         vocabulary: Any = None,
         kernel: str = "auto",
     ) -> None:
-        self.settings = ModelSettings.of(
+        self.settings = Language.of(
             order, discounts, concentrations, base, store, start, end, unknown, vocabulary, kernel
         )
         self._chain: ModelChain | None = None
@@ -163,14 +163,12 @@ class NGramModel:
         """
         rule = spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
-        schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
+        schedule = Scheduler(self.settings.moves(self.settings.declare()) if moves is None else moves).moves
         _check_progress(progress)
         check_on_interrupt(on_interrupt)
         where = _check_folder(folder, checkpoint)
         data = first_data(text, self.settings)
-        franchise = Franchise(
-            self.settings.restaurant(), data, store=self.settings.store, kernel=self.settings.kernel
-        )
+        franchise = self.settings.franchise(data)
         for move in schedule:
             check_move(move, franchise)
         before, chain = self._chain, ModelChain(franchise, schedule, self.settings)
@@ -211,10 +209,17 @@ class NGramModel:
         several = isinstance(allow, Iterable) and not isinstance(allow, str)
         allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
         run = open_run(where, allowed)
-        settings, changes = load(where, allowed)
-        fixed = settings.pop("vocabulary")
+        kind = kind_of_run(run)
+        if not isinstance(kind, Language):
+            raise RunError(
+                "folder", str(where), "the run folder of an NGramModel",
+                "hk.open_run opens runs that were begun by a Scheduler.",
+            )  # fmt: skip
         with reading(where / RUN):
+            settings = attrs.asdict(kind, recurse=False)
+            fixed = settings.pop("vocabulary") is not None
             model = cls(**settings, vocabulary=run.data.vocabulary if fixed else None)
+            changes = whole_number("changes", run.about["changes"])
         model._chain = opened(run, model.settings, changes, allowed)
         return model
 

@@ -14,7 +14,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.characters import Characters, StringModel
-from hdpkit.kinds.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.kinds.language import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.protocol import base_measures
 from hdpkit.numerics import exp

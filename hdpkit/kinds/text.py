@@ -12,7 +12,7 @@ from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError
-from hdpkit.kinds.settings import ModelSettings
+from hdpkit.kinds.language import Language
 
 
 def sentences_of(text: Any) -> Any:
@@ -27,7 +27,7 @@ def sentences_of(text: Any) -> Any:
     return text
 
 
-def first_data(text: Any, settings: ModelSettings) -> NGrams:
+def first_data(text: Any, settings: Language) -> NGrams:
     """Training data as n-grams of the model's order."""
     if isinstance(text, NGrams):
         if settings.vocabulary is not None:

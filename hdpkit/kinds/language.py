@@ -1,4 +1,4 @@
-"""The settings of a language model: hyperparameters by level, and the declared restaurants and moves."""
+"""Language models: hyperparameters by level, and the declared restaurants and moves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.checks import choice, instance, whole_number
+from hdpkit.allowed import Allowed
+from hdpkit.checks import choice, flag, instance, whole_number
+from hdpkit.data import NGrams
 from hdpkit.data.encode import check_hashable, check_markers, check_vocabulary
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.kind import Kind, Nouns, setting
+from hdpkit.kinds.values import OneOf, Values, Whole
 from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Concentration, Discount, Move, TableGibbs
@@ -77,7 +82,7 @@ def context_restaurants(
 
 
 def moves_for(restaurant: Restaurant) -> list[Move]:
-    """Return moves for every customer's table and for every hyperparameter that has a prior."""
+    """Moves for every customer's table and for every hyperparameter that has a prior."""
     declared = [declaration.hyperparameters for declaration in restaurant.chain()]
     chosen: list[Move] = [TableGibbs()]
     if any(concentration.prior is not None for concentration, _ in declared):
@@ -87,28 +92,65 @@ def moves_for(restaurant: Restaurant) -> list[Move]:
     return chosen
 
 
-@attrs.frozen(kw_only=True)
-class ModelSettings:
-    """The settings of an `NGramModel`; attributes as its parameters.
+class Fixed(Values):
+    """A vocabulary, which the data contain: whether it was given is kept."""
 
-    Attributes
-    ----------
-    discounts, concentrations : tuple
-        One for each level, the root's first.
-    vocabulary : tuple or None
-        Includes the symbol of the sentence's end.
+    def kept(self, name: str, value: Any) -> bool:
+        """Whether there is one."""
+        return value is not None
+
+    def back(self, tree: Any, allowed: Allowed) -> Any:
+        """An empty one, in whose place the reader puts that of the data, or None."""
+        return () if flag("vocabulary", tree) else None
+
+
+class Atoms(Values):
+    """Base measures with atoms."""
+
+    place = "base measure"
+
+
+class Levels(Values):
+    """One value for each level."""
+
+    place = "hyperparameter"
+
+
+class Stores(Values):
+    """Names of stores, or classes."""
+
+    place = "store"
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Language(Kind):
+    """Sentences as n-grams; `of` checks the settings, which are the parameters of `NGramModel`.
+
+    ``discounts`` and ``concentrations`` have one value for each level, the root's first. ``vocabulary``
+    includes the symbol of the sentence's end.
     """
 
-    order: int
-    discounts: Any
-    concentrations: Any
-    base: AtomicMeasure | None
-    store: str | type
-    start: Any
-    end: Any
-    unknown: Any
-    vocabulary: Any
-    kernel: str
+    name = "language model"
+    nouns = Nouns("Language model", "word", "word", "token", "sentence", "word")
+    shown = "words"
+
+    order: int = setting(3, Whole(1, ORDER_LIMIT), "Length of an n-gram.")
+    discounts: Any = setting(None, Levels(), "Discount of each level.")
+    concentrations: Any = setting(None, Levels(), "Concentration of each level.")
+    base: AtomicMeasure | None = setting(None, Atoms(), "Base measure of words.")
+    store: Any = setting("histogram", Stores(), "How seating is stored.")
+    start: Any = setting(None, Values(), "Symbol before a sentence.")
+    end: Any = setting(None, Values(), "Symbol after a sentence.")
+    unknown: Any = setting(None, Values(), "Word for unknown words.")
+    vocabulary: Any = setting(None, Fixed(), "The possible words.")
+    kernel: str = setting(
+        "auto", OneOf(KERNELS, "Leave it out for the fastest."), "Which implementation runs."
+    )
+
+    @classmethod
+    def serves(cls, data: Any) -> bool:
+        """Whether data are n-grams."""
+        return isinstance(data, NGrams)
 
     @classmethod
     def of(
@@ -123,7 +165,7 @@ class ModelSettings:
         unknown: Any,
         vocabulary: Any,
         kernel: Any,
-    ) -> ModelSettings:
+    ) -> Language:
         """Check the arguments."""
         order = whole_number("order", order, 1, ORDER_LIMIT, remedy="2 is a bigram model, 3 a trigram model.")
         if base is not None:
@@ -159,19 +201,18 @@ class ModelSettings:
             vocabulary=words,
             kernel=kernel,
         )
-        made.restaurant()
+        made.declare()
         return made
 
-    def restaurant(self) -> Restaurant:
+    def declare(self, data: Any = None) -> Restaurant:
         """The restaurants of contexts of all lengths."""
         base = Uniform() if self.base is None else self.base
         return context_restaurants(base, self.concentrations, self.discounts)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The settings for a run folder, whose data contain the vocabulary."""
-        return {**attrs.asdict(self, recurse=False), "vocabulary": self.vocabulary is not None}
+    def moves(self, restaurant: Restaurant) -> list[Move]:
+        """Moves for every customer's table and for every hyperparameter that has a prior."""
+        return moves_for(restaurant)
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """Names of the settings."""
-        return [field.name for field in attrs.fields(cls)]
+    def franchise(self, data: Any) -> Franchise:
+        """The franchise over n-grams."""
+        return Franchise(self.declare(), data, store=self.store, kernel=self.kernel)
