@@ -11,6 +11,7 @@ import attrs
 import click
 import numpy as np
 
+from hdpkit.cli.corpus import given_table, say_table, table_options
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
@@ -29,8 +30,8 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
-from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Sequences
+from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights
@@ -76,7 +77,7 @@ def hmm() -> None:
     metavar="NAME",
     help="Column that says which sequence a row belongs to.  [default: all rows are one sequence]",
 )
-@options_of_table
+@table_options
 @run_options(chains=2)
 @group(
     "Model",
@@ -123,8 +124,8 @@ def hmm() -> None:
 def fit(data: Path, **options: Any) -> None:
     """Find the states of sequences in a table and save the run in a folder.
 
-    DATA is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each observation,
-    in order. Columns without a name, such as an index, are left out.
+    DATA is a table (CSV, TSV or similar, plain or compressed, JSON lines, Parquet, .npy, .xlsx) with a row
+    for each observation, in order. Columns without a name, such as an index, are left out.
     An empty cell, NA or NaN is a missing observation; with several columns either all cells of a row are
     missing or none. Rows of a sequence need not be next to each other, but must be in order.
 
@@ -186,24 +187,25 @@ def read_sequences(
     options: Mapping[str, Any] | None = None,
 ) -> Sequences:
     """The sequences of a table; an error names the line and the column of a cell that is no observation."""
-    read = Table(path, options)
+    read = given_table(path, options)
     names = read.names
-    key = None if sequence is None else read.place("sequence", sequence)
+    key = None if sequence is None else read.column("sequence", sequence)
     chosen = read.columns("column", columns, key)
     if emission == "words" and len(chosen) != 1:
         raise ParameterError("column", [names[i] for i in chosen], "one column of words", "Give --column.")
-    read.tell(chosen, options)
+    if options and not options["quiet"]:
+        say_table([names[i] for i in chosen], read.delimiter, len(names))
     found: dict[str, list[Any]] = {}
-    for line, row in read.rows():
-        cells = [_value(read, line, i, row[i], emission) for i in chosen]
+    for number, row in read.rows(chosen if key is None else [*chosen, key]):
+        cells = [_value(read, number, i, cell, emission) for i, cell in zip(chosen, row, strict=False)]
         absent = [cell is None for cell in cells]
         if any(absent) and not all(absent):
             raise DataError(
-                place_of(path, line), f"no {names[chosen[absent.index(True)]]}",
+                read.place(number), f"no {names[chosen[absent.index(True)]]}",
                 "rows with all columns, or with none", "Fill the cell, or empty the others.",
             )  # fmt: skip
         value = None if absent[0] else cells[0] if len(cells) == 1 else cells
-        found.setdefault("" if key is None else row[key], []).append(value)
+        found.setdefault("" if key is None else str(row[-1]).strip(), []).append(value)
     if not found:
         raise DataError(place_of(path), "no rows", "a row for each observation", "Check the path.")
     keys = list(found) if key is not None else None
@@ -213,16 +215,16 @@ def read_sequences(
     return made
 
 
-def _value(read: Table, line: int, column: int, cell: str, emission: str) -> Any:
+def _value(read: Table, number: int, column: int, cell: Any, emission: str) -> Any:
     """An observation, None if it is missing."""
-    if is_missing(cell):
+    if missing(cell):
         return None
     if emission == "words":
-        return cell
+        return str(cell).strip()
     value = read.number(cell)
     whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
     if math.isfinite(value) and whole:
         return int(value) if emission == "poisson" else value
     wanted = "a finite number" if emission == "normal" else "a count, a whole number from 0"
     remedy = "Correct the cell, leave it empty if it is missing, or choose other columns."
-    raise read.refused(line, column, cell, wanted, remedy)
+    raise read.refused(number, column, cell, wanted, remedy)

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.cli.corpus import given_table, say_table, table_options
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
@@ -26,8 +27,8 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
-from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Groups
+from hdpkit.data.files.table import missing
 from hdpkit.data.files.tables import Columns
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
@@ -61,7 +62,7 @@ from hdpkit.run.scheduler import Scheduler
     metavar="NAME",
     help="Column with the group of each point.  [default: a mixture without groups]",
 )
-@options_of_table
+@table_options
 @run_options()
 @group(
     "Model",
@@ -95,10 +96,11 @@ from hdpkit.run.scheduler import Scheduler
 def mixture(points: Path, **options: Any) -> None:
     """Find the components of points in a table and save the run in a folder.
 
-    POINTS is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each point,
-    without missing values. Columns without a name, such as an index, are left out. The number of components
-    is inferred. With --group each group has weights of its own over shared components; a point without a
-    group is drawn from the components of all groups. The prior of the components has the scale of the data.
+    POINTS is a table (CSV, TSV or similar, plain or compressed, JSON lines, Parquet, .npy, .xlsx) with a row
+    for each point, without missing values. Columns without a name, such as an index, are left out. The number
+    of components is inferred. With --group each group has weights of its own over shared components; a point
+    without a group is drawn from the components of all groups. The prior of the components has the scale of
+    the data.
 
     Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the components in the
     plane, weights by group, and which points are together; hdpkit infer RUN NEW has the components of new
@@ -154,32 +156,32 @@ def read_points(
 
     Of ``new`` points the column of the group may be absent.
     """
-    read = Table(path, options)
+    read = given_table(path, options)
     named = [name for given in columns for name in _split(given, read.names)]
     if new and group is not None and group not in read.names:
         group = None
-    key = None if group is None else read.place("group", group)
+    key = None if group is None else read.column("group", group)
     chosen = read.columns("columns", named, key)
     if len(set(chosen)) < len(chosen) or key in chosen:
         raise ParameterError("columns", named, "each column once, without that of the group", "Correct them.")
-    read.tell(chosen, options)
+    if options and not options["quiet"]:
+        say_table([read.names[i] for i in chosen], read.delimiter, len(read.names))
     rows, groups = [], []
-    for line, row in read.rows():
-        for i in chosen:
-            if is_missing(row[i]):
+    for number, row in read.rows(chosen if key is None else [*chosen, key]):
+        numbers = [read.number(cell) for cell in row[: len(chosen)]]
+        for i, cell, value in zip(chosen, row, numbers, strict=False):
+            if missing(cell):
                 raise read.refused(
-                    line, i, row[i], "a number: missing values have no density",
+                    number, i, cell, "a number: missing values have no density",
                     "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or leave "
                     "the column out.",
                 )  # fmt: skip
-        numbers = [read.number(row[i]) for i in chosen]
-        for i, number in zip(chosen, numbers, strict=True):
-            if not math.isfinite(number):
+            if not math.isfinite(value):
                 remedy = "Correct the cell, or choose other columns with --columns."
-                raise read.refused(line, i, row[i], "a finite number", remedy)
+                raise read.refused(number, i, cell, "a finite number", remedy)
         rows.append(numbers)
         if key is not None:
-            groups.append(None if is_missing(row[key]) else row[key])
+            groups.append(None if missing(row[-1]) else str(row[-1]).strip())
     if not rows:
         raise DataError(place_of(path), "no rows", "a row for each point", "Check the path.")
     data = Groups.from_labels(np.array(rows), None if group is None else {group: groups})
