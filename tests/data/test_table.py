@@ -112,6 +112,9 @@ def test_headers_row_names_and_missing_cells(tmp_path):
     assert read_points(path, [], None).columns == ("x", "y")
     path.write_text("1\t2\n3\t4\n")
     assert len(read_points(path, [], None, {"header": False, "quiet": True})) == 2
+    path.write_text("1,5;2\n3;4\n")
+    with pytest.raises(DataError, match=r"line 1.*--no-header"):
+        read_points(path, [], None)
     path.write_text("\tbody\n0\tship\n1\tsea\n")  # an index is no text
     assert read_corpus(path).vocabulary == ("sea", "ship")
     for cell in ("", " ", "NA", "nan", "NULL", "None", "#N/A", None, float("nan")):

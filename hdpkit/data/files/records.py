@@ -248,7 +248,7 @@ def find_column(columns: Sequence[str], place: str, parameter: str, wanted: str,
     )  # fmt: skip
 
 
-_INDEX = re.compile(r"(Unnamed: [0-9]+)?")  # as pandas writes and reads it
+_INDEX = re.compile(r"(Unnamed: [0-9]+|__index_level_[0-9]+__)?")  # as pandas writes and reads it
 
 
 def is_index(name: str) -> bool:

@@ -186,7 +186,8 @@ class Table:
 
     def _check_names(self, names: Sequence[str]) -> None:
         """Refuse a row with numbers, unless they count columns from 0 or 1, as pandas does."""
-        numbers = [number for number in map(number_of, names) if math.isfinite(number)]
+        numbers = [number_of(name, self.delimiter) for name in names]
+        numbers = [number for number in numbers if math.isfinite(number)]
         if numbers and numbers not in [[first + i for i in range(len(numbers))] for first in (0, 1)]:
             raise DataError(
                 self.place(self.first), list(names), "a header, with the names of the columns",
@@ -211,18 +212,31 @@ class Table:
         self.delimiter = self.layout.delimiter or (
             told[1] if told else _detected([line for _, line in begun], quoting, _USUAL.get(self.format))
         )
-        lines = _Lines(self.path, chain(begun, source), number=1 if told else 0)
-        rows = csv.reader(lines, delimiter=self.delimiter, quoting=quoting, strict=True)
+        number = int(told is not None)  # of the last line
+        taken = 0  # characters of the row
+
+        def lines() -> Iterator[str]:
+            nonlocal number, taken
+            for number, line in chain(begun, source):
+                taken += len(line)
+                if taken > MAX_LINE_BYTES:
+                    raise DataError(
+                        self.place(number), f"a row of more than {MAX_LINE_BYTES} characters",
+                        "at most as long", "Check for a missing closing quote, or give --no-quotes.",
+                    )  # fmt: skip
+                yield line
+
+        rows = csv.reader(lines(), delimiter=self.delimiter, quoting=quoting, strict=True)
         while True:
-            first = lines.begin_row()
+            first, taken = number + 1, 0
             try:
                 row = next(rows)
             except StopIteration:
                 return
             except csv.Error as error:
-                begins = f" (in a row that begins in line {first})" if lines.number > first else ""
+                begins = f" (in a row that begins in line {first})" if number > first else ""
                 raise DataError(
-                    f"{self.place(lines.number)}{begins}", str(error), "a row of a table",
+                    f"{self.place(number)}{begins}", str(error), "a row of a table",
                     "Correct the row. A quote inside a quoted field is doubled; give --no-quotes if quotes "
                     "have no meaning here.",
                 ) from error  # fmt: skip
@@ -389,31 +403,3 @@ def _fit(lines: Sequence[str], delimiter: str, quoting: Any) -> tuple[float, int
         return 0.0, 0
     most = max(set(rest), key=rest.count)
     return rest.count(most) / len(rest) if first <= most <= first + _NAMES else 0.0, first
-
-
-class _Lines:
-    """Lines for the csv module, with the number of the last line and a limit on the size of a row."""
-
-    def __init__(self, path: Path, lines: Iterator[tuple[int, str]], number: int) -> None:
-        self._path = path
-        self._lines = lines
-        self._taken = 0
-        self.number = number
-
-    def begin_row(self) -> int:
-        """Begin to measure a row; returns the number of its first line."""
-        self._taken = 0
-        return self.number + 1
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        self._taken += len(line)
-        if self._taken > MAX_LINE_BYTES:
-            raise DataError(
-                place_of(self._path, self.number), f"a row of more than {MAX_LINE_BYTES} characters",
-                "at most as long", "Check for a missing closing quote, or give --no-quotes.",
-            )  # fmt: skip
-        return line
