@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hdpkit.cli.options import given_limits, group, limit_options, options_of, p
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
+from hdpkit.data.files.table import Table
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
 
@@ -24,9 +25,11 @@ _LAYOUT = (
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
 )
-table_options = options_of(
+_table_options = options_of(
     Layout, unset=True, encoding="NAME", delimiter="CHARACTER", quotes=None, header=None
 )
+table_options = group("Layout of the table", *_table_options)
+"""Adds the options of a table; `given_table` and `given_layout` read them."""
 layout_options = group(
     "Layout of texts",
     *options_of(Layout, unset=True, text_column="NAME|N", id_column="NAME|N"),
@@ -36,7 +39,7 @@ layout_options = group(
         "with --group-concentration, the widest groups first. Shards: a label.",
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
-    *table_options,
+    *_table_options,
     *options_of(Layout, unset=True, files="PATTERN", strict=None),
 )  # fmt: skip
 """Adds the options of the layout of texts; `given_layout` reads them."""
@@ -89,6 +92,12 @@ def given_layout(options: dict[str, Any]) -> Layout | None:
     if "group_column" in given:
         given["group_columns"] = given.pop("group_column")
     return Layout(**given) if given else None
+
+
+def given_table(path: Path, options: Mapping[str, Any] | None) -> Table:
+    """The table in a file, read as the options of `table_options` say."""
+    given = dict(options or {})
+    return Table(path, given_layout(given), header=given.get("header"))
 
 
 def given_text(options: dict[str, Any]) -> TextOptions | None:
@@ -161,7 +170,7 @@ def say_notes(notes: ReadingNotes, quiet: bool) -> None:
 def say_table(columns: Sequence[str], delimiter: str, n_columns: int) -> None:
     """Print columns of a table, how many it has, and what separates them."""
     told = f"{len(columns)} of {plural(n_columns, 'column')}: {shown_names(columns)}"
-    if n_columns > 1:
+    if delimiter and n_columns > 1:
         named = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}.get(
             delimiter, repr(delimiter)
         )

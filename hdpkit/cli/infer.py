@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import click
 
-from hdpkit.cli.corpus import format_option, given_layout, layout_options, say_notes
+from hdpkit.cli.corpus import format_option, given_layout, given_table, layout_options, say_notes
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import (
     Command,
@@ -23,7 +23,6 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.cli.tables import Table
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
 from hdpkit.data.files.text_files import reading
 from hdpkit.kinds.catalog import kind_of_run
@@ -77,7 +76,7 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     kind: Any = kind_of_run(there)
     if hasattr(kind, "infer"):
         with reading(new):
-            found = kind.infer(there, Table(new, options), options["chain"])
+            found = kind.infer(there, given_table(new, options), options["chain"])
         if not quiet:
             say(f"{len(found[next(iter(found))]):,} {kind.nouns.tokens}", err=True)
         _write(found, out, options["raw"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.corpus import given_table, say_table, table_options
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
@@ -26,7 +27,6 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
-from hdpkit.cli.tables import Table, options_of_table
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import ParameterError
 from hdpkit.kinds import values
@@ -99,8 +99,10 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
         if not quiet:
             say(f"reading {shown_path(path)}", err=True)
         with reading(path):
-            model, data = named(kind, lambda: model.prepared(model.read(Table(path, options))))
+            table = given_table(path, options)
+            model, data = named(kind, lambda: model.prepared(model.read(table)))
         if not quiet:
+            say_table([table.names[i] for i in table.chosen], table.delimiter, len(table.names))
             say(model.said(data), err=True)
         run_kind(model, data, options)
 
@@ -110,7 +112,7 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
         click.argument(argument, type=path_type),
         out_option,
         kind_options(kind, of_reading=True),
-        options_of_table,
+        table_options,
         run_options(chains=usual.get("chains", 1)),
         kind_options(kind),
         group(

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import click
 
+from hdpkit.cli.corpus import table_options
 from hdpkit.cli.folders import check_new_folder
 from hdpkit.cli.kind import kind_options, made, named, run_kind
 from hdpkit.cli.options import (
@@ -39,6 +40,7 @@ from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
 from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
 
+_TABLE = ("encoding", "delimiter", "quotes", "header")
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
@@ -56,12 +58,12 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     option_of(read_spectra, "samples", click.Choice(["auto", "rows", "columns"]), name="samples-in"),
     option_of(read_spectra, "drop_empty"),
-    click.option("--delimiter", metavar="CHARACTER", help=_DELIMITER.format("MATRIX")),
     click.option(
         "--max-per-sample", type=positive, metavar="N",
         help="Draw N mutations of each sample that has more: see below.",
     ),
 )  # fmt: skip
+@table_options
 @limit_options
 @group(
     "Levels",
@@ -100,8 +102,8 @@ def signatures(matrix: Path, **options: Any) -> None:
     """Find mutational signatures in a matrix of counts and save the run in a folder.
 
     MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS288, SBS1536, DBS78, ID83),
-    MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed. Channels are identified by
-    name and sorted.
+    MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed, JSON lines, Parquet or .xlsx.
+    Channels are identified by name and sorted.
 
     Without --levels all samples share one distribution over signatures. With --levels each value of a label
     has its own distribution. The time of a sweep depends on the cells of the matrix and not on the number of
@@ -168,7 +170,8 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
         say(f"reading {shown_path(matrix)}", err=True)
     corpus = read_spectra(
         matrix, channels=options["channels"], samples=options["samples_in"],
-        drop_empty=options["drop_empty"], limits=limits, delimiter=options["delimiter"],
+        drop_empty=options["drop_empty"], limits=limits,
+        **{name: options[name] for name in _TABLE if options[name] is not None},
     )  # fmt: skip
     levels: list[str] = []
     if options["levels"] is not None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
+from hdpkit.data.files.table import Table, missing
+from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.state_homes import PreviousDish, read_start
@@ -195,29 +197,28 @@ class HiddenMarkov(FiniteOrNot, Numbers):
         counts = self.emission == "poisson" or isinstance(self.emission, GammaPoisson)
         return data.with_values(as_counts(data.values)) if counts else data
 
-    def read(self, table: Any) -> Sequences:
+    def read(self, table: Table) -> Sequences:
         """The sequences of a table; an error names the line and the column of a cell that is none."""
         names, emission = table.names, self.emission
-        key = None if self.sequence is None else table.place("sequence", self.sequence)
+        key = None if self.sequence is None else table.column("sequence", self.sequence)
         chosen = table.columns("column", self.columns, key)
         if emission == "words" and len(chosen) != 1:
             raise ParameterError(
                 "column", [names[i] for i in chosen], "one column of words", "Give --column."
             )
-        table.tell(chosen)
         found: dict[str, list[Any]] = {}
-        for line, row in table.rows():
-            cells = [_value(table, line, i, row[i], emission) for i in chosen]
+        for number, row in table.rows(chosen if key is None else [*chosen, key]):
+            cells = [_value(table, number, i, cell, emission) for i, cell in zip(chosen, row, strict=False)]
             absent = [cell is None for cell in cells]
             if any(absent) and not all(absent):
                 raise DataError(
-                    table.at(line), f"no {names[chosen[absent.index(True)]]}",
+                    table.place(number), f"no {names[chosen[absent.index(True)]]}",
                     "rows with all columns, or with none", "Fill the cell, or empty the others.",
                 )  # fmt: skip
             value = None if absent[0] else cells[0] if len(cells) == 1 else cells
-            found.setdefault("" if key is None else row[key], []).append(value)
+            found.setdefault("" if key is None else str(row[-1]).strip(), []).append(value)
         if not found:
-            raise DataError(table.where, "no rows", "a row for each observation", "Check the path.")
+            raise DataError(place_of(table.path), "no rows", "a row for each observation", "Check the path.")
         keys = list(found) if key is not None else None
         made = Sequences.from_arrays(list(found.values()), names=keys, label=self.sequence or "sequence")
         if made.values.ndim == 2:
@@ -248,16 +249,16 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
     return NormalGamma(there.mean(axis=0), _STRENGTH, _SHAPE, _SHAPE * _SHARE * variance)
 
 
-def _value(table: Any, line: int, column: int, cell: str, emission: str) -> Any:
+def _value(table: Table, number: int, column: int, cell: Any, emission: str) -> Any:
     """An observation, None if it is missing."""
-    if table.missing(cell):
+    if missing(cell):
         return None
     if emission == "words":
-        return cell
+        return str(cell).strip()
     value = table.number(cell)
     whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
     if math.isfinite(value) and whole:
         return int(value) if emission == "poisson" else value
     wanted = "a finite number" if emission == "normal" else "a count, a whole number from 0"
     remedy = "Correct the cell, leave it empty if it is missing, or choose other columns."
-    raise table.refused(line, column, cell, wanted, remedy)
+    raise table.refused(number, column, cell, wanted, remedy)

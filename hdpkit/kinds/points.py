@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Groups
+from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.tables import Columns
+from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.kind import Nouns, setting, updates_of
@@ -105,7 +107,7 @@ class Points(Numbers):
         samples, states = states_of_run(run, chain)
         return PointComponents.of(states[0].franchise, samples)
 
-    def infer(self, run: Run, table: Any, chain: int | None = None) -> Columns:
+    def infer(self, run: Run, table: Table, chain: int | None = None) -> Columns:
         """The components of new points of a table, and their log densities."""
         own: Any = run.data
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
@@ -113,7 +115,7 @@ class Points(Numbers):
         data = attrs.evolve(self, columns=columns, groups=label).read(table, new=True)
         if data.values.shape[1] != width:
             raise DataError(
-                table.where, f"{data.values.shape[1]} columns", f"the {width} columns of the run",
+                place_of(table.path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
                 "Give the new points the same columns.",
             )  # fmt: skip
         found = self.components(run, chain)
@@ -128,39 +130,37 @@ class Points(Numbers):
             **probabilities,
         }
 
-    def read(self, table: Any, *, new: bool = False) -> Groups:
+    def read(self, table: Table, *, new: bool = False) -> Groups:
         """The points of a table; an error names the line and the column of a cell that is no number.
 
         Of ``new`` points the column of the group may be absent.
         """
         named = [name for given in self.columns for name in _split(given, table.names)]
         group = None if new and self.groups not in table.names else self.groups
-        key = None if group is None else table.place("group", group)
+        key = None if group is None else table.column("group", group)
         chosen = table.columns("columns", named, key)
         if len(set(chosen)) < len(chosen) or key in chosen:
             raise ParameterError(
                 "columns", named, "each column once, without that of the group", "Correct them."
             )
-        table.tell(chosen)
         rows, groups = [], []
-        for line, row in table.rows():
-            for i in chosen:
-                if table.missing(row[i]):
+        for number, row in table.rows(chosen if key is None else [*chosen, key]):
+            numbers = [table.number(cell) for cell in row[: len(chosen)]]
+            for i, cell, value in zip(chosen, row, numbers, strict=False):
+                if missing(cell):
                     raise table.refused(
-                        line, i, row[i], "a number: missing values have no density",
+                        number, i, cell, "a number: missing values have no density",
                         "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or "
                         "leave the column out.",
                     )  # fmt: skip
-            numbers = [table.number(row[i]) for i in chosen]
-            for i, number in zip(chosen, numbers, strict=True):
-                if not math.isfinite(number):
+                if not math.isfinite(value):
                     remedy = "Correct the cell, or choose other columns with --columns."
-                    raise table.refused(line, i, row[i], "a finite number", remedy)
+                    raise table.refused(number, i, cell, "a finite number", remedy)
             rows.append(numbers)
             if key is not None:
-                groups.append(None if table.missing(row[key]) else row[key])
+                groups.append(None if missing(row[-1]) else str(row[-1]).strip())
         if not rows:
-            raise DataError(table.where, "no rows", "a row for each point", "Check the path.")
+            raise DataError(place_of(table.path), "no rows", "a row for each point", "Check the path.")
         data = Groups.from_labels(np.array(rows), None if group is None else {group: groups})
         return attrs.evolve(data, columns=tuple(table.names[i] for i in chosen))
 

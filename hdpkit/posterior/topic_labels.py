@@ -13,9 +13,9 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.data.files.delimited import read_rows, table_of_rows, unescaped
-from hdpkit.data.files.records import Layout, ReadingNotes
-from hdpkit.data.files.text_files import place_of, reading
+from hdpkit.data.files.delimited import table_of_rows, unescaped
+from hdpkit.data.files.table import Table
+from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, TopicLabelsWarning, printable
 from hdpkit.posterior.alignment import assigned
 from hdpkit.posterior.vectors import first_terms
@@ -110,25 +110,24 @@ def read_topic_labels(path: str | os.PathLike[str], n_terms: int) -> list[LabelR
     """Read the file, as hdpkit or a spreadsheet wrote it; a DataError names what is wrong, and the line."""
     place = Path(path)
     with reading(place):
-        rows = read_rows(place, Layout(), ReadingNotes())
-        line, header = next(rows, (1, []))
-        columns = [name.strip().lower() for name in header]
-        missing = [name for name in ("topic", "label", "weights") if name not in columns]
-        if missing:
-            raise DataError(place_of(place, line), header, f"a header with a column {missing[0]!r}", _REMEDY)
-        at = {name: columns.index(name) for name in _COLUMNS if name in columns}
-        return [_row(place_of(place, line), row, at, len(columns), n_terms) for line, row in rows if any(row)]
+        table = Table(place, header=True)
+        columns = [name.lower() for name in table.names]
+        absent = [name for name in ("topic", "label", "weights") if name not in columns]
+        if absent:
+            where = table.place(table.first)
+            raise DataError(where, table.names, f"a header with a column {absent[0]!r}", _REMEDY)
+        own = [name for name in _COLUMNS if name in columns]
+        rows = table.rows([columns.index(name) for name in own])
+        return [
+            _row(table.place(number), dict(zip(own, row, strict=True)), n_terms)
+            for number, row in rows
+            if any(row)
+        ]
 
 
-def _row(where: str, row: list[str], at: dict[str, int], width: int, n_terms: int) -> LabelRow:
-    if len(row) != width:
-        raise DataError(
-            where, f"{len(row)} fields", f"a row of {width} fields, as the header has",
-            "Put a label with a comma into double quotes.",
-        )  # fmt: skip
-
+def _row(where: str, row: dict[str, str], n_terms: int) -> LabelRow:
     def cell(name: str) -> str:
-        return unescaped(row[at[name]]).strip() if name in at else ""
+        return unescaped(row.get(name, "")).strip()
 
     numbers: list[int | None] = []
     for name in ("group", "topic"):

@@ -160,7 +160,7 @@ def test_tables(tmp_path):
         (["x", "1.5"], [], None, "poisson", "a count"),
         (["x,y", "1"], [], None, "normal", "1 fields"),
         (["1.5,2", "3,4"], [], None, "normal", "--no-header"),
-        (["x\ty", "1\t1,5"], [], None, "normal", "with a point"),
+        (["x\ty", "1\t1,005.5"], [], None, "normal", "with a point"),
         (["x"], [], None, "normal", "a row for each observation"),
         (["x", ""], [], None, "normal", "row|observation"),
         (["x", "1"], ["z"], None, "normal", "column = 'z'"),

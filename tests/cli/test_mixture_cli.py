@@ -175,7 +175,7 @@ def test_a_table_without_a_header(tmp_path):
         (["x,y", "1"], [], None, "1 fields"),
         (["x", "1,5", "2,5"], [], None, "line 2 = '2 fields'.*--delimiter"),
         (["x"], [], None, "a row for each point"),
-        (["x\ty", "1\t1,5"], [], None, "column 'y'.*with a point"),
+        (["x\ty", "1\t1,005.5"], [], None, "column 'y'.*with a point"),
         (["x;y", "1;1.000,5"], [], None, "column 'y'.*with a point"),
         ([",", "1,2"], [], None, "a column with a name"),
         ([""], [], None, "no rows|x"),

@@ -18,8 +18,9 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.delimited import escaped, read_rows, unescaped
-from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.delimited import escaped, unescaped
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import write_table, write_workbook
 from hdpkit.data.files.text_options import TextCounter
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
@@ -349,7 +350,7 @@ def test_settings_of_texts_from_a_file(tmp_path):
         (["--group-column", "document"], "document"),
         (["--encoding", "klingon"], "encoding = 'klingon'"),
         (["--delimiter", ";;"], "delimiter"),
-        (["--delimiter", ";"], "the header has"),
+        (["--delimiter", ";"], "as in line 1"),
         (["--stop-words", "klingon"], "stop_words = 'klingon'"),
         (["--stop-words-file", "absent"], "absent"),
         (["--tokenizer", "klingon"], "tokenizer = 'klingon'"),
@@ -483,9 +484,10 @@ def evaluated(cell):
     return formula or not cell.isprintable()
 
 
-def cells_of(path):
-    layout = Layout(delimiter="\t" if path.suffix == ".tsv" else ",")
-    return [row for _, row in read_rows(path, layout, ReadingNotes())]
+def cells_of(path, **layout):
+    layout = Layout(delimiter="\t" if path.suffix == ".tsv" else ",", **layout)
+    table = Table(path, layout, header=False)
+    return [row for _, row in table.rows(range(len(table.names)))]
 
 
 def test_every_table_is_safe_and_read_as_it_was(unsafe, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdpkit.data.files import delimited, records
+from hdpkit.data.files import records, table
 from hdpkit.data.files.corpora import convert_corpus, detect_format, read_any, read_corpus, read_documents_of
 from hdpkit.data.files.counts import Limits
 from hdpkit.data.files.records import Layout
@@ -179,7 +179,7 @@ def test_a_cut_off_parquet_file_and_wrong_types_are_named(tmp_path):
 
 @pytest.mark.parametrize("content", [b"text\n" + b"x" * 3000, b'text\n"' + b"x\n" * 1500])
 def test_a_huge_line_or_row_is_refused_before_memory_is_taken(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(delimited, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(table, "MAX_LINE_BYTES", 2000)
     monkeypatch.setattr(records, "MAX_LINE_BYTES", 2000)
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=r"line \d+ = .*more than|line 1001 = .*row"):

@@ -182,7 +182,7 @@ def test_tables_that_are_none(tmp_path):
     path = tmp_path / "m.tsv"
     for text, told in (
         ("", "no rows"), ("MutationType\ta\n", "no rows"), ("a\tb\n1\t2\n3\n", "fields"),
-        ("a\tb\tc\td\n1\t2\n", "as many in both"), ('a\t"b\n1\t2\n', "line 2"),
+        ("a\tb\tc\td\n1\t2\n", "a row of 4 fields"), ('a\t"b\n1\t2\n', "line 2"),
     ):  # fmt: skip
         path.write_text(text)
         with pytest.raises(DataError, match=told):
@@ -199,6 +199,9 @@ def test_arguments_are_checked(tmp_path):
         {"drop_empty": 1},
         {"limits": 5},
         {"delimiter": "ab"},
+        {"encoding": "no such"},
+        {"quotes": 1},
+        {"header": None},
     ):
         with pytest.raises(ParameterError):
             read_spectra(path, **bad)

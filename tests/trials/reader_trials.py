@@ -151,6 +151,25 @@ def parquet(rng):
     return out.getvalue()
 
 
+def workbook(rng):
+    import openpyxl
+
+    out, book = io.BytesIO(), openpyxl.Workbook()
+    book.active.append(["x", "y"])
+    for _ in range(rng.randint(1, 5)):
+        book.active.append([rng.random(), rng.randint(0, 9)])
+    book.save(out)
+    return out.getvalue()
+
+
+def array(rng):
+    import numpy as np
+
+    out = io.BytesIO()
+    np.save(out, np.arange(rng.randint(1, 9), dtype=rng.choice(("<f8", ">i4", "u1"))).reshape(1, -1))
+    return out.getvalue()
+
+
 def sentences(rng):
     words = ("the", "lord", "said", "été", "\u00a0x", "and")
     return "".join(" ".join(rng.choices(words, k=rng.randint(0, 6))) + "\n" for _ in range(5)).encode()
@@ -257,9 +276,12 @@ def _change(rng, tree):
 
 FILES = {"ldac": ldac, "uci": uci, "matrix-market": matrix_market, "sentences": sentences, "arpa": arpa,
          "vocabulary": vocabulary, "settings": settings, "data": run_data, "csv": table,
-         "jsonl": json_lines, "lines": sentences, "spectra": spectra}  # fmt: skip
+         "jsonl": json_lines, "lines": sentences, "spectra": spectra,
+         "npy": array}  # fmt: skip
 if importlib.util.find_spec("pyarrow") is not None:
     FILES["parquet"] = parquet
+if importlib.util.find_spec("openpyxl") is not None:
+    FILES["xlsx"] = workbook
 FOLDERS = {"text": text_folder, "shards": corpus_folder}
 KINDS = (*FILES, *FOLDERS)
 
@@ -390,6 +412,12 @@ def read(kind, place):
         counts = corpus.to_counts()
         assert counts.shape == (len(corpus.names), len(corpus.vocabulary))
         assert (np.asarray(counts.sum(axis=1)) > 0).all()
+    elif kind in ("xlsx", "npy"):
+        from hdpkit.cli.mixture import read_points
+
+        named = place.with_name(f"table.{kind}")
+        shutil.copy(place, named)
+        assert np.isfinite(read_points(named, [], None).values).all()
     elif kind == "data":
         sweep_over(unpack_data(read_sealed(place, DATA_MAGIC)[0], place))
     elif kind == "settings":

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,12 @@ from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.counts import Limits
-from hdpkit.data.files.delimited import read_delimited
-from hdpkit.data.files.json_lines import read_json_lines
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.matrix_market import read_matrix_market
-from hdpkit.data.files.parquet import read_parquet
 from hdpkit.data.files.records import Document, Layout, ReadingNotes, read_document_lines
 from hdpkit.data.files.shards import is_shard, is_sharded_folder
+from hdpkit.data.files.table import TABLES, suffix_of
+from hdpkit.data.files.table_documents import table_documents
 from hdpkit.data.files.text_files import reading, unpacked_beginning
 from hdpkit.data.files.text_folder import read_text_folder
 from hdpkit.data.files.text_options import TextCounter, TextOptions
@@ -33,16 +32,7 @@ from hdpkit.data.files.uci import is_uci
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.files import refusals
 
-_READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
-    "csv": read_delimited,
-    "tsv": lambda path, layout, notes: read_delimited(path, layout, notes, "\t"),
-    "parquet": read_parquet,
-    "jsonl": read_json_lines,
-    "lines": read_document_lines,
-    "text": read_text_folder,
-}
-
-TEXT_FORMATS = tuple(_READERS)
+TEXT_FORMATS = ("csv", "tsv", "parquet", "jsonl", "xlsx", "lines", "text")
 """Formats of texts: tables, JSON lines, a document per line, folders of files."""
 
 FORMATS = ("ldac", "uci", "matrix-market", "shards", *TEXT_FORMATS)
@@ -50,11 +40,7 @@ FORMATS = ("ldac", "uci", "matrix-market", "shards", *TEXT_FORMATS)
 
 _BANNER = b"%%matrixmarket"
 _FOLDERS = ("shards", "text")
-_SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl",
-    ".ndjson": "jsonl", ".json": "jsonl", ".mtx": "matrix-market",
-}  # fmt: skip
-_PACKED = (".gz", ".bz2", ".xz")
+_SUFFIXES = {**TABLES, ".mtx": "matrix-market"}
 _COUNTS = re.compile(rb"\s*[0-9]+(?:\s+[0-9]+:[0-9]+)*\s*")
 """The first line of a file of counts; a *.txt file with any other first line is a file of text."""
 
@@ -117,7 +103,10 @@ def read_documents_of(
     path: Path, format: str, layout: Layout, notes: ReadingNotes | None = None
 ) -> Iterator[Document]:
     """Read documents one by one."""
-    return _READERS[format](path, layout, ReadingNotes() if notes is None else notes)
+    notes = ReadingNotes() if notes is None else notes
+    if format in ("lines", "text"):
+        return (read_document_lines if format == "lines" else read_text_folder)(path, layout, notes)
+    return table_documents(path, format, layout, notes)
 
 
 def read_texts(
@@ -264,9 +253,9 @@ def read_corpus(
         Counts: an LDA-C file, a bag-of-words file of the UCI repository or a Matrix Market file (documents x
         terms), plain or gzip; or a folder of shards that `convert_corpus`, `convert_shards` or `Corpus.save`
         wrote: one shard is mapped into memory, several are read.
-        Texts: a table (CSV, TSV, Parquet) with a document per row, JSON lines with one per object, or a file
-        with one per line, all except Parquet plain or compressed by gzip, bzip2 or xz; or a folder of text
-        files (``*.txt``, at any depth), in the order of their paths, which become their names.
+        Texts: a table (CSV, TSV, Parquet, xlsx) with a document per row, JSON lines with one per object, or
+        a file with one per line, all except Parquet and xlsx plain or compressed by gzip, bzip2 or xz; or a
+        folder of text files (``*.txt``, at any depth), in the order of their paths, which become their names.
     format : str, optional
         One of `FORMATS`; by default the result of `detect_format`.
     vocabulary : path, optional
@@ -444,11 +433,8 @@ def detect_format(path: str | os.PathLike[str]) -> str:
             raise DataError(f"corpus {place}", "nothing", "a file or a folder", "Check the path.")
         if not place.is_file():  # opening a pipe might block
             raise DataError(f"corpus {place}", "a device", "a file or a folder", "Give a regular file.")
-        name = place.name.lower()
-        for packed in _PACKED:
-            name = name.removesuffix(packed)
-        suffix = os.path.splitext(name)[1]
-        if suffix in _SUFFIXES:
+        suffix = suffix_of(place)
+        if _SUFFIXES.get(suffix) in FORMATS:
             return _SUFFIXES[suffix]
         with open(place, "rb") as file:
             if file.read(len(_BANNER) + 3).removeprefix(codecs.BOM_UTF8).lower().startswith(_BANNER):

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from hdpkit.checks import hashable, items, text
 from hdpkit.checks import path as path_of
-from hdpkit.data.files.corpora import detect_format, read_documents_of
-from hdpkit.data.files.delimited import read_rows
-from hdpkit.data.files.records import Layout, ReadingNotes
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 
-_TABLES = ("csv", "tsv", "parquet", "jsonl")
 _SHOWN = 5
 
 
@@ -33,14 +30,14 @@ def read_labels(
     Parameters
     ----------
     path : path
-        CSV, TSV, Parquet or JSON lines, as for texts. Rows of documents that aren't in `names` are left out.
+        CSV, TSV, Parquet, JSON lines or xlsx. Rows of documents that aren't in `names` are left out.
     names : sequence of str
         The documents, in the order of the corpus: ``corpus.names``.
     columns : sequence of str, optional
         Columns that become labels, the largest groups first; by default all except that of the names, in
-        their order. Required for Parquet and JSON lines.
+        their order.
     id_column : str, optional
-        The column of the names; by default the first. Required for Parquet and JSON lines.
+        The column of the names; by default the first.
     delimiter : str, optional
         By default it is detected.
 
@@ -62,76 +59,64 @@ def read_labels(
     wanted = [str(name) for name in given]
     if id_column is not None:
         text("id_column", id_column, remedy="The name of a column.")
+    asked = None if columns is None else items("columns", columns, "names of columns", remedy="A list.")
     place = path_of("path", path)
     with reading(place):
-        format = detect_format(place)
-        layout = _layout(place, format, wanted, columns, id_column, delimiter)
-        notes = ReadingNotes()
-        rows: dict[str, tuple[int | str, tuple[Any, ...]]] = {}
-        for document in read_documents_of(place, format if format in _TABLES else "csv", layout, notes):
-            name = str(document.name)
-            if name in rows:
+        table = Table(place, Layout(delimiter=delimiter), header=True)
+        own, chosen = _columns(table, wanted, asked, id_column)
+        rows: dict[str, tuple[int, Sequence[Any]]] = {}
+        for number, (name, *values) in table.rows([own, *chosen]):
+            if str(name) in rows:
                 raise DataError(
-                    place_of(place, int(document.place)), name,
-                    f"one row per document; line {rows[name][0]} is of the same document",
+                    table.place(number), name,
+                    f"one row per document; {table.place(rows[str(name)][0])} is of the same document",
                     "Remove one of the two.",
                 )  # fmt: skip
-            rows[name] = (document.place, document.labels)
-    _check_rows(place, wanted, rows, notes.groups)
-    return {label: [str(rows[name][1][i]) for name in wanted] for i, label in enumerate(notes.groups)}
+            rows[str(name)] = (number, values)
+    _check_rows(table, wanted, rows, chosen)
+    return {table.names[at]: [str(rows[name][1][i]) for name in wanted] for i, at in enumerate(chosen)}
 
 
-def _layout(
-    path: Path, format: str, names: Sequence[str], columns: Any, id_column: str | None, delimiter: str | None
-) -> Layout:
-    if format in ("parquet", "jsonl"):
-        if columns is None or id_column is None:
-            raise ParameterError(
-                "columns",
-                columns,
-                f"given together with id_column, for {format}",
-                "Name the columns, or write CSV.",
-            )
-        return Layout(text_column=id_column, id_column=id_column, group_columns=columns)
-    notes = ReadingNotes()
-    header = next(read_rows(path, Layout(delimiter=delimiter), notes), (1, []))[1]
+def _columns(
+    table: Table, names: Sequence[str], columns: Sequence[str] | None, id_column: str | None
+) -> tuple[int, list[int]]:
+    """Indices of the column of the names, and of those that become labels."""
+    header = table.names
     if len(header) < 2:
         raise DataError(
-            place_of(path, 1), header, "a header of two columns at least: names, and a label",
+            table.place(table.first), header, "a header of two columns at least: names, and a label",
             "Say what separates the columns (--delimiter).",
         )  # fmt: skip
     if header[0] in names:
         raise DataError(
-            place_of(path, 1), header, "a header, with the names of the columns",
+            table.place(table.first), header, "a header, with the names of the columns",
             "Add a first line with names, such as name,label.",
         )  # fmt: skip
-    own = header[0] if id_column is None else id_column
-    if own == "":  # as written by R's write.csv
-        own = "1"
-    others = [name for name in header if name not in (own, "")] if columns is None else columns
-    return Layout(text_column=own, id_column=own, group_columns=others, delimiter=notes.delimiter)
+    own = 0 if id_column is None else table.column("id_column", id_column)
+    if columns is not None:
+        return own, [table.column("columns", name) for name in columns]
+    return own, [at for at, name in enumerate(header) if at != own and name != ""]
 
 
 def _check_rows(
-    path: Path, names: Sequence[str], rows: Mapping[str, tuple[int | str, tuple[Any, ...]]], groups: Any
+    table: Table, names: Sequence[str], rows: Mapping[str, tuple[int, Sequence[Any]]], chosen: Sequence[int]
 ) -> None:
-    missing = [name for name in names if name not in rows]
-    if missing:
-        shown = ", ".join(map(repr, missing[:_SHOWN]))
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    absent = [name for name in names if name not in rows]
+    if absent:
+        shown = ", ".join(map(repr, absent[:_SHOWN]))
+        more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
         told = f"the table has {next(iter(rows))!r}" if rows else "the table has no row"
         raise DataError(
-            place_of(path), f"no row for {shown}{more}", f"a row for each of {len(names)} documents ({told})",
+            place_of(table.path), f"no row for {shown}{more}",
+            f"a row for each of {len(names)} documents ({told})",
             "Add them, or name the documents as the corpus does.",
         )  # fmt: skip
     for name in names:
-        line, values = rows[name]
-        for label, value in zip(groups, values, strict=True):
-            if value is None:
-                raise DataError(
-                    f"{place_of(path, int(line))}, column {label!r}", None, f"a value for {name!r}",
-                    "Fill it in, for instance with 'unknown'.",
-                )  # fmt: skip
+        number, values = rows[name]
+        for at, value in zip(chosen, values, strict=True):
+            if missing(value):
+                remedy = "Fill it in, for instance with 'unknown'."
+                raise table.refused(number, at, value, f"a value for {name!r}", remedy)
 
 
 def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,11 +182,12 @@ def find_columns(
     layout: Layout, columns: Sequence[str], place: str, notes: ReadingNotes, *, what: str = "column"
 ) -> Fields:
     """Find the columns of a table that are named by a layout."""
-    find = _finder(columns, place, what)
+    find = partial(find_column, columns, place, what=what)
+    own = [number for number, column in enumerate(columns) if not is_index(column)]
     if layout.text_column is not None:
         chosen = find("text_column", layout.text_column)
-    elif len(columns) == 1:
-        chosen = 0
+    elif len(columns) == 1 or len(own) == 1:
+        chosen = [*own, 0][0]
     else:
         lower = [column.strip().lower() for column in columns]
         known = [name for name in TEXT_COLUMNS if name in lower]
@@ -222,25 +225,31 @@ def _naming(columns: Sequence[str], others: set[int | None]) -> int | None:
     return 0 if len(columns) > 1 and 0 not in others else None
 
 
-def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str], int]:
-    def find(parameter: str, wanted: str) -> int:
-        same = [number for number, column in enumerate(columns) if column == wanted]
-        if len(same) > 1:
-            numbers = " and ".join(str(number + 1) for number in same[:2])
-            raise DataError(
-                f"{place}, {parameter}", wanted, f"the name of one {what}; {numbers} have this name",
-                "Give the number.",
-            )  # fmt: skip
-        if same:
-            return same[0]
-        if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= len(columns):
-            return int(wanted[:9]) - 1
+def find_column(columns: Sequence[str], place: str, parameter: str, wanted: str, what: str = "column") -> int:
+    """Index of the column that has this name, or else this number, from 1."""
+    same = [number for number, column in enumerate(columns) if column == wanted]
+    if len(same) > 1:
+        numbers = " and ".join(str(number + 1) for number in same[:2])
         raise DataError(
-            f"{place}, {parameter}", wanted, f"one of the {what}s {shown_names(columns)}, or a number from 1",
-            "Check the name; if the file separates columns by something else, give --delimiter.",
+            f"{place}, {parameter}", wanted, f"the name of one {what}; {numbers} have this name",
+            "Give the number.",
         )  # fmt: skip
+    if same:
+        return same[0]
+    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= len(columns):
+        return int(wanted[:9]) - 1
+    raise DataError(
+        f"{place}, {parameter}", wanted, f"one of the {what}s {shown_names(columns)}, or a number from 1",
+        "Check the name; if the file separates columns by something else, give --delimiter.",
+    )  # fmt: skip
 
-    return find
+
+_INDEX = re.compile(r"(Unnamed: [0-9]+|__index_level_[0-9]+__)?")  # as pandas writes and reads it
+
+
+def is_index(name: str) -> bool:
+    """Whether a column is an index without a name."""
+    return _INDEX.fullmatch(name) is not None
 
 
 def shown_names(columns: Iterable[str], most: int = 12) -> str:

@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, real_number, whole_number
+from hdpkit.data.files.records import Layout
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.channels import Channels
 from hdpkit.kinds.signatures.spectra import arranged, given_channels, read_table, side_of
@@ -200,7 +201,7 @@ def read_signatures(
     Parameters
     ----------
     path : path
-        CSV, TSV or similar, plain or compressed.
+        CSV, TSV or similar, plain or compressed, Parquet, JSON lines or xlsx.
     channels : str or Channels, optional
         As in `read_spectra`. If you give the classification of the counts, a file of another one raises an
         error.
@@ -221,7 +222,7 @@ def read_signatures(
         or those of a signature don't sum to one.
     """
     wanted = given_channels(channels)
-    table = read_table(path, delimiter)
+    table = read_table(path, Layout(delimiter=delimiter))
     side = side_of(table, wanted, "signatures", signatures)
     values, names, order, words, known = arranged(table, wanted, side, "signature")
     if (values < 0).any():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy
@@ -15,8 +17,9 @@ from hdpkit.checks import choice, flag, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits
 from hdpkit.data.files.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.data.files.delimited import NumberTable, read_number_table
-from hdpkit.data.files.text_files import reading
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.table import Table, missing, number_of
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
 
@@ -45,11 +48,61 @@ def _joined(fields: Sequence[str]) -> str:
     return fields[-1]
 
 
-def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> NumberTable:
-    """Read a table of numbers; if rows are channels, one to three columns may name them."""
+@attrs.frozen(eq=False)
+class NumberTable:
+    """A table of finite numbers, with names of rows and columns."""
+
+    place: str  # the file, for errors
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    lines: tuple[str, ...]  # each row, for errors
+    header: str  # the row with the names of the columns
+
+    def cell(self, row: int, column: int) -> str:
+        """Name a cell, for errors."""
+        return f"{self.lines[row]}, row {self.rows[row]!r}, column {self.columns[column]!r}"
+
+
+def read_table(path: str | os.PathLike[str], layout: Layout) -> NumberTable:
+    """Read a table of numbers, whose first column names the rows; channels may be in two or three columns."""
     place = path_of("path", path)
     with reading(place):
-        return read_number_table(place, delimiter=delimiter, names=_n_names, join=_joined)
+        table = Table(place, layout, header=layout.header)
+        begun, width = _n_names(table.names), len(table.names)
+        while width > 1 and not table.names[width - 1]:
+            width -= 1
+        if begun and all(math.isfinite(number_of(name)) for name in table.names[begun:width]):
+            raise DataError(
+                table.place(table.first), table.names[:4], "a header, with the names of the columns",
+                "Add a first line with names, or give --no-header.",
+            )  # fmt: skip
+        if width < 2:
+            raise DataError(
+                table.place(table.first), "no columns of numbers", "at least one",
+                "Check the file, or say what separates the columns (--delimiter).",
+            )  # fmt: skip
+        rows: list[str] = []
+        lines: list[str] = []
+        values: list[list[float]] = []
+        n = 0
+        for number, row in table.rows(range(len(table.names))):
+            n = n or _n_names([str(cell) for cell in row]) or 1
+            rows.append(_joined([str(cell).strip() for cell in row[:n]]))
+            lines.append(table.place(number))
+            values.append([table.number(cell) for cell in row[n:width]])
+            for at, cell in enumerate(row[n:], start=n):
+                if not (missing(cell) if at >= width else math.isfinite(values[-1][at - n])):
+                    raise table.refused(
+                        number, f"row {rows[-1]!r}, column {table.names[at]!r}", cell, "a finite number",
+                        "Fill the cell in: a count that is missing is not the same as 0.",
+                    )  # fmt: skip
+    if not rows:
+        raise DataError(place_of(place), "no rows", "a table with a header", "Check the path.")
+    return NumberTable(
+        place_of(place), tuple(rows), tuple(table.names[n:width]), np.array(values), tuple(lines),
+        table.place(table.first),
+    )  # fmt: skip
 
 
 def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
@@ -107,6 +160,9 @@ def read_spectra(
     channels: str | Channels | None = None,
     samples: str = "auto",
     delimiter: str | None = None,
+    encoding: str | None = None,
+    quotes: bool = True,
+    header: bool = True,
     drop_empty: bool = False,
     groups: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
@@ -115,8 +171,9 @@ def read_spectra(
 
     The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, SBS288, SBS1536, DBS78, ID83), a
     matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the
-    format of R's ``write.table``, plain or compressed. Channels are checked by name and sorted. Memory grows
-    with the size of the table, not with the number of mutations.
+    format of R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx.
+    Channels are checked by name and sorted. Memory grows with the size of the table, not with the number of
+    mutations.
 
     Parameters
     ----------
@@ -126,8 +183,8 @@ def read_spectra(
         default the classification to which most names belong.
     samples : str
         Whether samples are "rows" or "columns"; "auto" detects it from the channels.
-    delimiter : str, optional
-        Separator of fields; by default it is detected.
+    delimiter, encoding, quotes, header
+        Of a table of text, as of `hdpkit.io.Layout`.
     drop_empty : bool
         Whether samples without mutations are left out; otherwise they raise a DataError.
     groups : dict, optional
@@ -152,7 +209,8 @@ def read_spectra(
     wanted = given_channels(channels)
     flag("drop_empty", drop_empty)
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
-    table = read_table(path, delimiter)
+    layout = Layout(delimiter=delimiter, encoding=encoding, quotes=quotes, header=header)
+    table = read_table(path, layout)
     side = side_of(table, wanted, "samples", samples)
     counts, names, order, words, _ = arranged(table, wanted, side, "sample")
     most = limits or Limits()
@@ -201,18 +259,15 @@ def arranged(
     """Arrange a table: a row per sample or signature, with channels in the order of plots."""
     if side == "columns":
         values, found, names = table.values.T, table.rows, table.columns
-        lines = [f"{table.place}, line {line}" for line in table.lines]
+        lines = list(table.lines)
     else:
         values, found, names = table.values, table.columns, table.rows
-        lines = [f"{table.place}, line {table.header}, column {n}" for n in range(1, len(found) + 1)]
+        lines = [f"{table.header}, column {n}" for n in range(1, len(found) + 1)]
     first: dict[str, int] = {}
     for number, name in enumerate(names):
         if first.setdefault(name, number) != number or not name:
             line = table.header if side == "columns" else table.lines[number]
-            raise DataError(
-                f"{table.place}, line {line}, {what}", name, f"a different name for each {what}",
-                "Rename one.",
-            )  # fmt: skip
+            raise DataError(f"{line}, {what}", name, f"a different name for each {what}", "Rename one.")
     if isinstance(wanted, str):
         return values, names, list(range(len(found))), list(found), None
     channels = wanted or channels_of(found) or _likely(found)[1]
@@ -242,7 +297,7 @@ def _with_mutations(
         line = table.header if side == "columns" else table.lines[int(empty[0])]
         more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
         raise DataError(
-            f"{table.place}, line {line}, sample {names[int(empty[0])]!r}{more}", 0,
+            f"{line}, sample {names[int(empty[0])]!r}{more}", 0,
             "at least one mutation in each sample", "Leave such samples out: drop_empty=True (--drop-empty).",
         )  # fmt: skip
     if not kept.any():
