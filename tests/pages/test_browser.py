@@ -167,22 +167,10 @@ def charts_of_names():
     }
 
 
-KINDS = [
-    "bars",
-    "intervals",
-    "lines",
-    "scatter",
-    "trend",
-    "tree",
-    "groups",
-    "channels",
-    "boxes",
-    "samples",
-    "levels",
-    "cosines",
-    "heat",
-    "together",
-]
+KINDS = (
+    *("bars", "intervals", "lines", "scatter", "trend", "tree", "groups"),
+    *("channels", "boxes", "samples", "levels", "cosines", "heat", "together"),
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit import canvas
 from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, colour, evenly, heat, names, number, told
+from hdpkit.canvas import named as name_of
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.franchise import Franchise
@@ -120,7 +120,7 @@ def similarity(topics: Any, *, rng: int = 0) -> Any:
             names("Y", "topics"),
             alt.YOffset(field="height", type="quantitative", scale={"domain": [-1.5, 1.5]}),
             alt.Color(field="topics", type="nominal", sort=None, legend=None, scale={"range": list(PALETTE)}),
-            tooltip=[canvas.named("topics"), told("cosine", form=".3f")],
+            tooltip=[name_of("topics"), told("cosine", form=".3f")],
         )
     )
 

@@ -144,7 +144,9 @@ def read_exposures(report: ReportData) -> Content | None:
         charts[f"exposures-{k}"] = plot_activity(found, k, most=_MOST_LEVELS)
         panels.append({"chart": f"exposures-{k}", "name": printable(name)})
     if n_levels > 1:
-        charts["exposures-levels"] = plot_exposures(found, by="level", most=_MOST_LEVELS)
+        means = plot_exposures(found, by="level", most=_MOST_LEVELS)
+        means.encoding.color.legend = None  # the samples have it
+        charts["exposures-levels"] = means
     lengths = report.document_lengths
     return Content(
         values={
