@@ -135,7 +135,7 @@ def _largest(signatures: Signatures, k: int) -> Any:
     ]
     title = "mutations of it in the samples with most of them"
     y = names("Y", "sample", 150)
-    bars = over().mark_bar(color=colour(k + 1)).encode(y, number("X", "mutations", title, ",", stack=None))
+    bars = over().mark_bar(color=colour(k + 1)).encode(y, number("X", "mutations", title, ",.0f", stack=None))
     spans = (
         over()
         .mark_rule(color="#333333")

@@ -40,9 +40,9 @@ _MOST_LEVELS = 40
 _LEAST = 0.002  # share of a sample that is drawn
 _STRIP = (-13, -3)
 """Upper and lower end of the coloured strips above a spectrum, in pixels from its top."""
-_NARROW = 560
-_WHERE_WIDE = {"opacity": {"expr": f"width < {_NARROW} ? 0 : 1"}}
-_SMALLER = {"expr": f"width < {_NARROW} ? 8 : 11"}
+_NARROW = "width > 0 && width < 560"  # beside other charts a chart has no width of its own: it is wide
+_WHERE_WIDE = {"opacity": {"expr": f"{_NARROW} ? 0 : 1"}}
+_SMALLER = {"expr": f"{_NARROW} ? 8 : 11"}
 """On a narrow page labels of a hundred bars would lie on each other."""
 _WIDE = 900
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -166,7 +166,7 @@ def spectrum(
         return places("X", field, -0.6, n - 0.4)
 
     def label(data: Any, field: str, top: int, **more: Any) -> Any:
-        narrow = {"test": f"width < {_NARROW}", "value": {"expr": "datum.short"}}
+        narrow = {"test": _NARROW, "value": {"expr": "datum.short"}}
         text = alt.Text(field="label", type="nominal", condition=narrow)
         return over(data).mark_text(style="on-chart", **more).encode(x(field), text, y=alt.value(top))
 
@@ -258,7 +258,7 @@ def plot_exposures(
 def _parts(signatures: Signatures, **legend: Any) -> tuple[list[str], Any]:
     """Names of the signatures and, last, of what is in none; and the channel of their colours."""
     found = [printable(name) for name in (*signatures.names, f"component {REST}")]
-    columns = {"expr": "max(1, min(8, floor(width / 100)))"}
+    columns = {"expr": "width > 0 ? max(1, min(8, floor(width / 100))) : 8"}
     shown = {"title": None, "orient": "bottom", "columns": columns, "labelLimit": 120, **legend}
     scale = {"range": colours(len(signatures), rest=True)}
     return found, alt.Color(field="signature", type="nominal", sort=None, scale=scale, legend=shown)

@@ -46,6 +46,8 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
+    for _, chain in chains:
+        scalar(chain, key)
     drawn = by_sweep(chains, key, printable(_NAMES.get(key, key)), after=after)
     if drawn is None:
         raise DataError("after", after, "less than the number of sweeps", "Run more sweeps, or leave it out.")
@@ -69,7 +71,7 @@ def by_sweep(
         ]
     if not values:
         return None
-    x = alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1})
+    x = _sweeps()
     y = number("Y", "value", title, "~s", scale={"zero": False})
     return lines(values, x, y, "chain" if len(chains) > 1 else None, legend=legend)
 
@@ -129,6 +131,11 @@ def _same_as(chains: Any, key: str, others: Any) -> bool:
     return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
+def _sweeps() -> Any:
+    axis = {"title": "sweep", "tickMinStep": 1}
+    return alt.X(field="sweep", type="quantitative", axis=axis, scale={"zero": False, "nice": False})
+
+
 def topic_shares(samples: Any) -> Any:
     """Plot the cumulative shares of the largest topic, the two largest, and so on, by sweep.
 
@@ -163,7 +170,7 @@ def topic_shares(samples: Any) -> Any:
         chart(values, 260)
         .mark_circle(size=14, color=PALETTE[0], opacity=0.8)
         .encode(
-            alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1}),
+            _sweeps(),
             number("Y", "share", "share of the 1, 2, ... largest topics", ".0%", scale={"domain": [0, 1]}),
             tooltip=[told("sweep"), told("topics", "largest topics"), told("share", form=".1%")],
         )
