@@ -113,12 +113,12 @@ def scatter(franchise, truth):
     ]
     around = alt.Chart(alt.Data(values=rows)).mark_point(size=70, color="#808080", strokeWidth=0.6)
     around = around.encode(x="x:Q", y="y:Q", shape="cultivar:N")
-    return plots.components(franchise, axes=(0, 1)) + around
+    return (plots.components(franchise, axes=(0, 1)) + around).properties(width=380, height=340)
 
 
 def draw_flat(franchise, truth, path):
     """Only the scatter plot."""
-    scatter(franchise, truth).save(path)
+    scatter(franchise, truth).save(path, scale_factor=0.75)
 
 
 def draw_grouped(franchise, truth, path):
@@ -136,7 +136,7 @@ def draw_grouped(franchise, truth, path):
             alt.Data(values=[
                 {"shipment": j + 1, "which": k + 1, "share": share}
                 for j, row in enumerate(shares.tolist()) for k, share in enumerate(row)
-            ]), title=title, width=300, height=200,
+            ]), title=title, width=260, height=130,
         ).mark_bar().encode(
             x="shipment:O", y=alt.Y("share:Q", title=None),
             color=alt.Color("which:N", legend=None, scale={"domain": numbers, "range": colours}),
@@ -147,7 +147,9 @@ def draw_grouped(franchise, truth, path):
         )
     ]  # fmt: skip
     right = alt.vconcat(*panels).resolve_scale(color="independent")
-    alt.hconcat(scatter(franchise, truth), right).resolve_scale(color="independent").save(path)
+    alt.hconcat(scatter(franchise, truth), right).resolve_scale(color="independent").save(
+        path, scale_factor=0.75
+    )
 
 
 def main(arguments=()):
