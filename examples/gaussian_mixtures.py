@@ -24,7 +24,8 @@ import numpy as np
 import hdpkit as hk
 from hdpkit import moves, plots
 
-MARKERS = "o^s"
+PALETTE = ["#3094ff", "#d29800", "#00a978", "#fb325e", "#683df9"]  # of components 1 to 5 in `plots`
+GREYS = ["#333333", "#808080", "#c8c8c8"]
 
 
 def read_wines(dims=4):
@@ -102,51 +103,53 @@ def compare(seeds, sweeps):
     return {name: np.array(values) for name, values in rows.items()}, shown
 
 
-def scatter(axes, franchise, truth):
+def scatter(franchise, truth):
     """Points and components, as `plots.components` draws them, with a marker around each by true class."""
-    plots.components(franchise, axes=(0, 1), ax=axes)
-    for kind, marker in zip(np.unique(truth), MARKERS, strict=False):
-        here = franchise.data.values[truth == kind, :2]
-        axes.plot(*here.T, marker, color="0.45", markersize=6, markerfacecolor="none", markeredgewidth=0.6)
-    axes.set_xlabel("first principal component")
-    axes.set_ylabel("second")
-    return np.argsort(-np.bincount(franchise.dishes), kind="stable")
+    import altair as alt
+
+    rows = [
+        {"x": x, "y": y, "cultivar": f"cultivar {kind}"}
+        for (x, y), kind in zip(franchise.data.values[:, :2].tolist(), truth.tolist(), strict=True)
+    ]
+    around = alt.Chart(alt.Data(values=rows)).mark_point(size=70, color="#808080", strokeWidth=0.6)
+    around = around.encode(x="x:Q", y="y:Q", shape="cultivar:N")
+    return (plots.components(franchise, axes=(0, 1)) + around).properties(width=380, height=340)
 
 
 def draw_flat(franchise, truth, path):
     """Only the scatter plot."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2, 4.2), layout="constrained")
-    scatter(figure.subplots(), franchise, truth)
-    figure.savefig(path, dpi=100)
+    scatter(franchise, truth).save(path, scale_factor=0.75)
 
 
 def draw_grouped(franchise, truth, path):
-    """The scatter plot, and for each shipment its cultivars and the weights of its restaurant."""
-    from matplotlib.figure import Figure
+    """The scatter plot, the weights of each shipment's components, and its cultivars."""
+    import altair as alt
 
-    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    by_size = scatter(left, franchise, truth)
-    shipments = franchise.keys("shipment")
-    code = franchise.data.codes("shipment")
-    kinds = truth.max() + 1
-    planted = np.array([np.bincount(truth[code == j], minlength=kinds) for j in range(len(shipments))])
+    by_size = np.argsort(-np.bincount(franchise.dishes), kind="stable")
+    code, kinds = franchise.data.codes("shipment"), truth.max() + 1
+    n = len(franchise.keys("shipment"))
+    planted = np.array([np.bincount(truth[code == j], minlength=kinds) for j in range(n)])
     planted = planted / planted.sum(axis=1, keepdims=True)
-    weights = franchise.group_weights("shipment")
-    together = np.array([np.bincount(truth[franchise.dishes == k], minlength=kinds) for k in by_size])
-    palette = [f"C{rank}" for rank in range(len(by_size))]
-    # A cultivar has the colour of the component with most of its wines.
-    colour_of = [palette[int(column.argmax())] for column in together.T]
-    for shift, shares, colours in ((-0.2, planted, colour_of), (0.2, weights[:, by_size], palette)):
-        bottom = np.zeros(len(shipments))
-        for column, colour in zip(shares.T, colours, strict=True):
-            right.bar(np.arange(len(shipments)) + shift, column, 0.38, bottom, color=colour)
-            bottom += column
-    right.set_xticks(range(len(shipments)), range(1, len(shipments) + 1))
-    right.set_xlabel("shipment: shares of the cultivars, weights of the components")
-    figure.savefig(path, dpi=100)
+    weights = franchise.group_weights("shipment")[:, by_size]
+    panels = [
+        alt.Chart(
+            alt.Data(values=[
+                {"shipment": j + 1, "which": k + 1, "share": share}
+                for j, row in enumerate(shares.tolist()) for k, share in enumerate(row)
+            ]), title=title, width=260, height=130,
+        ).mark_bar().encode(
+            x="shipment:O", y=alt.Y("share:Q", title=None),
+            color=alt.Color("which:N", legend=None, scale={"domain": numbers, "range": colours}),
+        )
+        for title, shares, numbers, colours in (
+            ("weights of the components", weights, [*range(1, weights.shape[1] + 1)], PALETTE),
+            ("shares of the cultivars", planted, [*range(1, kinds + 1)], GREYS),
+        )
+    ]  # fmt: skip
+    right = alt.vconcat(*panels).resolve_scale(color="independent")
+    alt.hconcat(scatter(franchise, truth), right).resolve_scale(color="independent").save(
+        path, scale_factor=0.75
+    )
 
 
 def main(arguments=()):

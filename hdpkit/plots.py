@@ -1,7 +1,8 @@
-"""Figures of runs and topics with Matplotlib, which is an extra (``pip install 'hdpkit[plots]'``).
+"""Pictures of runs and topics with Altair, which is an extra (``pip install 'hdpkit[plots]'``).
 
-Every function draws into ``ax`` if it is given, otherwise into a new figure, and returns the Axes. Functions
-that draw several panels take ``figure`` and return the Figure.
+Every function returns an Altair chart, which notebooks show and whose ``save`` writes a file: .png, .svg,
+.pdf or .html. Components, states, topics and groups have the same colour in all pictures of a run, by their
+number. The page of `hdpkit.report` has the same pictures.
 """
 
 from hdpkit.pages.plots.components import components, group_weights

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from hdpkit.canvas import check_picture, load_matplotlib, save_picture
+from hdpkit.canvas import check_picture, save_picture
 from hdpkit.cli.folders import allow_option, worked_on
 from hdpkit.cli.options import path_type, positive
 from hdpkit.cli.output import SHOWN, json_text, plain_table, say, shown_path, table_console
@@ -41,7 +41,7 @@ from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet
     "--plot",
     type=path_type,
     metavar="FILE",
-    help="Write a figure of the cosines to this file: .png, .pdf, .svg.",
+    help="Write a figure of the cosines to this file: .png, .svg, .pdf, .html.",
 )
 @allow_option
 def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> None:
@@ -73,9 +73,7 @@ def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> Non
         _echo(found, first.kind, options["terms"], None if options["every"] else SHOWN)
         say(_sentence(found, facts, first.kind))
     if options["plot"] is not None:
-        figure = load_matplotlib().figure.Figure(figsize=_size(found), layout="constrained")
-        draw(found, ax=figure.add_subplot())
-        save_picture(figure, options["plot"], dpi=120)
+        save_picture(draw(found), options["plot"])
         say(f"written: {shown_path(options['plot'])}", err=True)
 
 
@@ -127,12 +125,6 @@ def _sentence(found: TopicMatch, facts: dict[str, Any], kind: Kind) -> str:
     if not own == others == common:
         text += f"\n{common:,} {nouns.terms} in common, of {own:,} in {one} and {others:,} in {other}"
     return text
-
-
-def _size(found: TopicMatch) -> tuple[float, float]:
-    """Width and height of the figure in inches."""
-    rows, columns = (min(len(names), 60) for names in found.names)
-    return max(5.0, 2.6 + 0.17 * columns), max(3.6, 1.4 + 0.17 * rows)
 
 
 def _echo(found: TopicMatch, kind: Kind, n_terms: int, most: int | None) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
+from hdpkit.canvas import PALETTE, specification
 from hdpkit.errors import ParameterError, importing_extra
 from hdpkit.kinds.kind import Nouns
 from hdpkit.pages.report_data import ReportData
@@ -25,7 +26,7 @@ _SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js"
 
 def check_extra() -> None:
     """Raise a MissingExtraError if a package for writing reports isn't installed."""
-    for name in ("jinja2", "vl_convert", "sklearn"):
+    for name in ("jinja2", "altair", "vl_convert", "sklearn"):
         with importing_extra(name, "report"):
             __import__(name)
 
@@ -100,7 +101,8 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
         content = section.read(report)
         if content is None:
             continue
-        for into, more in ((charts, content.charts), (data, content.data)):
+        specified = {name: specification(one) for name, one in content.charts.items()}
+        for into, more in ((charts, specified), (data, content.data)):
             if twice := set(into) & set(more):
                 raise ParameterError(
                     "sections", sorted(twice)[0], "names of charts and data that no other section has",
@@ -132,6 +134,8 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
             style=Markup(_own("page.css")),
             licences=_own("licences.txt"),
             nouns=report.nouns,
-            data=Markup(as_json({**data, "charts": charts, "nouns": _forms(report.nouns)})),
+            data=Markup(
+                as_json({**data, "charts": charts, "nouns": _forms(report.nouns), "palette": PALETTE})
+            ),
         )
     )

@@ -477,13 +477,6 @@ def distinct(names: Iterable[Any]) -> list[str]:
     return [name if n[name] == 1 else f"{name} ({i})" for i, name in enumerate(shown)]
 
 
-def rounded(values: Any, digits: int = 4) -> Any:
-    """Numbers rounded to this many significant digits, as a list for JSON; NaN and infinity become None."""
-    array = np.asarray(values, dtype=np.float64)
-    found = [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.ravel()]
-    return np.array(found, dtype=object).reshape(array.shape).tolist()
-
-
 _COLUMNS = ("Quantity", "Mean", "Standard deviation", "R-hat", "Effective draws", "Drift")
 _NAMES = {
     "log_joint": "log probability of model and data",

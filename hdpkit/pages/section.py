@@ -35,8 +35,9 @@ class Content:
     values : dict
         Values for the template. The template escapes texts.
     charts : dict
-        Name -> Vega-Lite specification including its data. To show one, a template has ``{{ chart("name",
-        caption, description) }}``. Names must be unique on the page, so begin them with the key.
+        Name -> Altair chart, for instance of `hdpkit.plots`, or Vega-Lite specification including its data.
+        To show one, a template has ``{{ chart("name", caption, description) }}``. Names must be unique on the
+        page, so begin them with the key.
     data : dict
         Data for the script of the page, converted to JSON.
     """

@@ -97,7 +97,7 @@ def write_report(
     Raises
     ------
     MissingExtraError
-        Without Jinja2, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
+        Without Jinja2, Altair, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
     StateError
         If no customer is seated, or dishes are observed, as in language models.
     RunError, StorageError

@@ -54,7 +54,7 @@ def test_csv_and_json_have_every_row(folders):
 
 
 def test_a_picture(folders, tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     picture = tmp_path / "cosines.png"
     result = run("match", *folders, "--plot", picture)
     assert result.exit_code == 0, result.output

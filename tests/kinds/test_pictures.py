@@ -4,8 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from pictures import column, encoded, panels, rows
 
 import hdpkit as hk
+from hdpkit.canvas import colours
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.pictures import levels_of
 from hdpkit.signatures import (
@@ -19,17 +21,9 @@ from hdpkit.signatures import (
     write_pages,
 )
 
-pytest.importorskip("matplotlib").use("agg")
+pytest.importorskip("altair")
 
 SBS96 = CHANNELS["SBS96"]
-
-
-@pytest.fixture(autouse=True)
-def figures():
-    from matplotlib import pyplot
-
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -49,28 +43,25 @@ def signatures():
 
 @pytest.mark.parametrize("name", list(CHANNELS))
 def test_bars_stand_in_the_order_and_the_colours_of_the_field(name):
-    from matplotlib.colors import to_hex
-
     channels = CHANNELS[name]
-    n = 1 if len(channels) > 500 else 2  # a bar is an object of matplotlib's
-    values = np.random.default_rng(0).dirichlet(np.ones(len(channels)), size=n)
-    figure = plot_spectra(values, name, names=["one", "two"][:n])
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["one", "two"][:n]
-    bars = figure.axes[-1].containers[0]
-    np.testing.assert_allclose([bar.get_height() for bar in bars], values[-1])
-    assert [to_hex(bar.get_facecolor()) for bar in bars] == [
-        channels.colours[group] for group in channels.groups
-    ]
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert [text for text in texts if " " not in text] == [block.label for block in channels.blocks]
-    assert len(figure.axes[0].get_xticklabels()) == (len(channels) if len(channels) <= 100 else 0)
+    values = np.random.default_rng(0).dirichlet(np.ones(len(channels)), size=2)
+    shown = panels(plot_spectra(values, name, names=["one", "two"]))
+    assert [panel["title"]["text"] for panel in shown] == ["one", "two"]
+    bars = rows(shown[-1])
+    np.testing.assert_allclose(column(bars, "share"), values[-1], rtol=1e-3)
+    assert column(bars, "colour") == [channels.colours[group] for group in channels.groups]
+    strips = rows(shown[0], 2)
+    assert column(strips, "label") == [block.label for block in channels.blocks]
+    assert column(strips, "colour") == [block.colour for block in channels.blocks]
+    labelled = [row for row in bars if row["label"]]
+    assert len(labelled) == (len(channels) if len(channels) <= 100 else 0)
 
 
 def test_channels_of_other_names_are_drawn_as_they_are():
     known = KnownSignatures(("a",), ("oak", "birch"), np.array([[0.25, 0.75]]))
-    (ax,) = plot_spectra(known).axes
-    assert [bar.get_height() for bar in ax.containers[0]] == [0.25, 0.75]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["oak", "birch"]
+    (panel,) = panels(plot_spectra(known))
+    assert column(rows(panel), "share") == [0.25, 0.75]
+    assert column(rows(panel), "label") == ["oak", "birch"]
 
 
 def test_where_there_is_no_signature(signatures):
@@ -101,45 +92,46 @@ def test_channels_in_another_order_are_drawn_in_that_of_the_field():
     order = np.random.default_rng(1).permutation(96)
     values = np.random.default_rng(0).dirichlet(np.ones(96))
     known = KnownSignatures(("a",), tuple(SBS96.names[i] for i in order), values[None, order], SBS96)
-    (ax,) = plot_spectra(known).axes
-    np.testing.assert_allclose([bar.get_height() for bar in ax.containers[0]], values)
+    (panel,) = panels(plot_spectra(known))
+    np.testing.assert_allclose(column(rows(panel), "share"), values, rtol=1e-3)
 
 
 def test_signatures_have_intervals(signatures):
-    figure = plot_spectra(signatures, most=1)
-    (ax,) = figure.axes
-    (lines,) = ax.collections
-    ends = np.array([segment[:, 1] for segment in lines.get_segments()])
-    np.testing.assert_allclose(ends, np.stack([signatures.lower[0], signatures.upper[0]], axis=1))
-    assert ax.get_title(loc="left") == signatures.names[0]
+    (panel,) = panels(plot_spectra(signatures, most=1))
+    for name, ends in (("low", signatures.lower), ("high", signatures.upper)):
+        np.testing.assert_allclose(column(rows(panel), name), ends[0], rtol=1e-3)
+    assert panel["title"]["text"] == signatures.names[0]
 
 
 def test_exposures_are_stacked_by_level(signatures):
     assert levels_of(signatures, None)[0] == ["b", "a"]
-    ax = plot_exposures(signatures)
-    totals = sum(np.array([bar.get_height() for bar in container]) for container in ax.containers)
-    np.testing.assert_allclose(totals, 1.0)
-    assert len(ax.containers) == len(signatures) + 1
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "a"]
-    mean = plot_exposures(signatures, "type", by="level")
+    drawn = plot_exposures(signatures)
+    parts = [*signatures.names, "component 0"]
+    assert column(rows(drawn)[: len(parts)], "signature") == parts  # so that colours are in their order
+    assert encoded(drawn, "color", 0)["scale"]["range"] == colours(len(signatures), rest=True)
+    totals = {}
+    for row in rows(drawn):
+        totals[row["left"]] = totals.get(row["left"], 0.0) + row["share"]
+    np.testing.assert_allclose(list(totals.values()), 1.0, atol=0.01)  # small shares aren't drawn
+    assert column(rows(drawn, 2), "level") == ["b", "a"]
+    mean = rows(plot_exposures(signatures, "type", by="level"))
     shares = signatures.exposures.shares
-    assert mean.containers[0][1].get_height() == pytest.approx(shares[::3, 0].mean())
-    assert len(plot_exposures(signatures, most=3).containers[0]) == 3
+    first = [row["share"] for row in mean if row["signature"] == parts[0]]
+    assert first == pytest.approx([np.delete(shares[:, 0], [0, 3, 6]).mean(), shares[::3, 0].mean()])
+    assert len(set(column(rows(plot_exposures(signatures, most=3)), "left"))) == 3
     with pytest.raises(ParameterError, match="level"):
         plot_exposures(signatures, "stage")
 
 
 def test_cosines(signatures):
     known = KnownSignatures(("flat", "first"), SBS96.names, np.stack([np.full(96, 1 / 96), np.eye(96)[0]]))
-    ax = plot_cosines(signatures, known)
     row = signatures.matrix[0]
-    np.testing.assert_allclose(
-        ax.images[0].get_array()[0], [row.sum() / 96**0.5, row[0]] / np.linalg.norm(row)
-    )
-    assert [label.get_text() for label in plot_cosines(signatures, known, most=1).get_xticklabels()] == [
-        "flat"
-    ]
-    np.testing.assert_allclose(np.diag(plot_cosines(signatures).images[0].get_array()), 1.0)
+    expected = [row.sum() / 96**0.5, row[0]] / np.linalg.norm(row)
+    drawn = rows(plot_cosines(signatures, known))
+    np.testing.assert_allclose(column(drawn[:2], "cosine"), expected, rtol=1e-2)
+    assert set(column(rows(plot_cosines(signatures, known, most=1)), "known")) == {"flat"}
+    own = [one["cosine"] for one in rows(plot_cosines(signatures)) if one["signature"] == one["known"]]
+    np.testing.assert_allclose(own, 1.0)
 
 
 def test_bad_arguments(signatures):
@@ -153,7 +145,6 @@ def test_bad_arguments(signatures):
         lambda: plot_spectra(signatures, names=["a"] * 50),
         lambda: plot_exposures(None),
         lambda: plot_exposures(signatures, by="type"),
-        lambda: plot_exposures(signatures, ax=5),
         lambda: plot_cosines(None),
         lambda: plot_cosines(signatures, 5),
     ):
@@ -166,15 +157,12 @@ def test_bad_arguments(signatures):
 
 
 def test_activity_is_drawn_as_quartiles_by_level(signatures):
-    ax = plot_activity(signatures, 0)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["b (6)", "a (3)"]
+    drawn = rows(plot_activity(signatures, 0))
+    assert column(drawn, "level") == ["b (6)", "a (3)"]
     shares = signatures.exposures.shares[:, 0]
-    medians = [line.get_xdata()[0] for line in ax.lines if line.get_linewidth() > 1.5]
-    np.testing.assert_allclose(
-        medians, [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])], rtol=1e-12
-    )
-    by_name = plot_activity(signatures, signatures.names[0], "type", most=1)
-    assert len(by_name.get_yticklabels()) == 1
+    medians = [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])]
+    np.testing.assert_allclose(column(drawn, "middle"), medians, rtol=1e-12)
+    assert len(rows(plot_activity(signatures, signatures.names[0], "type", most=1))) == 1
     for call in (
         lambda: plot_activity(None, 0),
         lambda: plot_activity(signatures, len(signatures)),

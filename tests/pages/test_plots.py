@@ -6,12 +6,14 @@ import sys
 import attrs
 import numpy as np
 import pytest
+from pictures import column, encoded, panels, rows
 
 import hdpkit as hk
 from hdpkit import errors, moves, plots
+from hdpkit.canvas import PALETTE, colour, colours, save_picture
 from hdpkit.posterior.vectors import ComponentSet
 
-pytest.importorskip("matplotlib").use("agg")
+pytest.importorskip("altair")
 
 
 @attrs.frozen
@@ -36,62 +38,52 @@ def run():
     return one, hk.Scheduler(schedule).run(one, sweeps=30, rng=0, init=np.arange(8) % 3)
 
 
-@pytest.fixture(autouse=True)
-def figures():
-    from matplotlib import pyplot
-
-    yield
-    pyplot.close("all")
-
-
 def test_a_trace_is_a_line_a_chain_with_every_sweep(run):
     _, trace = run
-    ax = plots.trace(trace, "n_dishes", after=10)
-    (line,) = ax.lines
-    assert line.get_xdata().tolist() == list(range(11, 31))
-    assert line.get_ydata().tolist() == trace["n_dishes"][10:].tolist()
-    both = hk.ChainTrace([trace, trace], numbers=(0, 2))
-    ax = plots.trace(both)
-    assert [line.get_label() for line in ax.lines] == ["chain 0", "chain 2"]
-    assert ax.get_legend() is not None
+    drawn = plots.trace(trace, "n_dishes", after=10)
+    assert column(rows(drawn), "sweep") == list(range(11, 31))
+    assert column(rows(drawn), "value") == trace["n_dishes"][10:].tolist()
+    both = plots.trace(hk.ChainTrace([trace, trace], numbers=(0, 2)))
+    assert list(dict.fromkeys(column(rows(both), "chain"))) == ["chain 0", "chain 2"]
+    assert encoded(both, "color")["legend"] is not None
+    assert encoded(both, "strokeDash")["field"] == "chain"
 
 
 def test_traces_are_of_all_that_changes(run):
     _, trace = run
-    figure = plots.traces(trace)
-    labels = {ax.get_ylabel() for ax in figure.axes}
+    labels = {encoded(panel, "y")["axis"]["title"] for panel in panels(plots.traces(trace))}
     assert {"log probability (nats)", "K", "concentration/root"} <= labels
     assert "base/eta" not in labels  # it is fixed
-    assert len(plots.traces(trace, ["n_tables"]).axes) == 1
-    panels = plots.traces(hk.ChainTrace([trace, trace], numbers=(0, 2))).axes
-    assert [ax.get_legend() is not None for ax in panels] == [True] + [False] * (len(panels) - 1)
+    assert len(panels(plots.traces(trace, ["n_tables"]))) == 1
+    both = panels(plots.traces(hk.ChainTrace([trace, trace], numbers=(0, 2))))
+    assert all(encoded(panel, "color")["field"] == "chain" for panel in both)  # one legend for all
 
 
 def test_shares_of_topics_are_summed_from_the_largest_on():
-    ax = plots.topic_shares([Kept(5, [1, 3]), Kept(9, [2, 2, 4])])
-    assert [line.get_xdata().tolist() for line in ax.lines] == [[5, 9]] * 3
-    assert np.array([line.get_ydata() for line in ax.lines]).T[0, :2].tolist() == [0.75, 1.0]
-    assert np.array([line.get_ydata() for line in ax.lines]).T[1].tolist() == [0.5, 0.75, 1.0]
+    drawn = rows(plots.topic_shares([Kept(5, [1, 3]), Kept(9, [2, 2, 4])]))
+    assert [(row["sweep"], row["topics"], row["share"]) for row in drawn] == [
+        (5, 1, 0.75), (5, 2, 1.0), (9, 1, 0.5), (9, 2, 0.75), (9, 3, 1.0)
+    ]  # fmt: skip
     with pytest.raises(errors.DataError, match="one chain"):
         plots.topic_shares([Kept(5, [1, 3]), Kept(5, [1, 3], chain=1)])
 
 
 def test_topics_come_by_size_with_their_words(run):
     one, _ = run
-    figure = plots.topics(one, n_terms=2)
-    assert len(figure.axes) == one.n_dishes
+    shown = panels(plots.topics(one, n_terms=2))
+    assert len(shown) == one.n_dishes
     largest = one.dish_counts[np.argmax(one.dish_counts.sum(axis=1))]
-    word = one.data.vocabulary[int(np.argmax(largest))]
-    assert figure.axes[0].get_yticklabels()[0].get_text() == word.replace("$", r"\$")
-    assert "topic 1" in figure.axes[0].get_title()
+    assert rows(shown[0])[0]["term"] == one.data.vocabulary[int(np.argmax(largest))]
+    assert "topic 1" in shown[0]["title"]
+    assert [panel["mark"]["color"] for panel in shown] == [colour(k + 1) for k in range(len(shown))]
 
 
 def test_similarity_has_a_dot_a_pair():
     topics = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    ax = plots.similarity({"ours": topics, "theirs": topics[:2]})
-    assert sorted(ax.lines[0].get_xdata().round(6)) == [0.0, 0.707107, 0.707107]
-    assert ax.lines[1].get_xdata().tolist() == [0.0]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["ours", "theirs"]
+    drawn = rows(plots.similarity({"ours": topics, "theirs": topics[:2]}))
+    ours = [row["cosine"] for row in drawn if row["topics"] == "ours"]
+    np.testing.assert_allclose(sorted(ours), [0.0, 0.5**0.5, 0.5**0.5])
+    assert [(row["topics"], row["cosine"]) for row in drawn[3:]] == [("theirs", 0.0)]
 
 
 def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
@@ -109,70 +101,105 @@ def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
     found = hk.summaries.match_topics(
         Planted([[1, 0, 0], [0, 1, 0]]), Planted([[0, 0, 1], [0, 9, 1], [5, 1, 0]])
     )
-    ax = plots.match(found)
-    shown = np.asarray(ax.images[0].get_array())
-    np.testing.assert_allclose(np.diag(shown), found.cosine)
-    assert shown.shape == (2, 3)
-    assert [label.get_text() for label in ax.get_xticklabels()] == [r"\$3\$", r"\$2\$", r"\$1\$"]
-    assert len(ax.lines) == 2
+    drawn = rows(plots.match(found))
+    pairs = [row for row in drawn if row["pair"]]
+    np.testing.assert_allclose(column(pairs, "cosine"), found.cosine, atol=5e-4)
+    assert len(drawn) == 2 * 3
+    assert column(drawn[:3], "other") == ["$3$", "$2$", "$1$"]
+    assert len(pairs) == 2
 
 
 def test_acceptance_is_accepted_over_tried(run):
     _, trace = run
-    ax = plots.acceptance(trace, parts=1)
+    (point,) = rows(plots.acceptance(trace, parts=1))
     own = trace.moves[trace.moves["move"] == trace.moves["move"][1]]
-    (line,) = ax.lines
-    assert "SplitMerge" in line.get_label()
-    assert line.get_ydata().tolist() == [own["accepted"].sum() / own["tried"].sum()]
+    assert "SplitMerge" in point["move"]
+    assert point["accepted"] == own["accepted"].sum() / own["tried"].sum()
 
 
 def test_time_of_moves_is_all_their_time(run):
     _, trace = run
-    ax = plots.move_times(trace)
-    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(trace.moves["seconds"].sum())
+    drawn = rows(plots.move_times(trace))
+    assert sum(column(drawn, "seconds")) == pytest.approx(trace.moves["seconds"].sum(), rel=1e-3)
+    assert sum(column(drawn, "share")) == pytest.approx(1.0)
 
 
 def test_perplexity_by_time():
-    ax = plots.perplexity({"a$b": ([0.1, 1.0], [30.0, 20.0])}, logarithmic=False)
-    assert ax.lines[0].get_ydata().tolist() == [30.0, 20.0]
-    assert ax.get_legend().get_texts()[0].get_text() == r"a\$b"
+    curves = {"a$b": ([0.0, 1.0], [30.0, 20.0])}
+    drawn = plots.perplexity(curves, logarithmic=False)
+    assert column(rows(drawn), "perplexity") == [30.0, 20.0]
+    assert column(rows(drawn), "curve") == ["a$b"] * 2
+    assert column(rows(plots.perplexity(curves)), "seconds") == [1.0]  # zero has no logarithm
+
+
+def cells(drawn):
+    """The matrix that a chart of posterior similarities shows."""
+    held = rows(drawn)
+    n = 1 + max(column(held, "row"))
+    matrix = np.zeros((n, n))
+    matrix[column(held, "row"), column(held, "column")] = column(held, "probability")
+    return matrix
 
 
 def test_posterior_similarity_puts_clusters_together():
     together = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]], dtype=float)
-    shown = plots.posterior_similarity(together, labels=list("abcd")).images[0].get_array()
+    shown = cells(plots.posterior_similarity(together, labels=list("abcd")))
     assert shown[:2, :2].all()
     assert shown[2:, 2:].all()
-    assert plots.posterior_similarity(together, ordered=False).images[0].get_array()[0].tolist() == [
-        1,
-        0,
-        1,
-        0,
-    ]
+    assert cells(plots.posterior_similarity(together, ordered=False))[0].tolist() == [1, 0, 1, 0]
+    assert cells(plots.posterior_similarity(np.ones((400, 400)))).shape == (150, 150)
 
 
 def test_dendrogram_names_its_leaves():
     linkage = np.array([[0.0, 1.0, 0.5, 2.0], [2.0, 3.0, 0.7, 3.0]])
-    ax = plots.dendrogram(linkage, labels=["x", "y", "z"])
-    assert {label.get_text() for label in ax.get_yticklabels()} == {"x", "y", "z"}
+    drawn = plots.dendrogram(linkage, labels=["x", "y", "z"])
+    assert set(column(rows(drawn, 1), "label")) == {"x", "y", "z"}
+    assert max(column(rows(drawn), "distance")) == 0.7
 
 
-def test_pictures_go_where_they_are_told(run):
-    from matplotlib.figure import Figure
+def test_pictures_are_saved_in_four_formats(run, tmp_path):
+    pytest.importorskip("vl_convert")
+    drawn = plots.trace(run[1])
+    for ending, begin in (
+        ("png", b"\x89PNG"),
+        ("svg", b"<svg"),
+        ("pdf", b"%PDF"),
+        ("html", b"<!DOCTYPE html>"),
+    ):
+        path = tmp_path / f"trace.{ending}"
+        drawn.save(path)
+        assert path.read_bytes().lstrip().startswith(begin)
+        save_picture(drawn, path)
+        assert path.read_bytes().lstrip().startswith(begin)
+    assert b'src="http' not in (tmp_path / "trace.html").read_bytes()  # it needs no network
+    with pytest.raises(errors.ParameterError, match="png"):
+        save_picture(drawn, tmp_path / "trace.docx")
 
-    ax = Figure().add_subplot()
-    assert plots.trace(run[1], ax=ax) is ax
+
+def test_a_component_has_the_same_colour_in_all_pictures():
+    assert colours(3, rest=True) == [colour(1), colour(2), colour(3), colour(None)]
+    assert len(set(PALETTE)) == len(PALETTE) == 20
+    assert colour(21) == colour(1)
+
+    def luminance(text):
+        parts = [int(text[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for one in PALETTE:  # on white, and on the paper of the dark page
+        assert 1.05 / (luminance(one) + 0.05) > 1.8
+        assert (luminance(one) + 0.05) / (luminance("#1c2027") + 0.05) > 1.4
 
 
-def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
+def test_without_altair_the_extra_is_named(run, monkeypatch):
     real = builtins.__import__
 
     def missing(name, *more, **named):
-        if name.split(".")[0] == "matplotlib":
+        if name.split(".")[0] == "altair":
             raise ImportError(name)
         return real(name, *more, **named)
 
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+    for name in [name for name in sys.modules if name.split(".")[0] == "altair"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
@@ -185,9 +212,9 @@ def test_equal_traces_are_one_panel():
     )
     trace = hk.Scheduler([moves.TableGibbs()]).run(flat, sweeps=20, rng=0)
     assert (trace["n_tables"] == trace["n_dishes"]).all()
-    labels = [ax.get_ylabel() for ax in plots.traces(trace).axes]
+    labels = [encoded(panel, "y")["axis"]["title"] for panel in panels(plots.traces(trace))]
     assert labels == ["log probability (nats)", "K", "log_likelihood"]
-    assert len(plots.traces(trace, ["n_dishes", "n_tables"]).axes) == 2  # those that are asked for
+    assert len(panels(plots.traces(trace, ["n_dishes", "n_tables"]))) == 2  # those that are asked for
 
 
 def mixture(X, measure, **options):
@@ -199,10 +226,10 @@ def mixture(X, measure, **options):
 def test_posterior_similarity_in_the_order_of_a_partition():
     together = np.eye(4)
     together[0, 3] = together[3, 0] = 0.75
-    ax = plots.posterior_similarity(together, labels=list("abcd"), partition=[1, 0, 2, 1])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "a", "d", "c"]
-    assert ax.images[0].get_array()[1, 2] == 0.75
-    assert [line.get_ydata()[0] for line in ax.lines[::2]] == [0.5, 2.5]
+    drawn = plots.posterior_similarity(together, labels=list("abcd"), partition=[1, 0, 2, 1])
+    assert column(rows(drawn, 3), "text") == ["b", "a", "d", "c"]
+    assert cells(drawn)[1, 2] == 0.75
+    assert column(rows(drawn, 1), "end") == [1, 3]
 
 
 def test_weights_of_groups_have_intervals():
@@ -212,14 +239,13 @@ def test_weights_of_groups_have_intervals():
     franchise = hk.Franchise(hk.Restaurant(root, each="site"), hk.Groups.from_arrays(arrays, label="site"))
     schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
     aligned = hk.summaries.align_topics(schedule.run(franchise, sweeps=30, rng=0, samples=5))
-    ax = plots.group_weights(aligned, groups=[2, 0], components=2)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["2", "0"]
-    assert ax.get_ylabel() == "site"
-    for k, drawn in enumerate(ax.containers):
-        np.testing.assert_allclose(drawn[0].get_xdata(), aligned.group_shares[[2, 0], k])
-        for segment, j in zip(drawn[2][0].get_segments(), (2, 0), strict=True):
-            ends = aligned.group_shares_lower[j, k], aligned.group_shares_upper[j, k]
-            np.testing.assert_allclose(segment[:, 0], ends, atol=1e-12)
+    drawn = plots.group_weights(aligned, groups=[2, 0], components=2)
+    found = rows(drawn)
+    assert list(dict.fromkeys(column(found, "group"))) == ["2", "0"]
+    assert encoded(drawn, "y", 1)["axis"]["title"] == "site"
+    ends = (aligned.group_shares, aligned.group_shares_lower, aligned.group_shares_upper)
+    for name, values in zip(("weight", "lower", "upper"), ends, strict=True):
+        np.testing.assert_allclose(np.reshape(column(found, name), (2, 2)), values[[2, 0], :2])
     with pytest.raises(errors.DataError, match="groups"):
         plots.group_weights(hk.summaries.align_topics([mixture(arrays[0], root.measure)[0].sample()]))
 
@@ -228,22 +254,26 @@ def test_components_are_points_and_ellipses():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, [0.4, 0.8], size=(n, 2)) for m, n in (([0, 0], 60), ([6, 0], 40))])
     franchise, trace = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
-    ax = plots.components(franchise)
-    points, ellipses = ax.lines[::2], ax.lines[1::2]
+    drawn = plots.components(franchise)
     sizes = np.sort(np.bincount(franchise.dishes))[::-1]
-    assert [len(line.get_xdata()) for line in points] == sizes.tolist()
-    assert [text.get_text() for text in ax.texts] == [str(k + 1) for k in range(len(sizes))]
+    numbers = [str(k + 1) for k in range(len(sizes))]
+    shown = column(rows(drawn), "component")
+    assert [shown.count(number) for number in numbers] == sizes.tolist()
+    assert column(rows(drawn, 2), "component") == numbers
+    assert encoded(drawn, "color", 0)["scale"] == {"domain": numbers, "range": colours(len(sizes))}
     order = np.argsort(-np.bincount(franchise.dishes), kind="stable")
-    for line, k in zip(ellipses, order, strict=True):
+    for number, k in zip(numbers, order, strict=True):
         mean, covariance = franchise.dish_parameters()[k][0], franchise.dish_parameters()[k][1:]
-        away = np.column_stack(line.get_data()) - mean
+        around = [[row["x"], row["y"]] for row in rows(drawn, 1) if row["component"] == number]
+        away = np.array(around) - mean
         squares = np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
-        np.testing.assert_allclose(squares, 4.0)  # two standard deviations
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension 0", "dimension 1")
+        np.testing.assert_allclose(squares, 4.0, rtol=1e-4)  # two standard deviations; six digits are drawn
+    assert [encoded(drawn, one, 0)["axis"]["title"] for one in "xy"] == ["dimension 0", "dimension 1"]
     agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
-    ax = plots.components(franchise, agreed, axes=(1, 0))
-    assert ax.get_xlabel() == "dimension 1"
-    np.testing.assert_allclose(ax.texts[0].get_position(), agreed.topics[0][0, ::-1])
+    drawn = plots.components(franchise, agreed, axes=(1, 0))
+    assert encoded(drawn, "x", 0)["axis"]["title"] == "dimension 1"
+    middle = rows(drawn, 2)[0]
+    np.testing.assert_allclose([middle["x"], middle["y"]], agreed.topics[0][0, ::-1], rtol=1e-5)
     with pytest.raises(errors.DataError, match="topics"):
         plots.components(globals()["franchise"]())
     with pytest.raises(errors.StateError, match=r"trace\.franchises"):
@@ -257,31 +287,32 @@ def test_more_dimensions_are_drawn_on_principal_components():
     X = rng.normal(size=(80, 4)) * [1.0, 50.0, 1.0, 1.0]
     X[:40, 2:] += 8.0
     franchise, _ = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
-    ax = plots.components(franchise)
-    assert ax.get_xlabel().startswith("first principal component (")
-    drawn = np.concatenate([np.column_stack(line.get_data()) for line in ax.lines[::2]])
+    drawn = plots.components(franchise)
+    assert encoded(drawn, "x", 0)["axis"]["title"].startswith("first principal component (")
+    drawn = np.array([[row["x"], row["y"]] for row in rows(drawn)])
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     values = np.linalg.eigvalsh(np.cov(scaled.T, bias=True))
-    np.testing.assert_allclose(np.sort(drawn.var(axis=0)), values[-2:])
+    np.testing.assert_allclose(np.sort(drawn.var(axis=0)), values[-2:], rtol=1e-5)
 
 
 def test_numbers_are_drawn_as_rows_of_ticks():
     franchise, _ = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
-    ax = plots.components(franchise)
-    assert ax.get_xlabel() == "value"
-    assert len(ax.get_yticklabels()) == franchise.n_dishes
+    drawn = plots.components(franchise)
+    assert encoded(drawn, "x", 0)["axis"]["title"] == "value"
+    assert len(encoded(drawn, "y", 0)["scale"]["domain"]) == franchise.n_dishes
     largest = np.argmax(np.bincount(franchise.dishes))
     parameters = franchise.dish_parameters()[largest]
-    assert ax.lines[0].get_xdata().tolist() == franchise.data.values[franchise.dishes == largest].tolist()
-    ends = ax.lines[1].get_xdata()
-    assert np.ptp(ends) == pytest.approx(4.0 * np.sqrt(parameters[1]))
+    own = [row["x"] for row in rows(drawn) if row["component"] == "1"]
+    assert own == franchise.data.values[franchise.dishes == largest].tolist()
+    span = rows(drawn, 1)[0]
+    assert span["high"] - span["low"] == pytest.approx(4.0 * np.sqrt(parameters[1]))
 
 
 def test_numbers_in_no_component_are_a_grey_row():
     franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
     agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
     one = agreed.selected([0])  # the others are in none
-    ax = plots.components(franchise, one)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "none"]
-    shown = np.concatenate([line.get_xdata() for line in ax.lines if line.get_marker() == "|"])
-    assert sorted(shown) == sorted(franchise.data.values)
+    drawn = plots.components(franchise, one)
+    assert encoded(drawn, "y", 0)["scale"]["domain"] == ["1", "none"]
+    assert encoded(drawn, "color", 0)["scale"]["range"] == [colour(1), colour(None)]
+    assert sorted(column(rows(drawn), "x")) == sorted(franchise.data.values)

@@ -470,18 +470,18 @@ def test_unknown_schedules_are_told(toy):
 
 
 def test_the_picture_is_drawn_or_the_extra_named(toy, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     toy.plot(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 2000
     with pytest.raises(errors.ParameterError, match="png"):
         toy.plot(tmp_path / "a.docx")
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
         toy.plot(tmp_path / "a.png")
 
 
 def test_a_picture_of_what_never_got_anywhere(tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     stump = attrs.evolve(chain(noise(0, 3)), finished=False)
     judged(a=[stump]).plot(tmp_path / "a.png")
     empty = chain(np.empty(0))
@@ -496,5 +496,5 @@ def test_names_are_safe_to_print(tmp_path):
     assert "\x1b" not in str(comparison)
     comparison.to_csv(tmp_path / "a.csv")
     assert "\x1b" not in (tmp_path / "a.csv").read_text(encoding="utf-8")
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     comparison.plot(tmp_path / "a.svg")

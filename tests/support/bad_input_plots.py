@@ -42,7 +42,6 @@ def matched():
 
 
 NO_TRACE = [None, 5, "trace", [], {}, hk.Trace, Told(hk.Trace(), "with at least one sweep")]
-NO_AXES = [5, "ax", [], {}, object()]
 NO_TOPICS = [
     None, 5, "topics", [], {}, [1.0, 2.0], np.zeros((2, 3)), np.full((2, 2), NAN), np.array([[1.0, -1.0]]),
     np.ones((2, 2, 2)), [["a", "b"]],
@@ -54,15 +53,12 @@ TOGETHER = np.array([[1.0, 0.2], [0.2, 1.0]])
 
 
 def drawn(name, **good):
-    """A function of `hdpkit.plots`, drawing into Axes (or a Figure) of no window."""
-    from matplotlib.figure import Figure
+    """A function of `hdpkit.plots` with good arguments."""
 
     def build(franchise):
-        figure = Figure()
-        where = {"figure": figure} if name in ("traces", "topics") else {"ax": figure.add_subplot()}
         return getattr(plots, name), {
             key: value() if callable(value) else value for key, value in good.items()
-        } | where
+        }
 
     return build
 
@@ -74,7 +70,6 @@ PLOTS = {
             "trace": NO_TRACE,
             "key": [*NO_TEXT, "no such key"],
             "after": [*whole(0), Told(4, "less than the number of sweeps")],
-            "ax": NO_AXES,
         },
     ),
     "plots.traces": Row(
@@ -83,7 +78,6 @@ PLOTS = {
             "trace": NO_TRACE,
             "keys": [5, "n_dishes", {"n_dishes"}, [], ["no such key"], [5], ["concentration/document"]],
             "after": [*whole(0), Told(4, "less than the number of sweeps")],
-            "figure": NO_AXES,
         },
         aliases={"keys": ("keys", "key")},
     ),
@@ -102,7 +96,6 @@ PLOTS = {
                 [[NAN]],
                 [[[1.0]]],
             ],
-            "ax": NO_AXES,
         },
     ),
     "plots.topics": Row(
@@ -112,7 +105,6 @@ PLOTS = {
             "vocabulary": NO_NAMES,
             "n_topics": whole(1),
             "n_terms": whole(1),
-            "figure": NO_AXES,
         },
     ),
     "plots.similarity": Row(
@@ -120,12 +112,11 @@ PLOTS = {
         {
             "topics": [*NO_TOPICS, Told(WEIGHTS[:1], "two topics"), {"a": WEIGHTS, "b": 5}],
             "rng": whole(0),
-            "ax": NO_AXES,
         },
     ),
     "plots.match": Row(
         drawn("match", found=matched),
-        {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch], "ax": NO_AXES},
+        {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch]},
     ),
     "plots.components": Row(
         drawn("components", franchise=mixture, axes=(1, 0)),
@@ -133,7 +124,6 @@ PLOTS = {
             "franchise": [None, 5, "franchise", [], {}, hk.Franchise, WEIGHTS],
             "aligned": [5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
             "axes": [5, "01", [0], [0, 0], [0, 2], [0, -1], [0.5, 1], ["x", "y"], [True, 0], {0, 1}],
-            "ax": NO_AXES,
         },
     ),
     "plots.perplexity": Row(
@@ -153,7 +143,6 @@ PLOTS = {
                 {"a": "ab"},
             ],
             "logarithmic": NO_FLAG,
-            "ax": NO_AXES,
         },
     ),
     "plots.acceptance": Row(
@@ -162,10 +151,9 @@ PLOTS = {
             "trace": NO_TRACE,
             "moves": [5, "TableGibbs", ["no such move"], [5], [None]],
             "parts": whole(1),
-            "ax": NO_AXES,
         },
     ),
-    "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE, "ax": NO_AXES}),
+    "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE}),
     "plots.posterior_similarity": Row(
         drawn("posterior_similarity", matrix=TOGETHER),
         {
@@ -183,7 +171,6 @@ PLOTS = {
             "labels": [*optional(NO_NAMES)],
             "ordered": NO_FLAG,
             "partition": [5, "ab", [], [0], [0, -1], [0.5, 1.0], ["a", "b"], {0, 1}],
-            "ax": NO_AXES,
         },
     ),
     "plots.group_weights": Row(
@@ -192,7 +179,6 @@ PLOTS = {
             "aligned": [None, 5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
             "groups": [5, "ab", [], [2], [-1], [0.5], {0, 1}],
             "components": whole(1),
-            "ax": NO_AXES,
         },
     ),
     "plots.dendrogram": Row(
@@ -200,7 +186,6 @@ PLOTS = {
         {
             "groups": [None, 5, "groups", [], [[1.0, 2.0]], LINKAGE * NAN, LINKAGE[:, :3]],
             "labels": [5, "abc", {"a"}, Told(["a"], "1 names")],
-            "ax": NO_AXES,
         },
     ),
 }

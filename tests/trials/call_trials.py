@@ -458,7 +458,6 @@ class Worker:
                 outcome = self.call(made_call, target.name, place, value, given=bad)
                 if outcome in ("accepted", "untyped", "memory"):
                     made = None
-        close_figures()
 
     def pickles(self, name, values):
         for place, read in pickled(name):
@@ -488,11 +487,6 @@ class Worker:
             self.tell(counts=self.counts, number=self.number, name=name)
             self.counts = collections.Counter()
         self.tell(done=True)
-
-
-def close_figures():
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def work(options):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hdpkit.arrays import Floats
-from hdpkit.canvas import load_matplotlib, plain
+from hdpkit.canvas import alt, check_drawing, colour, layered, names, number, over, picture
 from hdpkit.checks import absolute_path, instance
-from hdpkit.errors import DataError
-from hdpkit.files import refusals
-from hdpkit.kinds.signatures.channels import Channels, plain_channels
+from hdpkit.errors import DataError, importing_extra, printable
+from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.extraction import Signatures
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels
-from hdpkit.kinds.signatures.pictures import draw_spectrum, plot_activity, plot_exposures
-from hdpkit.writing import check_place, written_aside
+from hdpkit.kinds.signatures.pictures import plot_activity, plot_exposures, spectrum
+from hdpkit.writing import check_place, save
 
-_A4 = (11.69, 8.27)
+_A4 = (842.0, 595.0)  # points
+_MARGIN = 30.0
 _LARGEST = 30  # samples with the largest exposures
 
 
@@ -52,7 +52,7 @@ def write_pages(
     StorageError
         If the file can't be written.
     MissingExtraError
-        Without matplotlib.
+        Without Altair, vl-convert-python or pypdf.
     """
     instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
     file = absolute_path("path", path, remedy="For instance signatures.pdf.")
@@ -63,52 +63,44 @@ def write_pages(
             "signatures", signatures, "at least one", "Lower the required agreement of samples and chains."
         )
     check_place(file)
-    load_matplotlib()
-    from matplotlib.backends.backend_pdf import PdfPages
-    from matplotlib.figure import Figure
-
+    check_drawing()
+    with importing_extra("pypdf", "plots"):
+        import pypdf
     table = signatures.overview(known)
-    with refusals(file, "write a file"), written_aside(file) as out, PdfPages(out) as pages:
-        for k in range(len(signatures)):
-            figure = _page(Figure)
-            _draw_page(figure, signatures, k, {name: column[k] for name, column in table.items()}, known)
-            pages.savefig(figure)
-        figure = _page(Figure)
-        ax = figure.subplots()
-        plot_exposures(signatures, ax=ax)
-        ax.set_title("Exposures of the samples", loc="left", fontsize=11)
-        pages.savefig(figure)
+    pages = [
+        _page(signatures, k, {name: column[k] for name, column in table.items()}, known)
+        for k in range(len(signatures))
+    ]
+    pages.append(plot_exposures(signatures).properties(title=_title("Exposures of the samples", offset=60)))
+    written = pypdf.PdfWriter()
+    for one in pages:
+        drawn = pypdf.PdfReader(io.BytesIO(picture(one, "pdf"))).pages[0]
+        width, height = float(drawn.mediabox.width), float(drawn.mediabox.height)
+        scale = min(1.0, (_A4[0] - 2 * _MARGIN) / width, (_A4[1] - 2 * _MARGIN) / height)
+        place = pypdf.Transformation().scale(scale)
+        place = place.translate(_MARGIN, _A4[1] - _MARGIN - scale * height)
+        written.add_blank_page(*_A4).merge_transformed_page(drawn, place)
+    out = io.BytesIO()
+    written.write(out)
+    save(file, out.getvalue())
     return file
 
 
-def _page(figure_type: Any) -> Any:
-    figure = figure_type(figsize=_A4, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
-    return figure
+def _title(text: str, size: int = 13, **more: Any) -> Any:
+    return alt.Title(printable(text), anchor="start", fontSize=size, **more)
 
 
-def _draw_page(figure: Any, signatures: Signatures, k: int, row: Any, known: KnownSignatures | None) -> None:
+def _page(signatures: Signatures, k: int, row: Any, known: KnownSignatures | None) -> Any:
     """The page of a signature."""
-    heights = [0.7, 2.4, 3.0] if known is None else [0.7, 2.2, 2.0, 3.0]
-    head, *spectra, below = figure.subfigures(len(heights), 1, height_ratios=heights)
-    head.text(0.02, 0.7, plain(row["signature"]), fontsize=16, weight="bold", va="top")
-    head.text(0.25, 0.7, "\n".join(map(plain, _facts(row, signatures))), fontsize=8.5, va="top")
     channels, order = signatures.channels or plain_channels(signatures.vocabulary), signatures.in_order
-    values, *ends = (rows[k, order] for rows in (signatures.matrix, signatures.lower, signatures.upper))
-    _spectrum(spectra[0], "", values, (ends[0], ends[1]), channels)
+    values, low, high = (rows[k, order] for rows in (signatures.matrix, signatures.lower, signatures.upper))
+    title = _title(row["signature"], 20, subtitle=_facts(row, signatures), subtitleFontSize=11, offset=30)
+    parts = [spectrum(values, (low, high), channels).properties(title=title)]
     if known is not None:
         match = known.matrix[known.names.index(row["best_match"])][order]
-        title = f"{row['best_match']}, the most similar known signature (cosine {row['cosine']:.3f})"
-        _spectrum(spectra[1], title, match, None, channels)
-    left, right = below.subplots(1, 2)
-    plot_activity(signatures, k, ax=left)
-    _largest(right, signatures, k)
-
-
-def _spectrum(part: Any, title: str, values: Floats, ends: Any, channels: Channels) -> None:
-    ax = part.subplots()
-    draw_spectrum(ax, values, ends, channels)
-    ax.set_title(plain(title), loc="left", fontsize=9, pad=26)
+        text = f"{row['best_match']}, the most similar known signature (cosine {row['cosine']:.3f})"
+        parts.append(spectrum(match, None, channels).properties(title=_title(text, offset=30)))
+    return alt.vconcat(*parts, alt.hconcat(plot_activity(signatures, k), _largest(signatures, k)), spacing=40)
 
 
 def _facts(row: Any, signatures: Signatures) -> list[str]:
@@ -121,23 +113,32 @@ def _facts(row: Any, signatures: Signatures) -> list[str]:
         f"{len(signatures.components.chain_numbers)} chains",
     ]
     if row["remark"]:
-        facts.append(plain(row["remark"]))
+        facts.append(row["remark"])
     if "decomposition" in row:
         sums = row["decomposition"]
         facts.append(f"as a sum of known ones: {sums} (cosine {row['decomposition_cosine']:.3f})")
-    return facts
+    return [printable(fact) for fact in facts]
 
 
-def _largest(ax: Any, signatures: Signatures, k: int) -> None:
+def _largest(signatures: Signatures, k: int) -> Any:
     """The samples with most mutations of a signature, with intervals."""
     held = signatures.exposures
     order = np.argsort(-held.mean[:, k], kind="stable")[:_LARGEST]
-    order = order[held.mean[order, k] > 0]
-    places = np.arange(len(order))
-    ax.barh(places, held.mean[order, k], height=0.7, color="#4c78a8")
-    ax.hlines(places, held.lower[order, k], held.upper[order, k], color="#333333", linewidth=0.8)
-    ax.set_yticks(places, [plain(held.names[i])[:40] for i in order.tolist()], fontsize=6)
-    ax.invert_yaxis()
-    ax.set_xlabel("mutations of it in the samples with most of them", fontsize=8)
-    ax.tick_params(axis="x", labelsize=7)
-    ax.spines[["top", "right"]].set_visible(False)
+    values = [
+        {
+            "sample": printable(str(held.names[i])),
+            "mutations": float(held.mean[i, k]),
+            "low": float(held.lower[i, k]),
+            "high": float(held.upper[i, k]),
+        }
+        for i in order[held.mean[order, k] > 0].tolist()
+    ]
+    title = "mutations of it in the samples with most of them"
+    y = names("Y", "sample", 150)
+    bars = over().mark_bar(color=colour(k + 1)).encode(y, number("X", "mutations", title, ",.0f", stack=None))
+    spans = (
+        over()
+        .mark_rule(color="#333333")
+        .encode(y, alt.X(field="low", type="quantitative"), alt.X2(field="high"))
+    )
+    return layered(values, 11 * len(values), bars, spans, width=360)

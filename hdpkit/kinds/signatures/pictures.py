@@ -1,4 +1,4 @@
-"""Plots of signatures with matplotlib: spectra in the conventional order and colours, exposures, cosines."""
+"""Plots of signatures: spectra in the conventional order and colours, exposures, cosines."""
 
 from __future__ import annotations
 
@@ -10,16 +10,41 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats
-from hdpkit.canvas import colours, evenly, given_axes, given_figure, load_matplotlib, plain
+from hdpkit.canvas import (
+    ROW,
+    alt,
+    chart,
+    colour,
+    colours,
+    evenly,
+    heat,
+    layered,
+    named,
+    names,
+    number,
+    over,
+    places,
+    rounded,
+    told,
+)  # fmt: skip
 from hdpkit.checks import choice, instance, items, number_array, whole_number
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.kinds.signatures.channels import CHANNELS, Block, Channels, plain_channels
+from hdpkit.errors import DataError, ParameterError, printable
+from hdpkit.kinds.signatures.channels import CHANNELS, Channels, plain_channels
 from hdpkit.kinds.signatures.extraction import REST, Signatures
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.posterior.vectors import unit_rows
 
-_MOST_TICKS = 100
-_REST_COLOUR = "#d9d9d9"
+_MOST_TICKS = 100  # channels that have labels
+_MOST_NAMED = 70  # samples that have names below their bars
+_MOST_LEVELS = 40
+_LEAST = 0.002  # share of a sample that is drawn
+_STRIP = (-13, -3)
+"""Upper and lower end of the coloured strips above a spectrum, in pixels from its top."""
+_NARROW = "width > 0 && width < 560"  # beside other charts a chart has no width of its own: it is wide
+_WHERE_WIDE = {"opacity": {"expr": f"{_NARROW} ? 0 : 1"}}
+_SMALLER = {"expr": f"{_NARROW} ? 8 : 11"}
+"""On a narrow page labels of a hundred bars would lie on each other."""
+_WIDE = 900
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the samples of a level, drawn as a box: ends of the lines, quartiles and median."""
 
@@ -30,7 +55,6 @@ def plot_spectra(
     *,
     names: Any = None,
     most: int = 12,
-    figure: Any = None,
 ) -> Any:
     """Draw signatures, or spectra of samples, as bars by channel in the conventional order and colours.
 
@@ -45,12 +69,10 @@ def plot_spectra(
         Titles of the panels.
     most : int
         The largest number of spectra drawn; the first ones are used.
-    figure : matplotlib.figure.Figure, optional
-        Where to draw; by default a new one.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    altair.VConcatChart
 
     Raises
     ------
@@ -59,7 +81,7 @@ def plot_spectra(
     DataError
         If the width doesn't match the channels.
     MissingExtraError
-        Without matplotlib.
+        Without Altair.
     """
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
@@ -79,14 +101,12 @@ def plot_spectra(
         raise DataError(
             "spectra", spectra, "at least one", "Lower the required agreement of samples and chains."
         )
-    n = min(most, len(values))
-    figure = given_figure(figure, (11.0, 1.9 * n))
-    axes = figure.subplots(n, 1, squeeze=False)[:, 0]
-    for k, ax in enumerate(axes):
+    panels = []
+    for k in range(min(most, len(values))):
         both = None if ends is None else (ends[0][k], ends[1][k])
-        draw_spectrum(ax, values[k], both, known)
-        ax.set_title(plain(titles[k]), loc="left", fontsize=9, pad=14)
-    return figure
+        title = alt.Title(printable(str(titles[k])), anchor="start", offset=30)
+        panels.append(spectrum(values[k], both, known).properties(title=title))
+    return alt.vconcat(*panels)
 
 
 def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequence[str]]:
@@ -112,44 +132,72 @@ def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequenc
     return found, None, [str(number + 1) for number in range(len(found))]
 
 
-def draw_spectrum(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels) -> None:
+def spectrum(
+    values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels, *, height: int = 130
+) -> Any:
     """Bars in the order and the colours of the field, with intervals, below the strips of their groups."""
     n = len(values)
-    ax.bar(np.arange(n), values, width=0.75, color=[channels.colours[group] for group in channels.groups])
-    if ends is not None:
-        ax.vlines(np.arange(n), *ends, color="#555555", linewidth=0.6)
-    ax.set_xlim(-0.7, n - 0.3)
-    ax.set_ylim(0.0, None)
-    ax.tick_params(axis="y", labelsize=7)
-    ax.spines[["top", "right"]].set_visible(False)
-    ticks = channels.labels if n <= _MOST_TICKS else ()
-    ax.set_xticks(np.arange(len(ticks)), [plain(label) for label in ticks], rotation=90, family="monospace")
-    ax.tick_params(axis="x", length=0, pad=1, labelsize=4.5)
-    for block in channels.blocks:
-        _strip(ax, block)
+    low, high = (rounded(end) for end in ends or (values, values))
+    texts = [printable(text) for text in channels.labels] if n <= _MOST_TICKS else [""] * n
+    rows = [
+        {"channel": printable(name), "label": text, "short": text, "group": printable(group),
+         "colour": channels.colours[group], "share": share, "low": lower, "high": upper,
+         "left": i - 0.38, "right": i + 0.38, "place": i}
+        for i, (name, text, group, share, lower, upper) in enumerate(
+            zip(channels.names, texts, channels.groups, rounded(values), low, high, strict=True)
+        )
+    ]  # fmt: skip
+    blocks = [
+        (block.label, block.first, block.first + block.width, block.colour) for block in channels.blocks
+    ]
+    headings = []
     for heading, members in groupby(channels.blocks, key=lambda block: block.heading):
-        blocks = list(members)
-        centre = (blocks[0].first + blocks[-1].first + blocks[-1].width) / 2
-        _above(ax, heading, centre, 1.22, 6)
+        some = list(members)
+        if heading:
+            headings.append((heading, some[0].first, some[-1].first + some[-1].width, None))
+    strips, above = (
+        [{"label": printable(text), "short": printable(text).removesuffix(">NN"), "colour": fill,
+          "left": first - 0.45, "right": end - 0.55, "middle": (first + end - 1) / 2}
+         for text, first, end, fill in some]
+        for some in (blocks, headings)
+    )  # fmt: skip
 
+    def x(field: str) -> Any:
+        return places("X", field, -0.6, n - 0.4)
 
-def _strip(ax: Any, block: Block) -> None:
-    """A coloured strip with the label of the block above its bars."""
-    from matplotlib.patches import Rectangle
+    def label(data: Any, field: str, top: int, **more: Any) -> Any:
+        narrow = {"test": _NARROW, "value": {"expr": "datum.short"}}
+        text = alt.Text(field="label", type="nominal", condition=narrow)
+        return over(data).mark_text(style="on-chart", **more).encode(x(field), text, y=alt.value(top))
 
-    place, across = (block.first - 0.4, 1.02), ax.get_xaxis_transform()
-    ax.add_patch(
-        Rectangle(place, block.width - 0.2, 0.05, color=block.colour, transform=across, clip_on=False)
+    fill = alt.Color(field="colour", type="nominal", scale=None)
+    tooltip = [
+        named("group"),
+        named("channel"),
+        *(told(one, form=".2%") for one in ("share", "low", "high")[: 3 if ends else 1]),
+    ]
+    axis = {"title": None, "tickCount": 4, "format": ".0%", "gridColor": "#d9dfe7"}
+    share = alt.Y(field="share", type="quantitative", axis=axis, stack=None)
+    bars = (
+        over()
+        .mark_bar()
+        .encode(x("left"), alt.X2(field="right"), share, fill, y2=alt.Y2Datum(0), tooltip=tooltip)
     )
-    _above(ax, block.label, block.first + block.width / 2, 1.09, 6 if block.width > 3 else 3.5)
-
-
-def _above(ax: Any, text: str, centre: float, height: float, size: float) -> None:
-    if text:
-        ax.text(
-            centre - 0.5, height, plain(text), transform=ax.get_xaxis_transform(), ha="center", va="bottom",
-            fontsize=size,
-        )  # fmt: skip
+    line = over().mark_rule(strokeWidth=0.9, color="#555555")
+    line = line.encode(
+        x("place"), alt.Y(field="low", type="quantitative"), alt.Y2(field="high"), tooltip=tooltip
+    )
+    turned = {"angle": 270, "align": "right", "baseline": "middle", "fontSize": 7.5, "font": "monospace"}
+    layers = [bars, *([line] if ends else []), label(None, "place", height + 4, **turned, **_WHERE_WIDE)]
+    if strips:
+        strip = over(strips).mark_rect(stroke="#808b9a", strokeWidth=0.5)
+        top, bottom = (alt.value(end) for end in _STRIP)
+        layers.append(strip.encode(x("left"), alt.X2(field="right"), fill, y=top, y2=bottom))
+        layers.append(label(strips, "middle", _STRIP[0] - 3, baseline="bottom", fontSize=_SMALLER))
+    if above:
+        layers.append(label(above, "middle", _STRIP[0] - 19, baseline="bottom", fontSize=11, **_WHERE_WIDE))
+    # Colours of the field are made for white paper: one of them is black.
+    return layered(rows, height, *layers, width=_WIDE, view={"fill": "white", "stroke": None})
 
 
 def labels_of(signatures: Signatures) -> dict[str, Any]:
@@ -173,7 +221,7 @@ def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], lis
 
 
 def plot_exposures(
-    signatures: Signatures, level: str | None = None, *, by: str = "sample", most: int = 400, ax: Any = None
+    signatures: Signatures, level: str | None = None, *, by: str = "sample", most: int = 400
 ) -> Any:
     """Draw exposures as stacked bars, with the samples of each level next to each other.
 
@@ -187,53 +235,117 @@ def plot_exposures(
         level, showing the mean of its samples' shares.
     most : int
         The largest number of samples drawn; each level is represented in proportion to its samples.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     ParameterError
         If an argument is not valid.
     MissingExtraError
-        Without matplotlib.
+        Without Altair.
     """
     instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
     whole_number("most", most, 1, remedy="400 fit into one picture.")
     keys, members = levels_of(signatures, level)
-    shares = signatures.exposures.shares
-    ax = given_axes(ax, (11.0, 4.0))
-    each = [*colours(len(signatures)), _REST_COLOUR]
-    if by == "level":
-        rows, ends, ticks = np.array([shares[group].mean(axis=0) for group in members]), [], list(keys)
-        places = np.arange(len(keys), dtype=np.float64)
-    else:
-        kept = ordered_samples(shares, members, most)
-        rows = shares[np.concatenate(kept)]
-        bounds = np.concatenate([[0], np.cumsum([len(group) for group in kept])])
-        ends, ticks = bounds[1:-1].tolist(), list(keys)
-        places = (bounds[:-1] + bounds[1:] - 1) / 2.0
-    bottom = np.zeros(len(rows))
-    for k, name in enumerate([*signatures.names, REST]):
-        width = 0.8 if by == "level" else 1.0
-        ax.bar(np.arange(len(rows)), rows[:, k], width, bottom=bottom, color=each[k], label=plain(name))
-        bottom += rows[:, k]
-    for end in ends:
-        ax.axvline(end - 0.5, color="black", linewidth=0.8)
-    ax.set_xticks(places, [plain(key) for key in ticks], rotation=90, fontsize=7)
-    ax.set_xlim(-0.5, len(rows) - 0.5)
-    ax.set_ylim(0.0, 1.0)
-    ax.set_ylabel("share of the mutations")
-    ax.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(signatures) // 20)
-    return ax
+    draw = _by_sample if by == "sample" else _by_level
+    return draw(signatures, keys, members, most)
+
+
+def _parts(signatures: Signatures, **legend: Any) -> tuple[list[str], Any]:
+    """Names of the signatures and, last, of what is in none; and the channel of their colours."""
+    found = [printable(name) for name in (*signatures.names, f"component {REST}")]
+    columns = {"expr": "width > 0 ? max(1, min(8, floor(width / 100))) : 8"}
+    shown = {"title": None, "orient": "bottom", "columns": columns, "labelLimit": 120, **legend}
+    scale = {"range": colours(len(signatures), rest=True)}
+    return found, alt.Color(field="signature", type="nominal", sort=None, scale=scale, legend=shown)
+
+
+def _by_sample(signatures: Signatures, keys: list[str], members: list[list[int]], most: int) -> Any:
+    """One column for each sample; samples of a level are neighbours, by their largest signature."""
+    shares, totals = signatures.exposures.shares, signatures.exposures.totals
+    kept = ordered_samples(shares, members, most)
+    n, height = sum(map(len, kept)), 220
+    gap = 0.08 if n <= 120 else 0.0
+    parts, fill = _parts(signatures, offset=70 if n <= _MOST_NAMED else 12)
+    values: list[dict[str, Any]] = []
+    columns, ends, place = [], [], 0
+    for key, chosen in zip(keys, kept, strict=True):
+        level = printable(key)
+        ends.append({"level": level, "first": place, "middle": place + len(chosen) / 2})
+        for i in chosen.tolist():
+            name, start = printable(str(signatures.exposures.names[i])), 0.0
+            columns.append({"name": name, "middle": place + 0.5})
+            for part, share in zip(parts, rounded(shares[i], 3), strict=True):
+                # The first sample has all parts, so that colours are in the order of the parts.
+                if share >= _LEAST or place == 0:
+                    values.append(
+                        {"sample": name, "level": level, "signature": part, "share": share, "start": start,
+                         "end": start + share, "mutations": round(share * float(totals[i])),
+                         "left": place + gap, "right": place + 1 - gap}
+                    )  # fmt: skip
+                    start += share
+            place += 1
+
+    def x(field: str) -> Any:
+        return places("X", field, 0, n)
+
+    bars = over().mark_bar().encode(
+        x("left"), alt.X2(field="right"), fill, alt.Y2(field="end"),
+        number("Y", "start", "share of the mutations", ".0%", scale={"domain": [0, 1]}),
+        tooltip=[*map(named, ("sample", "level", "signature")), told("share", form=".1%"),
+                 told("mutations", "mutations of it", ",")],
+    )  # fmt: skip
+    layers = [bars]
+    if n <= _MOST_NAMED:
+        text = over(columns).mark_text(
+            style="on-chart", angle=270, align="right", baseline="middle", fontSize=9, limit=90, **_WHERE_WIDE
+        )
+        text = text.encode(x("middle"), y=alt.value(height + 4), text=alt.Text(field="name", type="nominal"))
+        layers.append(text)
+    if labels_of(signatures):
+        lines = over(ends).mark_rule(strokeWidth=1, style="border")
+        layers.append(lines.encode(x("first"), y=alt.value(-6), y2=alt.value(height)))
+        text = over(ends).mark_text(
+            style="on-chart", angle=325, align="left", baseline="middle", fontSize=11, limit=130
+        )
+        text = text.encode(x("middle"), y=alt.value(-8), text=alt.Text(field="level", type="nominal"))
+        layers.append(text)
+    return layered(values, height, *layers, width=_WIDE)
+
+
+def _by_level(signatures: Signatures, keys: list[str], members: list[list[int]], most: int) -> Any:
+    """Horizontal bars of the mean shares, which sum to one."""
+    parts, fill = _parts(signatures)
+    rows = list(zip(_sized(keys, members), members, strict=True))[: min(most, _MOST_LEVELS)]
+    values = []
+    for level, group in rows:
+        ends = np.cumsum(signatures.exposures.shares[group].mean(axis=0)).tolist()
+        values += [
+            {"level": level, "signature": part, "share": end - start, "start": start, "end": end}
+            for part, start, end in zip(parts, [0.0, *ends], ends, strict=False)
+        ]
+    return (
+        chart(values, ROW * len(rows), _WIDE)
+        .mark_bar()
+        .encode(
+            names("Y", "level"), alt.X2(field="end"), fill,
+            number("X", "start", "mean share of the mutations", ".0%", scale={"domain": [0, 1]}),
+            tooltip=[named("level"), named("signature"), told("share", form=".1%")],
+        )
+    )  # fmt: skip
+
+
+def _sized(keys: list[str], members: list[list[int]]) -> list[str]:
+    """Levels with their numbers of samples."""
+    return [f"{printable(key)} ({len(group):,})" for key, group in zip(keys, members, strict=True)]
 
 
 def plot_activity(
-    signatures: Signatures, signature: int | str, level: str | None = None, *, most: int = 40, ax: Any = None
+    signatures: Signatures, signature: int | str, level: str | None = None, *, most: int = 40
 ) -> Any:
     """Draw the shares of a signature in the samples of each level as boxes.
 
@@ -249,55 +361,55 @@ def plot_activity(
         Label of the samples; by default the first label of the corpus.
     most : int
         The largest number of values of the level that are drawn; those with most samples.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     ParameterError
         If an argument is not valid.
     MissingExtraError
-        Without matplotlib.
+        Without Altair.
     """
     instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
     if isinstance(signature, str):
         remedy = "Check the name."
-        number = signatures.names.index(choice("signature", signature, signatures.names, remedy=remedy))
+        place = signatures.names.index(choice("signature", signature, signatures.names, remedy=remedy))
     else:
         remedy = "Signatures are numbered from 0."
-        number = whole_number("signature", signature, 0, len(signatures) - 1, remedy=remedy)
+        place = whole_number("signature", signature, 0, len(signatures) - 1, remedy=remedy)
     whole_number("most", most, 1, remedy="40 fit into one picture.")
     keys, members = levels_of(signatures, level)
-    keys, members = keys[:most], members[:most]
-    column = signatures.exposures.shares[:, number]
-    ax = given_axes(ax, (6.4, 0.8 + 0.26 * len(keys)))
-    boxes = [
-        dict(zip(("whislo", "q1", "med", "q3", "whishi"), np.quantile(column[group], QUANTILES), strict=True))
-        for group in members
+    held, parts = signatures.exposures, ("low", "first", "middle", "third", "high")
+    values = [
+        {"level": name, "samples": int((~held.zero[group, place]).sum())}
+        | dict(zip(parts, np.quantile(held.shares[group, place], QUANTILES).tolist(), strict=True))
+        for name, group in list(zip(_sized(keys, members), members, strict=True))[:most]
     ]
-    ax.bxp(
-        boxes, showfliers=False, patch_artist=True, widths=0.6, **_turned(),
-        boxprops={"facecolor": "#9ecae9", "edgecolor": "#333333", "linewidth": 0.8},
-        medianprops={"color": "#333333", "linewidth": 1.6},
-    )  # fmt: skip
-    names = [f"{plain(key)} ({len(group):,})" for key, group in zip(keys, members, strict=True)]
-    ax.set_yticks(np.arange(1, len(keys) + 1), names, fontsize=7)
-    ax.invert_yaxis()
-    ax.set_xlim(left=0.0)
-    ax.set_xlabel(f"share of {plain(signatures.names[number])} in the mutations of a sample", fontsize=8)
-    ax.tick_params(axis="x", labelsize=7)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    told_as = ("5 %", "first quartile", "median", "third quartile", "95 %")
+    tooltip = [
+        named("level", printable(level or next(iter(labels_of(signatures)), "samples"))),
+        *(told(part, name, ".1%") for part, name in zip(parts, told_as, strict=True)),
+        told("samples", "samples with it", ","),
+    ]
+    y = names("Y", "level", 170)
+    title = f"share of {printable(signatures.names[place])}"
 
+    def x(field: str) -> Any:
+        return number("X", field, title, ".0%", scale={"zero": True}, stack=None)
 
-def _turned() -> dict[str, Any]:
-    """The argument by which boxes lie: Matplotlib renamed it in version 3.10."""
-    version = tuple(int(part) for part in load_matplotlib().__version__.split(".")[:2])
-    return {"orientation": "horizontal"} if version >= (3, 10) else {"vert": False}
+    span = (
+        over()
+        .mark_rule(strokeWidth=1, color=colour(place + 1))
+        .encode(x("low"), alt.X2(field="high"), y, tooltip=tooltip)
+    )
+    box = over().mark_bar(height=11, opacity=0.75, color=colour(place + 1))
+    box = box.encode(x("first"), alt.X2(field="third"), y, tooltip=tooltip)
+    median = over().mark_tick(thickness=2, height=15, style="median")
+    median = median.encode(x("middle"), y, tooltip=tooltip)
+    return layered(values, ROW * len(values), span, box, median, width=360)
 
 
 def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
@@ -312,7 +424,7 @@ def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list
     return kept
 
 
-def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any = None) -> Any:
+def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
     """Draw cosine similarities of signatures with known ones, or with each other, as a heat map.
 
     Parameters
@@ -322,12 +434,10 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
         By default the signatures themselves.
     most : int
         The largest number of known signatures drawn: those most similar to a signature.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
@@ -336,7 +446,7 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     DataError
         If their channels differ.
     MissingExtraError
-        Without matplotlib.
+        Without Altair.
     """
     kinds = (Signatures, KnownSignatures)
     instance("signatures", signatures, kinds, "Signatures", remedy="extract_signatures(run, corpus).")
@@ -355,9 +465,12 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     kept = np.arange(len(other.names))
     if len(kept) > most:
         kept = np.sort(np.argsort(-cosines.max(axis=0), kind="stable")[:most])
-    ax = given_axes(ax, (1.5 + 0.25 * len(kept), 1.5 + 0.25 * len(cosines)))
-    image = ax.imshow(cosines[:, kept], vmin=0.0, vmax=1.0, cmap="Blues", aspect="auto")
-    ax.set_xticks(np.arange(len(kept)), [plain(other.names[i]) for i in kept], rotation=90, fontsize=7)
-    ax.set_yticks(np.arange(len(cosines)), [plain(name) for name in signatures.names], fontsize=7)
-    ax.figure.colorbar(image, ax=ax, label="cosine")
-    return ax
+    values = [
+        {"signature": printable(one), "known": printable(other.names[i]), "cosine": value}
+        for one, row in zip(signatures.names, rounded(cosines[:, kept], 3), strict=True)
+        for i, value in zip(kept.tolist(), row, strict=True)
+    ]
+    return heat(
+        values, ("signature", "signature"), ("known", "known"), ("cosine", "cosine", ".3~f"), len(cosines),
+        scale={"domain": [0, 1]}, labelAngle=-90, width=max(ROW * len(kept), 120),
+    )  # fmt: skip

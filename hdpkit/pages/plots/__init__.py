@@ -1,1 +1,1 @@
-"""Figures with Matplotlib. Users import `hdpkit.plots`."""
+"""Pictures. Users import `hdpkit.plots`."""

@@ -9,14 +9,29 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.canvas import colours, evenly, given_axes, plain
+from hdpkit.canvas import (
+    WIDTH,
+    alt,
+    chart,
+    colours,
+    evenly,
+    layered,
+    named,
+    names,
+    number,
+    over,
+    rounded,
+    told,
+)
 from hdpkit.checks import instance, items, number_array, whole_number, whole_numbers
-from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.protocol import BaseMeasure
 
-_MOST_POINTS = 20_000
+MOST_POINTS = 2_500
 _MOST_GROUPS = 40
+NOBODY = "none"
+"""In place of the number of a component: none of them."""
 RADIUS = 2.0
 """Standard deviations from the mean to an ellipse; a normal component has 86 % of its points inside."""
 
@@ -115,12 +130,13 @@ def ellipse(mean: Floats, covariance: Floats, n: int = 60) -> Floats:
     return around
 
 
-def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any = None) -> Any:
+def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     """Plot the points of a mixture, coloured by component, with an ellipse for each component.
 
     Ellipses are at two standard deviations, given the posterior mean parameters of a component. Numbers at
     their centres are those of the components, from 1, by descending share. Data of one dimension are drawn
     as ticks, one row for each component and one for points in none, with a line of two standard deviations.
+    Of more than 2,500 points, 2,500 are drawn, evenly spaced.
 
     Parameters
     ----------
@@ -133,12 +149,10 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any
     axes : (int or str, int or str), optional
         Two dimensions, by number or name. By default the dimensions themselves if there are at most two,
         otherwise the first two principal components of the standardised dimensions.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.LayerChart
 
     Raises
     ------
@@ -147,7 +161,7 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any
     DataError, ParameterError
         If the data aren't numbers, or an argument doesn't fit.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     instance("franchise", franchise, Franchise, "a franchise over numbers", remedy="trace.franchises[0].")
     if franchise.measure.takes_terms or not franchise.measure.supports("moments"):
@@ -157,18 +171,83 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any
         )  # fmt: skip
     if franchise.n_dishes == 0:
         raise StateError("franchise", franchise, "a franchise with dishes", RUN_FIRST)
-    labels, means = _of_state(franchise) if aligned is None else _of_samples(franchise, aligned)
+    labels, sure, means = _of_state(franchise) if aligned is None else _of_samples(franchise, aligned)
     X = franchise.data.values
     plane = Plane.of(X, axes, getattr(franchise.data, "columns", None))
-    places, around = plane.moments(*_moments(franchise.measure, means))
-    ax = given_axes(ax, (6.4, 5.2 if len(plane.titles) == 2 else 1.6 + 0.4 * len(means)))
-    chosen = evenly(len(X), _MOST_POINTS)
-    draw = _draw_plane if len(plane.titles) == 2 else _draw_line
-    draw(ax, plane.points(X[chosen]), labels[chosen], places, around)
-    ax.set_xlabel(plain(plane.titles[0]))
-    if len(plane.titles) == 2:
-        ax.set_ylabel(plain(plane.titles[1]))
-    return ax
+    return picture(plane, X, labels, sure, len(means), plane.moments(*_moments(franchise.measure, means)))
+
+
+def picture(
+    plane: Plane, X: Any, labels: Any, sure: Any, n: int, moments: tuple[Floats, Floats] | None
+) -> Any:
+    """Points with their component (-1: none) and its probability, and n components if they have moments."""
+    chosen = evenly(len(X), MOST_POINTS)
+    points = [
+        {"point": i + 1, **dict(zip("xy", place, strict=False)), "probability": round(float(sure[i]), 3),
+         "component": str(labels[i] + 1) if labels[i] >= 0 else NOBODY}
+        for i, place in zip(chosen.tolist(), rounded(plane.points(X[chosen]), 6), strict=True)
+    ]  # fmt: skip
+    numbers = [str(k + 1) for k in range(n)]
+    titles = [printable(title) for title in plane.titles]
+    d = len(titles)
+    centres, around = moments or (np.empty((0, d)), np.empty((0, d, d)))
+    # Only numbers and "none": names from the data would need the order of the values.
+    shown = [*numbers, *([NOBODY] if (np.asarray(labels)[chosen] < 0).any() else [])]
+    scale = {"domain": shown, "range": colours(n, rest=len(shown) > n)}
+    draw = _on_plane if d == 2 else _on_line
+    return draw(points, scale, titles, centres, around)
+
+
+def _dimension(channel: str, field: str, title: str) -> Any:
+    return number(channel, field, title, scale={"zero": False})
+
+
+_POINT = (("point", "observation", ""), ("probability", "probability", ".0%"))
+
+
+def _on_plane(points: Any, scale: Any, titles: Any, centres: Floats, around: Floats) -> Any:
+    shown, colour = scale["domain"], alt.Color(field="component", type="nominal", legend=None, scale=scale)
+    x, y = (_dimension(channel, channel.lower(), title) for channel, title in zip("XY", titles, strict=True))
+    faint = {"domain": [0, 1], "range": [0.1, 0.8]}
+    dots = over().mark_circle(size=26)
+    dots = dots.encode(
+        x, y, colour, alt.Opacity(field="probability", type="quantitative", legend=None, scale=faint),
+        tooltip=[named("component"), *(told(*one) for one in _POINT)],
+    )  # fmt: skip
+    lines = [
+        {"component": name, "order": order, "x": at, "y": height}
+        for name, mean, covariance in zip(shown, centres, around, strict=False)
+        for order, (at, height) in enumerate(rounded(ellipse(mean, covariance), 6))
+    ]
+    middles = [
+        {"component": name, "x": at, "y": height}
+        for name, (at, height) in zip(shown, rounded(centres, 6), strict=False)
+    ]
+    ellipses = over(lines).mark_line(strokeWidth=2, interpolate="linear")
+    ellipses = ellipses.encode(x, y, colour, order=alt.Order(field="order", type="quantitative"))
+    # Numbers on points can't be read; discs are white in both themes.
+    discs = over(middles).mark_point(size=380, filled=True, fill="white", opacity=0.9, strokeWidth=1.5)
+    discs = discs.encode(x, y, stroke=alt.Stroke(field="component", type="nominal", legend=None, scale=scale))
+    numbers = over(middles).mark_text(fontWeight="bold", fontSize=14, color="black")
+    numbers = numbers.encode(x, y, text=alt.Text(field="component", type="nominal"))
+    return layered(points, 460, dots, ellipses, discs, numbers)
+
+
+def _on_line(points: Any, scale: Any, titles: Any, centres: Floats, around: Floats) -> Any:
+    shown, colour = scale["domain"], alt.Color(field="component", type="nominal", legend=None, scale=scale)
+    x = _dimension("X", "x", titles[0])
+    y = alt.Y(field="component", type="nominal", scale={"domain": list(shown)}, axis={"title": "component"})
+    ticks = over().mark_tick(thickness=1.5, size=20, opacity=0.5)
+    ticks = ticks.encode(x, y, colour, tooltip=[named("component"), *(told(*one) for one in _POINT)])
+    half = RADIUS * np.sqrt(around[:, 0, 0])
+    ends = [
+        {"component": name, "x": at, "low": at - one, "high": at + one}
+        for name, at, one in zip(shown, centres[:, 0].tolist(), half.tolist(), strict=False)
+    ]
+    low, high = _dimension("X", "low", titles[0]), alt.X2(field="high")
+    spans = over(ends).mark_rule(strokeWidth=2.5, yOffset=15).encode(low, high, y, colour)
+    means = over(ends).mark_circle(size=70, opacity=1, yOffset=15).encode(x, y, colour)
+    return layered(points, 46 * len(shown), ticks, spans, means)
 
 
 def _moments(measure: BaseMeasure, means: Any) -> tuple[Floats, Floats]:
@@ -176,16 +255,16 @@ def _moments(measure: BaseMeasure, means: Any) -> tuple[Floats, Floats]:
     return np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
 
 
-def _of_state(franchise: Franchise) -> tuple[Any, Any]:
-    """Component of each point, the largest is 0, and the parameters of the components."""
+def _of_state(franchise: Franchise) -> tuple[Any, Any, Any]:
+    """Component of each point, the largest is 0, ones, and the parameters of the components."""
     dishes = np.asarray(franchise.dishes)
     sizes = np.bincount(dishes[dishes >= 0], minlength=franchise.n_dishes)
     order = np.argsort(-sizes, kind="stable")
     rank = np.append(np.argsort(order, kind="stable"), -1)
-    return rank[dishes], np.asarray(franchise.dish_parameters())[order]
+    return rank[dishes], np.ones(len(dishes)), np.asarray(franchise.dish_parameters())[order]
 
 
-def _of_samples(franchise: Franchise, aligned: Any) -> tuple[Any, Any]:
+def _of_samples(franchise: Franchise, aligned: Any) -> tuple[Any, Any, Any]:
     members, means = getattr(aligned, "memberships", None), getattr(aligned, "topics", None)
     n = len(franchise.data)
     if isinstance(aligned, type) or members is None or means is None or len(members) != n or len(means) == 0:
@@ -193,44 +272,12 @@ def _of_samples(franchise: Franchise, aligned: Any) -> tuple[Any, Any]:
             "aligned", aligned, "components that samples of this franchise have in common",
             "hdpkit.summaries.consensus(hdpkit.summaries.align_topics(trace)).",
         )  # fmt: skip
-    best = np.asarray(members).argmax(axis=1)
-    return np.where(best == len(means), -1, best), np.asarray(means)
+    members = np.asarray(members)
+    best = members.argmax(axis=1)
+    return np.where(best == len(means), -1, best), members.max(axis=1), np.asarray(means)
 
 
-def _draw_plane(ax: Any, points: Floats, labels: Any, places: Floats, around: Floats) -> None:
-    if (labels < 0).any():
-        ax.plot(*points[labels < 0].T, linestyle="none", marker=".", markersize=3, color="0.6", zorder=1)
-    for k, colour in enumerate(colours(len(places))):
-        own = points[labels == k]
-        ax.plot(*own.T, linestyle="none", marker=".", markersize=4, color=colour, alpha=0.7, zorder=2)
-        ax.plot(*ellipse(places[k], around[k]).T, color=colour, linewidth=1.5, zorder=3)
-        ax.text(
-            *places[k], str(k + 1), ha="center", va="center", fontsize=8, zorder=4,
-            bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.85},
-        )  # fmt: skip
-
-
-def _draw_line(ax: Any, points: Floats, labels: Any, places: Floats, around: Floats) -> None:
-    for k, colour in enumerate(colours(len(places))):
-        own = points[labels == k, 0]
-        ax.plot(
-            own, np.full(len(own), k), linestyle="none", marker="|", markersize=12, color=colour, alpha=0.5
-        )
-        half = RADIUS * float(np.sqrt(around[k, 0, 0]))
-        middle = float(places[k, 0])
-        ax.plot([middle - half, middle + half], [k + 0.33, k + 0.33], color=colour, linewidth=2.0)
-        ax.plot([middle], [k + 0.33], marker="o", markersize=5, color=colour)
-    rows = [str(k + 1) for k in range(len(places))]
-    if (labels < 0).any():
-        rest = points[labels < 0, 0]
-        ax.plot(rest, np.full(len(rest), len(rows)), linestyle="none", marker="|", markersize=12, color="0.6")
-        rows.append("none")
-    ax.set_yticks(np.arange(len(rows)), rows)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.set_ylabel("component")
-
-
-def group_weights(aligned: Any, *, groups: Any = None, components: int = 10, ax: Any = None) -> Any:
+def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> Any:
     """Plot the weights of components in groups, with their intervals: a row for each group.
 
     Parameters
@@ -241,19 +288,17 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10, ax:
         Numbers of the groups, from the top; by default the first 40.
     components : int
         How many of the largest components are drawn.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.LayerChart
 
     Raises
     ------
     DataError, ParameterError
         If there are no groups, or an argument doesn't fit.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     shares = getattr(aligned, "group_shares", None)
     if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:
@@ -267,17 +312,23 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10, ax:
         chosen = whole_numbers("groups", groups, 0, len(shares) - 1, remedy=remedy)
     if not len(chosen):
         raise ParameterError("groups", groups, "at least one group", remedy)
-    lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
-    ax = given_axes(ax, (6.4, 1.0 + (0.25 + 0.09 * n) * len(chosen)))
-    for k, colour in enumerate(colours(n)):
-        mean = shares[chosen, k]
-        ends = np.maximum([mean - lower[chosen, k], upper[chosen, k] - mean], 0.0)
-        at = np.arange(len(chosen)) + 0.7 * ((k + 0.5) / n - 0.5)
-        ax.errorbar(mean, at, xerr=ends, fmt="o", markersize=3, color=colour, linewidth=1.2, label=str(k + 1))
-    ax.set_yticks(np.arange(len(chosen)), [plain(aligned.names[j]) for j in chosen.tolist()])
-    ax.set_ylim(len(chosen) - 0.5, -0.5)
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_xlabel(f"weight, with {aligned.level:.0%} intervals")
-    ax.set_ylabel(plain(aligned.label))
-    ax.legend(title="component", fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return ax
+    ends = shares, aligned.group_shares_lower, aligned.group_shares_upper
+    values = [
+        {"group": printable(str(aligned.names[j])), "component": str(k + 1),
+         **dict(zip(("weight", "lower", "upper"), (float(end[j, k]) for end in ends), strict=True))}
+        for j in chosen.tolist()
+        for k in range(n)
+    ]  # fmt: skip
+    numbers = [str(k + 1) for k in range(n)]
+    x = number("X", "weight", f"weight, with {aligned.level:.0%} intervals", ".0%", scale={"domain": [0, 1]})
+    drawn = chart(values, len(chosen) * (10 + 8 * n), WIDTH).encode(
+        names("Y", "group", title=printable(str(aligned.label))),
+        alt.YOffset(field="component", type="nominal", scale={"domain": numbers}),
+        alt.Color(field="component", type="nominal", scale={"domain": numbers, "range": colours(n)}),
+        tooltip=[named("group"), named("component"),
+                 *(told(name, form=".1%") for name in ("weight", "lower", "upper"))],
+    )  # fmt: skip
+    rule = drawn.mark_rule(strokeWidth=2).encode(
+        alt.X(field="lower", type="quantitative"), alt.X2(field="upper")
+    )
+    return alt.layer(rule, drawn.mark_circle(size=36, opacity=1).encode(x))

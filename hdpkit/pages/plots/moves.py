@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import LINES, colours, given_axes, plain
+from hdpkit.canvas import ROW, alt, bars, layered, lines, number, over, rounded
 from hdpkit.checks import items, text, whole_number
-from hdpkit.errors import DataError, RegistryError
+from hdpkit.errors import DataError, RegistryError, printable
 from hdpkit.posterior.readings import chains_of
 
 
-def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None) -> Any:
+def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
     """Plot the acceptance rate of each move by sweep.
 
     Moves that never reject are left out unless they are named. Proposals of all chains are combined.
@@ -24,12 +24,10 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
         Names of moves, as in ``trace.moves["move"]``.
     parts : int
         Number of intervals into which the sweeps are divided; each has one point.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
@@ -38,7 +36,7 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
     DataError
         If the trace has no moves.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     records = _records(trace)
     whole_number("parts", parts, 1, remedy="40 are enough for most.")
@@ -53,62 +51,58 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None
             text("moves", name, remedy="Names of moves are strings.")
             if name not in known:
                 raise RegistryError("moves", name, f"one of {known}", "See trace.moves.")
-    ax = given_axes(ax)
     last = int(records["sweep"].max())
     edges = np.unique(np.linspace(0, last, min(parts, last) + 1).astype(np.int64))
-    for place, (name, colour) in enumerate(zip(chosen, colours(len(chosen)), strict=True)):
+    middles = 0.5 * (edges[:-1] + edges[1:] + 1)
+    values = []
+    for name in chosen:
         own = records[records["move"] == name]
         part = np.searchsorted(edges, own["sweep"], side="left") - 1
         tried, accepted = (np.bincount(part, own[what], len(edges) - 1) for what in ("tried", "accepted"))
-        there = tried > 0
-        at = 0.5 * (edges[:-1] + edges[1:] + 1)[there]
-        style = LINES[place % len(LINES)]
-        ax.plot(
-            at, accepted[there] / tried[there], marker=".", linestyle=style, color=colour, label=plain(name)
-        )
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("sweep")
-    ax.set_ylabel("share of proposals accepted")
-    if chosen:
-        ax.legend(fontsize="small")
-    else:
-        ax.set_title("no move of this run rejects anything", fontsize=9)
-    return ax
+        values += [
+            {"sweep": middles[i].item(), "accepted": float(accepted[i] / tried[i]), "move": printable(name)}
+            for i in np.flatnonzero(tried).tolist()
+        ]
+    x = alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1})
+    y = number("Y", "accepted", "share of proposals accepted", ".0%", scale={"domain": [0, 1]})
+    drawn = lines(values, x, y, "move", points=True)
+    return drawn if chosen else drawn.properties(title="no move of this run rejects anything")
 
 
-def move_times(trace: Any, *, ax: Any = None) -> Any:
+def move_times(trace: Any) -> Any:
     """Plot the total seconds of each move over all sweeps and chains.
 
     Parameters
     ----------
     trace : Trace or ChainTrace
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     DataError
         If the trace has no moves.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     records = _records(trace)
     names, which = np.unique(records["move"], return_inverse=True)
     seconds = np.bincount(which, records["seconds"], len(names))
-    order = np.argsort(-seconds, kind="stable")
-    ax = given_axes(ax, (6.4, 1.0 + 0.35 * len(names)))
-    ax.barh(np.arange(len(names)), seconds[order], color=colours(1)[0])
-    ax.set_yticks(np.arange(len(names)), [plain(name) for name in names[order]])
-    for place, value in enumerate(seconds[order].tolist()):
-        ax.text(value, place, f" {value / max(seconds.sum(), 1e-300):.0%}", va="center", fontsize=8)
-    ax.invert_yaxis()
-    ax.margins(x=0.12)
-    ax.set_xlabel("seconds")
-    return ax
+    values = [
+        {"move": printable(str(names[i])), "seconds": rounded([seconds[i]])[0],
+         "share": float(seconds[i] / max(seconds.sum(), 1e-300))}
+        for i in np.argsort(-seconds, kind="stable").tolist()
+    ]  # fmt: skip
+    drawn = bars(values, "move", "seconds", "seconds", ",.4~g")
+    text = over().mark_text(align="left", dx=4, style="on-chart")
+    text = text.encode(
+        alt.Y(field="move", type="nominal", sort=None),
+        alt.X(field="seconds", type="quantitative"),
+        text=alt.Text(field="share", type="quantitative", format=".0%"),
+    )
+    return layered(values, ROW * len(values), drawn.properties(data=alt.Undefined), text)
 
 
 def _records(trace: Any) -> Any:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import LINES, colours, given_axes, plain
+from hdpkit.canvas import lines, number
 from hdpkit.checks import flag, number_array
-from hdpkit.errors import ParameterError
+from hdpkit.errors import ParameterError, printable
 from hdpkit.posterior.readings import named
 
 
-def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
+def perplexity(curves: Any, *, logarithmic: bool = True) -> Any:
     """Plot perplexity by computing time.
 
     Parameters
@@ -20,37 +20,31 @@ def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
     curves : dict
         Name -> (seconds, perplexity), two sequences of the same length.
     logarithmic : bool
-        Whether the time axis is logarithmic.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
+        Whether the time axis is logarithmic; it has no place for zero seconds.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     ParameterError
         If a curve isn't a pair of equally long sequences of positive numbers.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
     flag("logarithmic", logarithmic)
-    lines = {name: _curve(name, curve) for name, curve in rows.items()}
-    ax = given_axes(ax)
-    for place, ((name, (seconds, values)), colour) in enumerate(
-        zip(lines.items(), colours(len(lines)), strict=True)
-    ):
-        ax.plot(
-            seconds, values, color=colour, linestyle=LINES[place % len(LINES)], marker=".", label=plain(name)
-        )
-    if logarithmic:
-        ax.set_xscale("log")
-    ax.set_xlabel("seconds")
-    ax.set_ylabel("perplexity")
-    ax.legend(fontsize="small")
-    return ax
+    found = {printable(name): _curve(name, curve) for name, curve in rows.items()}
+    values = [
+        {"curve": name, "seconds": seconds, "perplexity": value}
+        for name, curve in found.items()
+        for seconds, value in zip(*(part.tolist() for part in curve), strict=True)
+        if seconds > 0 or not logarithmic
+    ]
+    x = number("X", "seconds", "seconds", "~g", scale={"type": "log" if logarithmic else "linear"})
+    y = number("Y", "perplexity", "perplexity", "~s", scale={"zero": False})
+    return lines(values, x, y, "curve", points=True)
 
 
 def _curve(name: str, curve: Any) -> Any:

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import colours, evenly, given_axes, given_figure, plain
+from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, colour, evenly, heat, names, number, told
+from hdpkit.canvas import named as name_of
 from hdpkit.checks import whole_number
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.readings import named, term_names, topic_weights
 
 _COLUMNS = 4
-_MOST_PAIRS = 20_000
+_MOST_PAIRS = 5_000
 _MOST_NAMED = 60
 
 
-def topics(
-    topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: int = 8, figure: Any = None
-) -> Any:
+def topics(topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: int = 8) -> Any:
     """Plot topics as bars, one panel per topic, with the terms that have the largest weights.
 
     Parameters
@@ -31,19 +30,17 @@ def topics(
         Words of the terms; by default those of the franchise's corpus, or numbers.
     n_topics, n_terms : int
         The largest number of topics, and of terms of each.
-    figure : matplotlib.figure.Figure, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    altair.ConcatChart
 
     Raises
     ------
     ParameterError, DataError
         If these aren't topics over terms, or the vocabulary has the wrong length.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     whole_number("n_topics", n_topics, 1, remedy="12 fit on a page.")
     whole_number("n_terms", n_terms, 1, remedy="8 are usual.")
@@ -51,22 +48,18 @@ def topics(
     words = term_names(topics, vocabulary, weights.shape[1])
     sizes = _sizes(topics, len(weights))
     order = np.arange(len(weights)) if sizes is None else np.argsort(-sizes, kind="stable")
-    order = order[:n_topics]
-    columns = min(_COLUMNS, len(order))
-    rows = -(-len(order) // columns)
-    figure = given_figure(figure, (2.9 * columns, (0.55 + 0.2 * n_terms) * rows))
-    for place, k in enumerate(order.tolist(), start=1):
-        ax = figure.add_subplot(rows, columns, place)
+    panels = []
+    for place, k in enumerate(order[:n_topics].tolist(), start=1):
         top = np.argsort(-weights[k], kind="stable")[:n_terms]
-        top = top[weights[k, top] > 0]
-        ax.barh(np.arange(len(top)), weights[k, top], color=colours(1)[0])
-        ax.set_yticks(np.arange(len(top)), [plain(words[v]) for v in top], fontsize=8)
-        ax.invert_yaxis()
-        ax.tick_params(axis="x", labelsize=7)
-        ax.locator_params(axis="x", nbins=3)
+        values = [
+            {"term": printable(str(words[v])), "weight": float(weights[k, v])}
+            for v in top[weights[k, top] > 0].tolist()
+        ]
+        shown = place if sizes is not None else k + 1
         share = "" if sizes is None else f", {sizes[k] / max(sizes.sum(), 1):.1%}"
-        ax.set_title(f"topic {place if sizes is not None else k + 1}{share}", fontsize=9)
-    return figure
+        drawn = bars(values, "term", "weight", "", ".3~g", fill=colour(shown), width=160)
+        panels.append(drawn.properties(title=f"topic {shown}{share}"))
+    return alt.concat(*panels, columns=_COLUMNS)
 
 
 def _sizes(topics: Any, n: int) -> Any:
@@ -78,7 +71,7 @@ def _sizes(topics: Any, n: int) -> Any:
     return sizes if sizes is not None and sizes.shape == (n,) else None
 
 
-def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
+def similarity(topics: Any, *, rng: int = 0) -> Any:
     """Plot the cosine similarity of every pair of topics (Wang & Blei 2012, Figure 8).
 
     Each dot is a pair of topics. Its height within a row is random.
@@ -89,19 +82,17 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
         For a dict the plot has one row per entry, labelled by its key.
     rng : int
         Seed for the heights of the dots.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     ParameterError, DataError
         If these aren't topics over terms, or there is only one topic.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     whole_number("rng", rng, remedy="A seed.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
@@ -113,21 +104,28 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
             raise DataError("topics", value, "at least two topics", "One topic makes no pair.")
         unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
         similar = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-        # If there are too many to draw, quantiles are drawn, which keep the ends and the density.
+        # Of too many, quantiles are drawn, which keep the ends and the density.
         pairs[name] = np.sort(similar)[evenly(len(similar), _MOST_PAIRS)]
-    ax = given_axes(ax, (6.4, 1.2 + 0.7 * len(pairs)))
     heights = np.random.default_rng(rng)
-    for row, (similar, colour) in enumerate(zip(pairs.values(), colours(len(pairs)), strict=True)):
-        jitter = heights.uniform(-0.3, 0.3, len(similar))
-        ax.plot(similar, row + jitter, linestyle="none", marker=".", markersize=3, color=colour, alpha=0.6)
-    ax.set_yticks(np.arange(len(pairs)), [plain(name) for name in pairs])
-    ax.set_ylim(len(pairs) - 0.5, -0.5)
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_xlabel("cosine similarity of two topics")
-    return ax
+    values = [
+        {"topics": printable(name), "cosine": cosine, "height": height}
+        for name, similar in pairs.items()
+        for cosine, height in np.column_stack([similar, heights.uniform(-1, 1, len(similar))]).tolist()
+    ]
+    return (
+        chart(values, 60 * len(pairs))
+        .mark_circle(size=9, opacity=0.6)
+        .encode(
+            number("X", "cosine", "cosine similarity of two topics", scale={"domain": [0, 1]}),
+            names("Y", "topics"),
+            alt.YOffset(field="height", type="quantitative", scale={"domain": [-1.5, 1.5]}),
+            alt.Color(field="topics", type="nominal", sort=None, legend=None, scale={"range": list(PALETTE)}),
+            tooltip=[name_of("topics"), told("cosine", form=".3f")],
+        )
+    )
 
 
-def match(found: Any, *, ax: Any = None) -> Any:
+def match(found: Any) -> Any:
     """Plot the cosines of the topics of two runs as a heat map, pairs first.
 
     Rows are the topics of the first run, columns those of the second: first the pairs, by descending share in
@@ -137,19 +135,17 @@ def match(found: Any, *, ax: Any = None) -> Any:
     ----------
     found : TopicMatch
         `hdpkit.summaries.match_topics` returns it.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
 
     Raises
     ------
     ParameterError
         If this isn't such a match.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     parts: Any = [
         getattr(found, name, None) for name in ("cosines", "pairs", "unmatched", "names", "sources")
@@ -160,21 +156,25 @@ def match(found: Any, *, ax: Any = None) -> Any:
         )
     cosines, pairs, unmatched, names, sources = parts
     orders = [np.concatenate([pairs[:, side], unmatched[side]]).astype(np.int64) for side in (0, 1)]
-    size = [1.6 + 0.17 * min(len(order), _MOST_NAMED) for order in orders]
-    ax = given_axes(ax, (max(4.8, size[1] + 1.2), max(3.6, size[0])))
-    image = ax.imshow(cosines[np.ix_(*orders)], vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
-    ax.figure.colorbar(image, ax=ax, label="cosine")
-    for place in range(len(pairs)):
-        square = ([place - 0.5, place + 0.5, place + 0.5, place - 0.5, place - 0.5],
-                  [place - 0.5, place - 0.5, place + 0.5, place + 0.5, place - 0.5])  # fmt: skip
-        ax.plot(*square, color="white", linewidth=0.8)
-    axes = ((ax.set_yticks, ax.set_ylabel), (ax.set_xticks, ax.set_xlabel))
-    for order, own, source, (ticks, label) in zip(orders, names, sources, axes, strict=True):
-        shown = [plain(own[k]) for k in order] if len(order) <= _MOST_NAMED else []
-        ticks(np.arange(len(shown)), shown, fontsize=6)
-        label(f"topics of {plain(source)}")
-    ax.set_xlim(-0.5, len(orders[1]) - 0.5)
-    ax.set_ylim(len(orders[0]) - 0.5, -0.5)
-    if any(len(name) > 3 for name in names[1]):
-        ax.tick_params(axis="x", rotation=90)
-    return ax
+    one, other = ([printable(str(own[k])) for k in order] for own, order in zip(names, orders, strict=True))
+    values = [
+        {"one": one[i], "other": other[j], "cosine": round(float(cosines[orders[0][i], orders[1][j]]), 3),
+         "pair": i == j < len(pairs)}
+        for i in range(len(one))
+        for j in range(len(other))
+    ]  # fmt: skip
+    titles = [f"topics of {printable(source)}" for source in sources]
+    return _heat(values, titles, len(one), len(other))
+
+
+def _heat(values: Any, titles: Any, n_rows: int, n_columns: int) -> Any:
+    """Cosines as a heat map in which pairs are outlined."""
+    labelled = max(n_rows, n_columns) <= _MOST_NAMED
+    cell = ROW if labelled else max(2.0, 1_200 / max(n_rows, n_columns))
+    drawn = heat(
+        values, ("one", titles[0]), ("other", titles[1]), ("cosine", "cosine", ".2f"), n_rows,
+        scale={"domain": [0, 1]}, row=cell, width=round(cell * n_columns), labels=labelled, labelAngle=-90,
+        title=titles[1], row_title=titles[0],
+    )  # fmt: skip
+    outline = {"condition": {"test": "datum.pair", "value": "#fb325e"}, "value": None}
+    return drawn.encode(stroke=outline, strokeWidth=alt.value(2))

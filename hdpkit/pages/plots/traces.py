@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import LINES, colours, evenly, given_axes, given_figure, plain
+from hdpkit.canvas import PALETTE, alt, chart, evenly, lines, number, rounded, told
 from hdpkit.checks import items, text, whole_number
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, printable
 from hdpkit.posterior.readings import chains_of, scalar, shares_of
 
-_MOST_POINTS = 2_000
+_MOST_POINTS = 1_000
+_MOST_DOTS = 20_000
 _NAMES = {"n_dishes": "K", "log_joint": "log probability (nats)"}
 _FIRST = ("log_joint", "n_dishes")
 
 
-def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None) -> Any:
+def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
     """Plot one key of a trace by sweep, with one line per chain.
 
     Parameters
@@ -26,12 +28,11 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None)
         A key of the trace with one number per sweep.
     after : int
         Leave out the sweeps up to this one.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
+        Of a chain with more than 1,000 sweeps, 1,000 are drawn, evenly spaced.
 
     Raises
     ------
@@ -40,32 +41,42 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0, ax: Any = None)
     DataError
         If no sweep is left.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
-    lines = []
-    for number, chain in chains:
-        values, sweeps = scalar(chain, key), np.asarray(chain["sweep"])
-        kept = np.flatnonzero(sweeps > after)
-        kept = kept[evenly(len(kept), _MOST_POINTS)]
-        if len(kept):
-            lines.append((number, sweeps[kept], values[kept]))
-    if not lines:
+    for _, chain in chains:
+        scalar(chain, key)
+    drawn = by_sweep(chains, key, printable(_NAMES.get(key, key)), after=after)
+    if drawn is None:
         raise DataError("after", after, "less than the number of sweeps", "Run more sweeps, or leave it out.")
-    ax = given_axes(ax)
-    for (number, sweeps, values), colour in zip(lines, colours(len(lines)), strict=True):
-        style = LINES[number % len(LINES)]
-        ax.plot(sweeps, values, color=colour, linestyle=style, linewidth=1.2, label=f"chain {number}")
-    ax.set_xlabel("sweep")
-    ax.set_ylabel(plain(_NAMES.get(key, key)))
-    if len(lines) > 1:
-        ax.legend(fontsize="small")
-    return ax
+    return drawn
 
 
-def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) -> Any:
+def by_sweep(
+    chains: Any, key: str, title: str, *, after: int = 0, most: int = _MOST_POINTS, legend: bool = True
+) -> Any:
+    """A key of the trace of each chain by sweep; None if no chain has a sweep left."""
+    values: list[dict[str, Any]] = []
+    for place, chain in chains:
+        if key not in chain:
+            continue
+        column, sweeps = scalar(chain, key), np.asarray(chain["sweep"])
+        kept = np.flatnonzero(sweeps > after)
+        kept = kept[evenly(len(kept), most)]
+        values += [
+            {"sweep": sweep, "value": value, "chain": f"chain {place}"}
+            for sweep, value in zip(sweeps[kept].tolist(), rounded(column[kept], 7), strict=True)
+        ]
+    if not values:
+        return None
+    x = _sweeps()
+    y = number("Y", "value", title, "~s", scale={"zero": False})
+    return lines(values, x, y, "chain" if len(chains) > 1 else None, legend=legend)
+
+
+def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     """Plot several keys of a trace, one panel per key.
 
     Parameters
@@ -76,12 +87,11 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
         from those before it (in a flat mixture the number of tables is that of dishes).
     after : int
         Leave out the sweeps up to this one.
-    figure : matplotlib.figure.Figure, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    altair.ConcatChart
+        With the panels as `hdpkit.plots.trace` draws them.
 
     Raises
     ------
@@ -89,29 +99,23 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
         As `hdpkit.plots.trace`.
     """
     chains = chains_of(trace)
+    chosen: Sequence[str]
     if keys is None:
-        chosen = [key for key in _FIRST if key in chains[0][1]]
+        found = [key for key in _FIRST if key in chains[0][1]]
         for key in chains[0][1]:
-            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, chosen):
-                chosen.append(key)
+            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, found):
+                found.append(key)
+        chosen = found
     else:
-        chosen = list(
-            items("keys", keys, "a sequence of keys of the trace", remedy='For instance ["n_dishes"].')
-        )
+        chosen = items("keys", keys, "a sequence of keys of the trace", remedy='For instance ["n_dishes"].')
         for key in chosen:
             text("keys", key, remedy="Keys of a trace are strings.")
             for _, chain in chains:
                 scalar(chain, key)
     if not chosen:
         raise DataError("keys", keys, "at least one key", "Leave it out for all that change.")
-    columns = min(2, len(chosen))
-    rows = -(-len(chosen) // columns)
-    figure = given_figure(figure, (5.0 * columns, 2.6 * rows))
-    for place, key in enumerate(chosen, start=1):
-        ax = globals()["trace"](trace, key, after=after, ax=figure.add_subplot(rows, columns, place))
-        if place > 1 and ax.get_legend() is not None:  # the chains are those of the first panel
-            ax.get_legend().remove()
-    return figure
+    draw = globals()["trace"]  # the argument has its name
+    return alt.concat(*(draw(trace, key, after=after) for key in chosen), columns=2)
 
 
 def _changes(chains: Any, key: str) -> bool:
@@ -127,7 +131,12 @@ def _same_as(chains: Any, key: str, others: Any) -> bool:
     return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
-def topic_shares(samples: Any, *, ax: Any = None) -> Any:
+def _sweeps() -> Any:
+    axis = {"title": "sweep", "tickMinStep": 1}
+    return alt.X(field="sweep", type="quantitative", axis=axis, scale={"zero": False, "nice": False})
+
+
+def topic_shares(samples: Any) -> Any:
     """Plot the cumulative shares of the largest topic, the two largest, and so on, by sweep.
 
     This is the topic trace plot of Wang & Blei 2012, Figure 4b.
@@ -137,28 +146,32 @@ def topic_shares(samples: Any, *, ax: Any = None) -> Any:
     samples : Trace, sequence of Sample, or sequence of arrays
         Samples of one chain, a trace with samples, or the sizes of the topics at each sweep as arrays of
         shape (K,), where K can vary.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default, a new figure.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    altair.Chart
+        Of more than 20,000 dots, those of sweeps evenly spaced are drawn.
 
     Raises
     ------
     ParameterError, DataError
         If there are no samples, if they are from several chains, or if sizes are negative.
     MissingExtraError
-        If Matplotlib is not installed.
+        If Altair is not installed.
     """
     sweeps, sizes = shares_of(samples)
-    ax = given_axes(ax)
-    most = max(len(one) for one in sizes)
-    ratios = np.full((len(sizes), most), np.nan)  # NaN: there is no such topic in this sample
-    for row, one in zip(ratios, sizes, strict=True):
-        row[: len(one)] = np.cumsum(np.sort(one)[::-1]) / one.sum()
-    ax.plot(sweeps, ratios, linestyle="none", marker=".", markersize=3, color=colours(1)[0])
-    ax.set_ylim(0.0, 1.03)
-    ax.set_xlabel("sweep")
-    ax.set_ylabel("share of the 1, 2, ... largest topics")
-    return ax
+    kept = evenly(len(sizes), max(1, _MOST_DOTS // max(map(len, sizes))))
+    values = [
+        {"sweep": sweeps[i].item(), "topics": n, "share": share}
+        for i in kept.tolist()
+        for n, share in enumerate((np.cumsum(np.sort(sizes[i])[::-1]) / sizes[i].sum()).tolist(), start=1)
+    ]
+    return (
+        chart(values, 260)
+        .mark_circle(size=14, color=PALETTE[0], opacity=0.8)
+        .encode(
+            _sweeps(),
+            number("Y", "share", "share of the 1, 2, ... largest topics", ".0%", scale={"domain": [0, 1]}),
+            tooltip=[told("sweep"), told("topics", "largest topics"), told("share", form=".1%")],
+        )
+    )

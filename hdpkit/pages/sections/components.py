@@ -6,24 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import evenly
+from hdpkit.canvas import evenly, heat, rounded
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
-from hdpkit.pages.charts import heat, plane, strips, together
 from hdpkit.pages.mixture_data import MixtureData
-from hdpkit.pages.plots.components import RADIUS, ellipse
-from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
+from hdpkit.pages.plots.components import MOST_POINTS, picture
+from hdpkit.pages.plots.partitions import together
+from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import dishes_of
 
-_MOST_POINTS = 2_500
 _MOST_PARAMETERS = 60
 _IN_A_LABEL = 2
 _MOST_GROUPS = 40  # in the chart
 _MOST_ROWS = 300  # groups in the table
 _MOST_TOGETHER = 120  # rows and columns
-_NOBODY = "none"
 
 
 def read_mixture(report: ReportData) -> Content | None:
@@ -78,9 +76,8 @@ def read_components(report: ReportData) -> Content | None:
     if not isinstance(report, MixtureData):
         return None
     charts = {}
-    n_drawn = 0
     if report.plane is not None:
-        charts["components-plane"], n_drawn = _picture(report)
+        charts["components-plane"] = _picture(report)
     names, shown = _parameters(report)
     return Content(
         values={
@@ -91,7 +88,7 @@ def read_components(report: ReportData) -> Content | None:
             "n_chains": len(report.components.chain_numbers),
             "n_hidden": len(report.components) - report.n_topics,
             "titles": () if report.plane is None else report.plane.titles,
-            "n_drawn": n_drawn,
+            "n_drawn": min(report.n_customers, MOST_POINTS),
             "n_points": report.n_customers,
             "has_ellipses": report.franchise.measure.supports("moments"),
             "parameters": shown,
@@ -123,52 +120,17 @@ def _parameters(report: MixtureData) -> tuple[list[str], list[dict[str, Any]]]:
     return names, rows
 
 
-def _picture(report: MixtureData) -> tuple[dict[str, Any], int]:
-    """The chart of points and components, and how many points it has."""
+def _picture(report: MixtureData) -> Any:
+    """The chart of points and components."""
     assert report.plane is not None
-    members, n = report.memberships, report.n_topics
+    measure, members, n = report.franchise.measure, report.memberships, report.n_topics
     best = members.argmax(axis=1)
-    chosen = evenly(report.n_customers, _MOST_POINTS)
-    places = report.plane.points(report.values[chosen])
-    values = [
-        {
-            "point": int(i) + 1,
-            **dict(zip("xy", place, strict=False)),
-            "component": str(best[i] + 1) if best[i] < n else _NOBODY,
-            "probability": round(float(members[i, best[i]]), 3),
-        }
-        for i, place in zip(chosen.tolist(), rounded(places), strict=True)
-    ]
-    centres, around = _moments(report)
-    titles = report.plane.titles
-    numbers = [str(k + 1) for k in range(n)]
-    if len(titles) == 1:
-        ends = [
-            {"component": name, "x": x, "low": x - RADIUS * sd, "high": x + RADIUS * sd}
-            for name, x, sd in zip(
-                numbers, centres[:, 0].tolist(), np.sqrt(around[:, 0, 0]).tolist(), strict=False
-            )
-        ]
-        return strips(values, ends, numbers, titles[0]), len(values)
-    lines = [
-        {"component": name, "order": order, "x": x, "y": y}
-        for name, mean, covariance in zip(numbers, centres, around, strict=False)
-        for order, (x, y) in enumerate(rounded(ellipse(mean, covariance)))
-    ]
-    middles = [
-        {"component": name, "x": x, "y": y} for name, (x, y) in zip(numbers, rounded(centres), strict=False)
-    ]
-    return plane(values, lines, middles, numbers, titles), len(values)
-
-
-def _moments(report: MixtureData) -> tuple[Any, Any]:
-    """Centres (T, d) and covariances (T, d, d) in the plane; none if the measure has no moments."""
-    assert report.plane is not None
-    measure, d = report.franchise.measure, len(report.plane.titles)
-    if not measure.supports("moments"):
-        return np.empty((0, d)), np.empty((0, d, d))
-    mean, covariance = measure.moments(report.components.topics[: report.n_topics])
-    return report.plane.moments(np.asarray(mean), np.asarray(covariance))
+    moments = None
+    if measure.supports("moments"):
+        mean, covariance = measure.moments(report.components.topics[:n])
+        moments = report.plane.moments(np.asarray(mean), np.asarray(covariance))
+    labels = np.where(best < n, best, -1)
+    return picture(report.plane, report.values, labels, members.max(axis=1), n, moments)
 
 
 def read_together(report: ReportData) -> Content | None:
@@ -180,19 +142,9 @@ def read_together(report: ReportData) -> Content | None:
     # Evenly from each component, its surest points first.
     chosen = np.lexsort((-own, labels))[evenly(len(labels), _MOST_TOGETHER)]
     found = co_clustering(dishes_of(report.components.samples), items=chosen)
-    rows, columns = np.nonzero(np.round(found, 2) > 0.0)
-    cells = [
-        dict(zip(("row", "column", "one", "other", "probability"), cell, strict=True))
-        for cell in zip(
-            rows.tolist(),
-            columns.tolist(),
-            (chosen[rows] + 1).tolist(),
-            (chosen[columns] + 1).tolist(),
-            rounded(found[rows, columns], 2),
-            strict=True,
-        )
-    ]
     shown, sizes = np.unique(labels[chosen], return_counts=True)
+    ends = np.cumsum(sizes)
+    texts = [(str(k + 1), at) for k, at in zip(shown.tolist(), (ends - sizes / 2).tolist(), strict=True)]
     inside = labels[chosen][:, None] == labels[chosen][None, :]
     np.fill_diagonal(inside, False)
     return Content(
@@ -202,9 +154,7 @@ def read_together(report: ReportData) -> Content | None:
             "n_components": int(labels.max()) + 1,
             "within": float(found[inside].mean()) if inside.any() else 1.0,
         },
-        charts={
-            "together": together(cells, np.cumsum(sizes).tolist(), [str(k + 1) for k in shown], len(chosen))
-        },
+        charts={"together": together(found, chosen, ends[:-1].tolist(), texts)},
     )
 
 
@@ -238,6 +188,10 @@ def read_weights(report: ReportData) -> Content | None:
         for j in np.sort(order[:_MOST_ROWS]).tolist()
     ]
     label = printable(str(found.label))
+    heat_map = heat(
+        values, ("topic", report.nouns.topic), ("label", label),
+        ("share", f"share of {report.nouns.tokens}", ".0%"), n, title=label,
+    )  # fmt: skip
     return Content(
         values={
             "label": label,
@@ -247,5 +201,5 @@ def read_weights(report: ReportData) -> Content | None:
             "n_groups": len(names),
             "n_drawn": len(drawn),
         },
-        charts={"weights": heat(values, n, label, report.nouns)},
+        charts={"weights": heat_map},
     )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import evenly
-from hdpkit.pages.charts import bars, lines
-from hdpkit.pages.report_data import ReportData, diagnosis_of, rounded
+from hdpkit.pages.plots.moves import move_times
+from hdpkit.pages.plots.traces import by_sweep
+from hdpkit.pages.report_data import ReportData, diagnosis_of
 from hdpkit.pages.section import Content
 
 _POINTS = 400
@@ -26,17 +26,15 @@ def read_convergence(report: ReportData) -> Content | None:
         ("n_dishes", nouns.dishes, f"Number of {nouns.dishes} that have {nouns.tokens}."),
     )
     for key, title, meaning in [*first, *_hyperparameters(report)]:
-        values, ends = _points(report, key)
-        if not values:
+        drawn = by_sweep(report.traces, key, title, most=_POINTS, legend=not panels)
+        if drawn is None:
             continue
         name = f"trace-{len(charts)}"
-        several = "chain" if len(report.traces) > 1 else None
-        charts[name] = lines(values, "value", title, several, legend=not panels)
-        panels.append({"chart": name, "title": title, "meaning": meaning, "ends": ends})
+        charts[name] = drawn
+        panels.append({"chart": name, "title": title, "meaning": meaning, "ends": _ends(report, key)})
     moves = _moves(report)
     if moves:
-        values = [{"move": one["move"], "share": rounded([one["share"]])[0]} for one in moves]
-        charts["move-times"] = bars(values, "move", "share", "share of the time", ".0%")
+        charts["move-times"] = move_times(report.trace)
     return Content(values={"panels": panels, "moves": moves, "verdict": diagnosis_of(report)}, charts=charts)
 
 
@@ -54,24 +52,23 @@ def _hyperparameters(report: ReportData) -> list[tuple[str, str, str]]:
     return found[:6]
 
 
-def _points(report: ReportData, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """At most 400 sweeps of each chain, and its first and last values for the table."""
-    values, ends = [], []
+def _ends(report: ReportData, key: str) -> list[dict[str, Any]]:
+    """First and last values of each chain for the table."""
+    ends = []
     for number, chain in report.traces:
-        if key not in chain:
-            continue
-        column, sweeps = np.asarray(chain[key], dtype=np.float64), chain["sweep"]
-        places = evenly(len(column), _POINTS)
-        name = f"chain {number}"
-        values += [
-            {"sweep": int(sweep), "value": value, "chain": name}
-            for sweep, value in zip(sweeps[places], rounded(column[places], 7), strict=True)
-        ]
-        half = column[len(column) // 2 :]
-        ends.append(
-            {"chain": number, "first": column[0], "last": column[-1], "mean": half.mean(), "sd": half.std()}
-        )
-    return values, ends
+        if key in chain:
+            column = np.asarray(chain[key], dtype=np.float64)
+            half = column[len(column) // 2 :]
+            ends.append(
+                {
+                    "chain": number,
+                    "first": column[0],
+                    "last": column[-1],
+                    "mean": half.mean(),
+                    "sd": half.std(),
+                }
+            )
+    return ends
 
 
 def _moves(report: ReportData) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.canvas import rounded
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 
 _MOST = 10_000

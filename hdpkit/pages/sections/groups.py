@@ -6,8 +6,9 @@ from typing import Any
 
 import scipy
 
-from hdpkit.pages.charts import tree
-from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.canvas import colour
+from hdpkit.pages.plots.partitions import tree
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.run_topics import GroupedTopics
 
@@ -36,21 +37,15 @@ def _group(report: ReportData, g: int) -> dict[str, Any]:
     }
 
 
-def _tree(grouped: GroupedTopics, names: list[str], groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _tree(grouped: GroupedTopics, names: list[str], groups: list[dict[str, Any]]) -> Any:
     """The top of the tree, down to the groups."""
     n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
-    branches = [
-        {"branch": b, "order": i, "place": place, "distance": distance}
-        for b, (places, found) in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))
-        for i, (place, distance) in enumerate(zip(rounded(places), rounded(found), strict=True))
-    ]
-    leaves = []
-    for i, node in enumerate(drawn["leaves"]):
-        g = int(grouped.group[_a_leaf(linkage, node)])
-        label = f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})"
-        leaves.append({"place": 5 + 10 * i, "distance": 0.0, "label": label})
-    return tree(branches, leaves, float(linkage[-1, 2]))
+    leaves = [int(grouped.group[_a_leaf(linkage, node)]) for node in drawn["leaves"]]
+    labels = [f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})" for g in leaves]
+    return tree(
+        drawn, labels, float(linkage[-1, 2]), "height of the merge (Ward)", [colour(g + 1) for g in leaves]
+    )
 
 
 def _a_leaf(linkage: Any, node: int) -> int:

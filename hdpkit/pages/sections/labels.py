@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+from hdpkit.canvas import heat, rounded
 from hdpkit.errors import printable
-from hdpkit.pages.charts import heat
-from hdpkit.pages.report_data import ReportData, distinct, rounded
+from hdpkit.pages.report_data import ReportData, distinct
 from hdpkit.pages.section import Content
 
 _MOST_KEYS = 24
@@ -61,5 +61,8 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
             {"number": report.numbers[k], "label": report.labels[k], "shares": shares[:, k].tolist()}
             for k in topics
         ],
-        "specification": heat(values, len(rows), printable(name), report.nouns),
-    }
+        "specification": heat(
+            values, ("topic", report.nouns.topic), ("label", printable(name)),
+            ("share", f"share of {report.nouns.tokens}", ".0%"), len(rows), title=printable(name),
+        ),
+    }  # fmt: skip

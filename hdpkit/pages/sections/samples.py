@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.pages.charts import intervals
-from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.canvas import ROW, alt, colour, layered, named, names, number, over, rounded, told
+from hdpkit.kinds.kind import Nouns
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.alignment import MIN_OCCURRENCE
 from hdpkit.posterior.consensus import in_common
@@ -47,6 +48,7 @@ def read_samples(report: ReportData) -> Content | None:
     values = [
         {
             "topic": f"{row['number'] or '–'}  {' '.join(row['terms'][:3])}" + _again(rows, place),
+            "colour": colour(row["number"]),
             **dict(
                 zip(
                     ("share", "lower", "upper", "occurrence"),
@@ -71,11 +73,7 @@ def read_samples(report: ReportData) -> Content | None:
             "rest": aligned.rest,
             "n_charted": len(values),
         },
-        charts={
-            "samples-shares": intervals(
-                values, "topic", f"share of the {report.nouns.tokens}", noun=report.nouns.topic
-            )
-        },
+        charts={"samples-shares": _intervals(values, report.nouns)},
         data={"common": _terms(report), "level": aligned.level},
     )
 
@@ -112,3 +110,22 @@ def _terms(report: ReportData) -> list[list[Any] | None]:
         words = [x for one in zip(*ends, strict=True) for x in one]
         found.append([*rounded(facts, 3), rounded(words, 3)])
     return found
+
+
+def _intervals(values: list[dict[str, Any]], nouns: Nouns) -> Any:
+    """Shares as points with intervals, one row per topic; topics that fewer samples have are fainter."""
+    title = f"share of the {nouns.tokens}"
+    y = names("Y", "topic", 260)
+    faint = {"domain": [0, 1], "range": [0.35, 1]}
+    opacity = alt.Opacity(field="occurrence", type="quantitative", legend=None, scale=faint)
+    fill = alt.Color(field="colour", type="nominal", scale=None)
+    tooltip = [
+        named("topic", nouns.topic), *(told(one, form=".2%") for one in ("share", "lower", "upper")),
+        told("occurrence", "states that have it", ".0%"),
+    ]  # fmt: skip
+    lower = number("X", "lower", title, ".1%", scale={"zero": True})
+    rule = over().mark_rule(strokeWidth=2.5)
+    rule = rule.encode(lower, alt.X2(field="upper"), y, opacity, fill, tooltip=tooltip)
+    point = over().mark_circle(size=60, opacity=1)
+    point = point.encode(number("X", "share", title, ".1%"), y, opacity, fill, tooltip=tooltip)
+    return layered(values, ROW * len(values), rule, point)

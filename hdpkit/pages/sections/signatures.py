@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import alt, layered, number, over, rounded, told
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.kinds.signatures.extraction import COVER, REST, Signatures
-from hdpkit.kinds.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
-from hdpkit.pages.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
-from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of, rounded
+from hdpkit.kinds.signatures.extraction import COVER, Signatures
+from hdpkit.kinds.signatures.pictures import (
+    labels_of,
+    levels_of,
+    ordered_samples,
+    plot_activity,
+    plot_cosines,
+    plot_exposures,
+    spectrum,
+)  # fmt: skip
+from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.vectors import unit_rows
 
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40
 _MOST_SAMPLES = 500  # rows of the table of samples
 _MOST_DRAWN = 400  # samples that are drawn
-_MOST_NAMED = 70  # of which there are names below the bars
 _MOST_KNOWN = 60
-_MOST_LABELLED = 100  # channels that have labels
-_LEAST = 0.002  # share of a sample that is drawn
 _IN_PAGE = 15
 _PARTS = 6
 
@@ -72,30 +75,11 @@ def read_signatures_section(report: ReportData) -> Content | None:
         return None
     found, settings = report.signatures
     channels = found.channels or plain_channels(found.vocabulary)
-    order, charts, rows = found.in_order, {}, []
-    strips = [
-        {"label": block.label, "colour": block.colour, "first": block.first, "end": block.first + block.width}
-        for block in channels.blocks
-    ]
-    headings = [
-        {"label": heading, "first": some[0].first, "end": some[-1].first + some[-1].width}
-        for heading, some in ((h, list(g)) for h, g in groupby(channels.blocks, lambda one: one.heading))
-        if heading
-    ]
-    names = [printable(name) for name in channels.names]
-    labels = (
-        [printable(label) for label in channels.labels] if len(names) <= _MOST_LABELLED else [""] * len(names)
-    )
+    order, rows = found.in_order, []
+    charts: dict[str, Any] = {}
     for k, row in enumerate(_rows(report)):
-        values = [
-            {"channel": name, "label": label, "group": group, "colour": channels.colours[group],
-             "share": share, "low": low, "high": high}
-            for name, label, group, share, low, high in zip(
-                names, labels, channels.groups, rounded(found.matrix[k, order]),
-                rounded(found.lower[k, order]), rounded(found.upper[k, order]), strict=True,
-            )
-        ]  # fmt: skip
-        charts[f"signatures-{k}"] = channel_bars(values, strips, headings)
+        values, low, high = (rows_of[k, order] for rows_of in (found.matrix, found.lower, found.upper))
+        charts[f"signatures-{k}"] = spectrum(values, (low, high), channels)
         top = np.argsort(-found.matrix[k], kind="stable")[:5]
         rows.append(
             row
@@ -105,7 +89,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
             }
         )
     if len(found) > 1 or (len(found) == 1 and settings.known is not None):
-        charts["signatures-cosines"] = _cosines(found, settings)
+        charts["signatures-cosines"] = plot_cosines(found, settings.known, most=_MOST_KNOWN)
     charts |= _ranks(settings)
     return Content(
         values={
@@ -153,25 +137,24 @@ def read_exposures(report: ReportData) -> Content | None:
     keys, members = levels_of(found, None)
     label = next(iter(labels_of(found)), None)
     charts: dict[str, Any] = {}
-    charts["exposures-samples"], n_drawn = _drawn(found, keys, members, label)
-    levels = [
-        (f"{printable(key)} ({len(group):,})", group)
-        for key, group in list(zip(keys, members, strict=True))[:_MOST_LEVELS]
-    ]
+    charts["exposures-samples"] = plot_exposures(found, most=_MOST_DRAWN)
+    n_levels = min(len(keys), _MOST_LEVELS)
     panels = []
     for k, name in enumerate(found.names[:_MOST]):
-        charts[f"exposures-{k}"] = boxes(_boxes(found, k, levels), printable(label or "samples"))
+        charts[f"exposures-{k}"] = plot_activity(found, k, most=_MOST_LEVELS)
         panels.append({"chart": f"exposures-{k}", "name": printable(name)})
-    if len(levels) > 1:
-        charts["exposures-levels"] = _means(found, levels)
+    if n_levels > 1:
+        means = plot_exposures(found, by="level", most=_MOST_LEVELS)
+        means.encoding.color.legend = None  # the samples have it
+        charts["exposures-levels"] = means
     lengths = report.document_lengths
     return Content(
         values={
             "label": None if label is None else printable(label),
             "panels": panels,
-            "n_drawn": n_drawn,
+            "n_drawn": sum(map(len, ordered_samples(found.exposures.shares, members, _MOST_DRAWN))),
             "n_samples": report.corpus.n_documents,
-            "n_levels": len(levels),
+            "n_levels": n_levels,
             "n_all_levels": len(keys),
             "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
             "level": found.exposures.level,
@@ -180,55 +163,6 @@ def read_exposures(report: ReportData) -> Content | None:
         },
         charts=charts,
     )
-
-
-def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> tuple[dict[str, Any], int]:
-    """Samples by level and, within a level, by their largest signature; and how many there are."""
-    shares, totals = found.exposures.shares, found.exposures.totals
-    names = _names_of_parts(found)
-    values, columns, ends, place = [], [], [], 0
-    for key, chosen in zip(keys, ordered_samples(shares, members, _MOST_DRAWN), strict=True):
-        level = printable(key)
-        ends.append({"level": level, "first": place, "middle": place + len(chosen) / 2})
-        for i in chosen.tolist():
-            name = printable(str(found.exposures.names[i]))
-            columns.append({"name": name, "middle": place + 0.5})
-            # The first sample has all parts, so that colours are in the order of the parts.
-            values += [
-                {"place": place, "sample": name, "level": level, "signature": part, "share": share,
-                 "mutations": round(share * float(totals[i]))}
-                for part, share in zip(names, rounded(shares[i], 3), strict=True)
-                if share >= _LEAST or place == 0
-            ]  # fmt: skip
-            place += 1
-    named = columns if len(columns) <= _MOST_NAMED else []
-    return samples(values, named, ends if label is not None else [], len(names)), place
-
-
-def _names_of_parts(found: Signatures) -> list[str]:
-    """Names of the signatures and, last, of what is in none."""
-    return [printable(name) for name in (*found.names, f"component {REST}")]
-
-
-def _boxes(found: Signatures, k: int, levels: Any) -> list[dict[str, Any]]:
-    """Quartiles of the share of a signature in the samples of each level."""
-    column, there = found.exposures.shares[:, k], ~found.exposures.zero[:, k]
-    parts = ("low", "first", "middle", "third", "high")
-    return [
-        {"level": name, "samples": int(there[group].sum())}
-        | dict(zip(parts, rounded(np.quantile(column[group], QUANTILES), 3), strict=True))
-        for name, group in levels
-    ]
-
-
-def _means(found: Signatures, levels: Any) -> dict[str, Any]:
-    shares, names = found.exposures.shares, _names_of_parts(found)
-    values = [
-        {"level": level, "signature": name, "share": share}
-        for level, group in levels
-        for name, share in zip(names, rounded(shares[group].mean(axis=0)), strict=True)
-    ]
-    return stacked(values, len(levels), len(names))
 
 
 def _ranks(settings: Cohort) -> dict[str, Any]:
@@ -253,20 +187,26 @@ def _ranks(settings: Cohort) -> dict[str, Any]:
     return charts
 
 
-def _cosines(found: Signatures, settings: Cohort) -> dict[str, Any]:
-    unit = unit_rows(found.matrix)
-    if settings.known is None:
-        names, products = list(found.names), unit @ unit.T
-    else:
-        products = found.match(settings.known).cosines
-        kept = np.sort(np.argsort(-products.max(axis=0), kind="stable")[:_MOST_KNOWN])
-        names, products = [settings.known.names[i] for i in kept], products[:, kept]
-    values = [
-        {"signature": printable(one), "known": printable(other), "cosine": value}
-        for one, row in zip(found.names, rounded(products, 3), strict=True)
-        for other, value in zip(names, row, strict=True)
+def by_rank(values: list[dict[str, Any]], value: str, title: str, noun: str, form: str = "~s") -> Any:
+    """A value by the number of components, with its error where there is one; the chosen number is a disc."""
+    x = alt.X(
+        field="rank", type="quantitative", axis={"title": noun, "tickMinStep": 1}, scale={"zero": False}
+    )
+    scale = {"type": "symlog", "constant": 10} if value == "score" else {"zero": False}
+    tooltip = [told("rank", noun), told(value, title, ",.4~g")]
+    y = number("Y", value, title, form, scale=scale)
+    layers = [
+        over().mark_line(interpolate="linear").encode(x, y),
+        over().mark_point(size=40, opacity=1).encode(x, y, tooltip=tooltip),
+        over()
+        .mark_circle(size=120, opacity=1)
+        .encode(x, y, tooltip=tooltip)
+        .transform_filter("datum.chosen"),
     ]
-    return cosines(values, len(found))
+    if value == "score":
+        low = number("Y", "low", title, form, scale=scale)
+        layers.insert(0, over().mark_rule(opacity=0.6).encode(x, low, alt.Y2(field="high")))
+    return layered(values, 190, *layers)
 
 
 def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:

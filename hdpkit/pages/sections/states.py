@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import ROW, alt, chart, colours, heat, named, told
+from hdpkit.canvas import names as names_on
 from hdpkit.data import Sequences
 from hdpkit.errors import printable
 from hdpkit.franchise.state_topology import ChainTopology
-from hdpkit.pages.charts import over_time, transition_heat
 from hdpkit.pages.mixture_data import MixtureData
+from hdpkit.pages.plots.components import NOBODY
 from hdpkit.pages.report_data import ReportData, distinct
 from hdpkit.pages.section import Content
 
 _MOST_SEQUENCES = 40  # in the picture
 _MOST_RUNS = 4_000  # of observations of one state in a row
-_NOBODY = "none"
 
 
 def _sequences(report: ReportData) -> Sequences | None:
@@ -50,12 +51,11 @@ def read_states(report: ReportData) -> Content | None:
                     "begin": begin + 1,
                     "end": end + 1,
                     "last": end,
-                    "component": str(own[begin] + 1) if own[begin] < n else _NOBODY,
+                    "component": str(own[begin] + 1) if own[begin] < n else NOBODY,
                     "probability": round(float(members[first + begin : first + end].max(axis=1).mean()), 3),
                 }
             )
         drawn = s + 1
-    numbers = [str(k + 1) for k in range(n)]
     sure = float(members.max(axis=1).mean())
     return Content(
         values={
@@ -66,8 +66,28 @@ def read_states(report: ReportData) -> Content | None:
             "sure": sure,
             "cut": len(runs) >= _MOST_RUNS,
         },
-        charts={"states": over_time(runs, numbers, drawn)},
+        charts={"states": over_time(runs, n, drawn)},
     )
+
+
+def over_time(runs: list[dict[str, Any]], n: int, n_rows: int) -> Any:
+    """Sequences as rows, of which each run of observations of one state has the state's colour."""
+    numbers = [str(k + 1) for k in range(n)]
+    rest = any(run["component"] == NOBODY for run in runs)
+    scale = {"domain": [*numbers, *([NOBODY] if rest else [])], "range": colours(n, rest=rest)}
+    whole = {"zero": False, "nice": False}
+    legend = {"title": "state", "orient": "bottom", "columns": 12}
+    return (
+        chart(runs, max(ROW * n_rows, 40))
+        .mark_rect()
+        .encode(
+            names_on("Y", "sequence"), alt.X2(field="end"),
+            alt.X(field="begin", type="quantitative", title="observation", scale=whole),
+            alt.Color(field="component", type="nominal", legend=legend, scale=scale),
+            tooltip=[named("sequence"), named("component", "state"), told("begin", "from"),
+                     told("last", "to"), told("probability", form=".0%")],
+        )
+    )  # fmt: skip
 
 
 def read_transitions(report: ReportData) -> Content | None:
@@ -97,6 +117,10 @@ def read_transitions(report: ReportData) -> Content | None:
     ]
     hyperparameters = [sample.hyperparameters for sample in found.samples]
     kappa = [float(one["sticky/kappa"]) for one in hyperparameters if "sticky/kappa" in one]
+    drawn = heat(
+        values, ("from", "from"), ("to", "to"), ("share", "probability", ".0%"), n + 1, title="next state",
+        labelAngle=0,
+    )  # fmt: skip
     return Content(
         values={
             "rows": cells,
@@ -105,5 +129,5 @@ def read_transitions(report: ReportData) -> Content | None:
             "kappa": float(np.mean(kappa)) if kappa else None,
             "label": printable(found.label),
         },
-        charts={"transitions": transition_heat(values, n + 1)},
+        charts={"transitions": drawn},
     )

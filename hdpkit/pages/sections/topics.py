@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.canvas import bars, rounded
 from hdpkit.errors import printable
-from hdpkit.pages.charts import bars
-from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.vectors import unit_rows
 
@@ -56,11 +56,7 @@ def read_topics(report: ReportData) -> Content:
             "has_common": report.aligned is not None and len(report.aligned) > 0,
             "largest_share": max(row["share"] for row in rows),
         },
-        charts={
-            "topic-terms": bars(
-                [], "term", "weight", f"share of the {nouns.topic}", ".1%", height=0, noun=nouns.term
-            )
-        },
+        charts={"topic-terms": bars([], "term", "weight", f"share of the {nouns.topic}", noun=nouns.term)},
         data=data,
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Int64s
+from hdpkit.canvas import alt, colour, layered, over, rounded, told
 from hdpkit.errors import printable
-from hdpkit.pages.charts import trend
-from hdpkit.pages.report_data import ReportData, rounded
+from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.trends import Trends, trends
 
@@ -34,14 +34,16 @@ def read_trends(report: ReportData) -> Content | None:
         of_groups = trends(topics, dates, by=report.by, labels=_groups(report, place, n))
         names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3, " · "), start=1)]
         names = names[: of_groups.shares.shape[1]]
-        panels += _panels(charts, of_groups, names, range(len(names)), "group")
+        own = range(1, len(names) + 1)
+        panels += _panels(charts, of_groups, names, range(len(names)), own, "group")
         table = {"names": names, "rows": _rows(of_groups)}
     single = trends(topics, dates, by=report.by)
     shown = [k for k in range(report.n_topics) if place[k] >= 0]
     change = np.nanmax(single.shares, axis=0) - np.nanmin(single.shares, axis=0)
     most = sorted(sorted(shown, key=lambda k: -float(change[place[k]]))[:_MOST])
     names = [f"{report.numbers[k]}  {report.labels[k]}" for k in most]
-    topic_panels = _panels(charts, single, names, [int(place[k]) for k in most], report.nouns.topic)
+    columns, numbers = [int(place[k]) for k in most], [report.numbers[k] for k in most]
+    topic_panels = _panels(charts, single, names, columns, numbers, report.nouns.topic)
     return Content(
         values={
             "name": printable(name),
@@ -74,13 +76,13 @@ def _groups(report: ReportData, place: Any, n: int) -> Int64s:
 
 
 def _panels(
-    charts: dict[str, Any], found: Trends, names: list[str], columns: Any, kind: str
+    charts: dict[str, Any], found: Trends, names: list[str], columns: Any, numbers: Any, kind: str
 ) -> list[dict[str, Any]]:
     """A chart for each of these columns, each with its own scale."""
     lines = {"share": found.shares, "lower": found.lower, "upper": found.upper}
     drawn = {name: line for name, line in lines.items() if line is not None}
     panels = []
-    for title, column in zip(names, columns, strict=True):
+    for title, column, own in zip(names, columns, numbers, strict=True):
         rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
         values = [
             {"period": period, **dict(zip(drawn, row, strict=True))}
@@ -88,9 +90,30 @@ def _panels(
         ]
         highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
         chart = f"trends-{len(charts)}"
-        charts[chart] = trend(values, highest, "lower" in drawn)
+        charts[chart] = trend(values, highest, "lower" in drawn, colour(own))
         panels.append({"chart": chart, "title": f"{kind} {title}"})
     return panels
+
+
+def trend(values: list[dict[str, Any]], highest: float, banded: bool, fill: str) -> Any:
+    """A share by period, with a band from ``lower`` to ``upper``; the scale ends at ``highest``."""
+    x = alt.X(
+        field="period", type="ordinal", sort=None,
+        axis={"title": None, "labelAngle": 0, "labelOverlap": "greedy", "labelLimit": 90, "ticks": False},
+    )  # fmt: skip
+
+    def y(field: str) -> Any:
+        axis = {"title": None, "tickCount": 3, "format": ".1~%"}
+        return alt.Y(field=field, type="quantitative", axis=axis, scale={"domain": [0, max(highest, 0.001)]})
+
+    tooltip = [
+        alt.Tooltip(field="period", type="ordinal"),
+        *(told(one, form=".2%") for one in ("share", *(("lower", "upper") if banded else ()))),
+    ]
+    line = over().mark_line(interpolate="linear", point={"size": 22, "color": fill}, color=fill)
+    line = line.encode(x, y("share"), tooltip=tooltip)
+    band = over().mark_area(opacity=0.25, color=fill).encode(x, y("lower"), alt.Y2(field="upper"))
+    return layered(values, 110, *([band, line] if banded else [line]))
 
 
 def _rows(found: Trends) -> list[dict[str, Any]]:

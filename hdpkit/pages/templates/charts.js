@@ -11,11 +11,6 @@ function pageColour(name) {
 
 function chartConfig() {
   const ink = pageColour("ink"), quiet = pageColour("quiet"), line = pageColour("line"), accent = pageColour("accent");
-  const palette = charts.dark
-    ? ["#7fb2ff", "#ffb259", "#6fd6b5", "#ff8f8f", "#c6a6ff", "#ffe08a", "#8fe0ff", "#ffa6d9", "#b8d98a", "#d9b38c",
-       "#4d7fd6", "#cf7a1c", "#2f9c7b", "#d05252", "#8f63e0", "#b79f2f", "#3aa3c9", "#cc5a9d", "#78a83f", "#a7adb8"]
-    : ["#2c6fd1", "#d3730a", "#1a8f6e", "#c93a3a", "#7a4fc9", "#a98600", "#1590b5", "#c2428f", "#5f8a1f", "#8a5a2b",
-       "#0b3c7d", "#f0a35e", "#0f5a45", "#f08080", "#43278a", "#665800", "#69bfdb", "#7d1f58", "#9bc64f", "#6b7280"];
   return {
     background: null,
     font: getComputedStyle(document.body).fontFamily,
@@ -28,7 +23,7 @@ function chartConfig() {
     legend: { labelColor: ink, titleColor: quiet, titleFontWeight: "normal", labelFontSize: 12, symbolStrokeWidth: 2 },
     style: { "on-chart": { fill: ink, fontSize: 12 }, guide: { fill: ink }, median: { color: ink }, border: { color: ink } },
     bar: { color: accent }, rule: { color: accent }, line: { color: accent, strokeWidth: 1.8 }, circle: { color: accent }, text: { color: ink },
-    range: { category: palette, heatmap: [pageColour("low"), accent], ramp: [pageColour("low"), accent] },
+    range: { category: page.data.palette, heatmap: [pageColour("low"), accent], ramp: [pageColour("low"), accent] },
   };
 }
 

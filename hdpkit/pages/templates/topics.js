@@ -69,6 +69,7 @@ function showTerms() {
   place.setAttribute("aria-label", "Bars of the " + values.length + " " + nouns.term + "s of " + nouns.topic + " " + page.topic + ". The table after it has the same numbers.");
   bars.data.values = values;
   bars.height = 17 * values.length;
+  bars.mark.color = page.data.palette[(page.topic - 1) % page.data.palette.length];
   draw(place, bars);
 }
 

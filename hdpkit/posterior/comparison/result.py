@@ -189,12 +189,12 @@ class Comparison(Mapping[str, ScheduleResult]):
         Parameters
         ----------
         path : path
-            The extension gives the format: .png, .pdf or .svg.
+            The extension gives the format: .png, .svg, .pdf or .html.
 
         Raises
         ------
         MissingExtraError
-            Without matplotlib: ``pip install 'hdpkit[plots]'``.
+            Without Altair and vl-convert-python: ``pip install 'hdpkit[plots]'``.
         StorageError
             If the file can't be written.
         """
