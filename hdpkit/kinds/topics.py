@@ -47,6 +47,7 @@ class Bursts(Flag):
 
     said = "bool, float or prior"
     place = "hyperparameter"
+    wrong = (-1.0, "x", [])
 
     def check(self, name: str, value: Any) -> Any:
         """The value."""

@@ -16,6 +16,7 @@ import attrs
 from hdpkit.allowed import Allowed
 from hdpkit.checks import LARGEST, choice, flag, items, real_number, text, whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.priors import Gamma
 from hdpkit.run.describe import describe, rebuild
@@ -34,11 +35,14 @@ class Values:
         The same in the help of a command.
     place : str
         What an object of this setting may be when it is read from a file (`hdpkit.run.describe.rebuild`).
+    wrong : tuple
+        Values that are none of these, for tests of everything that takes the setting.
     """
 
     said = "object"
     metavar: str | None = None
     place = "number"
+    wrong: tuple[Any, ...] = ()
 
     def check(self, name: str, value: Any) -> Any:
         """The value; a ParameterError if it is none of these."""
@@ -68,6 +72,11 @@ class Whole(Values):
     said = "int"
     metavar = "N"
 
+    @property
+    def wrong(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """Numbers beyond the ends, and what is no whole number."""
+        return self.low - 1, self.high + 1, 1.5, "x", True, [1]
+
     def check(self, name: str, value: Any) -> int:
         """The number."""
         return whole_number(name, value, self.low, self.high, remedy=self.remedy)
@@ -89,6 +98,13 @@ class Between(Values):
     metavar: str = "NUMBER"
     ends: bool = True
     said = "float"
+
+    @property
+    def wrong(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """Numbers beyond the ends, and what is no number."""
+        inside = () if self.ends else (self.low,)
+        beyond = () if self.high is None else (self.high + 1.0,)
+        return self.low - 1.0, *inside, *beyond, math.nan, math.inf, "x", [0.5]
 
     def check(self, name: str, value: Any) -> float:
         """The number."""
@@ -118,6 +134,17 @@ class NumberOrPrior(Values):
     metavar = "number|gamma(a,b)"
     place = "hyperparameter"
 
+    wrong = (-1.0, math.nan, math.inf, "x", [], {})
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value."""
+        read = Hyperparameter.of(name, value)
+        if read.prior is None and not (read.start > 0.0 or (self.zero and read.start == 0.0)):
+            least = "from 0" if self.zero else "above 0"
+            told = f"a number {least} (fixed) or a prior (resampled)"
+            raise ParameterError(name, value, told, "For instance hk.Gamma(1, 1).")
+        return value
+
     def parse(self, name: str, given: str) -> Any:
         """Read a positive number or ``gamma(shape, rate)``."""
         if self.zero and given.strip() in ("0", "0.0"):
@@ -144,6 +171,8 @@ class OneOf(Values):
     kind: type | None = None
     place: str = "number"
 
+    wrong = ("cosine-like", 5, [], True)
+
     @property
     def said(self) -> str:  # type: ignore[override]
         """The words, and the class."""
@@ -169,6 +198,8 @@ class Flag(Values):
 
     said = "bool"
 
+    wrong = (2, "yes", [])
+
     def check(self, name: str, value: Any) -> bool:
         """The value."""
         return flag(name, value)
@@ -181,6 +212,8 @@ class Name(Values):
     said = "str"
     metavar = "NAME"
 
+    wrong = ("", 5, ["x"])
+
     def check(self, name: str, value: Any) -> str:
         """The name."""
         return text(name, value, remedy="The name of a column.")
@@ -192,6 +225,8 @@ class Names(Values):
 
     said = "sequence of str"
     metavar = "NAME,..."
+
+    wrong = (5, "x")
 
     def check(self, name: str, value: Any) -> tuple[str, ...]:
         """The names."""

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from browser import axe_violations, messages, open_page, requests, sized, themed, wait_for
+from hdpkit.kinds.signatures.runs import nouns_of
 from report_cases import HOSTILE
 
 import hdpkit as hk
@@ -13,7 +14,6 @@ from hdpkit import canvas, plots
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.pictures import spectrum
-from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.pages.page import _vega
 from hdpkit.pages.sections.samples import _intervals
 from hdpkit.pages.sections.topic_map import scatter

@@ -1,0 +1,177 @@
+"""Kinds of models: every setting in everything that takes it, and a kind of one's own from end to end."""
+
+import json
+import sys
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.base import clone
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.files import from_json, to_json
+from hdpkit.kinds import ESTIMATORS, estimator
+from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CASES = [
+    pytest.param(name, one, id=f"{name}-{one.name}") for name in KINDS for one in kind_named(name).settings()
+]
+COMMANDS = {"topics": ("fit",), "signatures": ("signatures",), "hmm": ("hmm", "fit"), "mixture": ("mixture",)}
+
+
+@pytest.mark.parametrize(("name", "one"), CASES)
+def test_wrong_values_are_refused_by_name(name, one):
+    for wrong in one.values.wrong:
+        with pytest.raises(ParameterError) as caught:
+            kind_named(name)(**{one.name: wrong})
+        assert caught.value.parameter == one.name
+        assert caught.value.remedy
+
+
+@pytest.mark.parametrize(("name", "one"), CASES)
+def test_options_refuse_what_settings_refuse(name, one, tmp_path):
+    """As far as it can be written: lists and such can't."""
+    if name not in COMMANDS or one.of == "estimators" or one.default in (True, False):
+        return
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n1,2\n")
+    for wrong in one.values.wrong:
+        if isinstance(wrong, str | int | float) and not isinstance(wrong, bool) and wrong != 5:
+            given = [
+                *COMMANDS[name],
+                str(data),
+                f"--{one.in_commands}={wrong}",
+                "--out",
+                str(tmp_path / "out"),
+            ]
+            result = CliRunner().invoke(main, given)
+            assert result.exit_code == 2, result.output
+            assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_have_the_settings_of_their_kind(name):
+    made = estimator(name)
+    own = {one.name: one for one in made.kind.settings() if one.of != "commands"}
+    parameters = made().get_params()
+    assert own.keys() < parameters.keys()
+    for one in own.values():
+        assert f"{one.name} : " in made.__doc__
+        assert parameters[one.name] == one.default
+    assert clone(made(sweeps=7)).sweeps == 7
+    with pytest.raises(TypeError):
+        made(no_such_thing=1)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_what_its_data_say(name):
+    made = kind_named(name)()
+    content = from_json(json.loads(json.dumps(to_json(made.as_data()))))
+    again = kind_of(None, {"model": content})
+    assert type(again) is type(made)
+    for one in made.settings():
+        assert repr(getattr(again, one.name)) == repr(getattr(made, one.name)) or one.values.place != "number"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content | {"kind": "nothing"},
+        lambda content: content | {"kind": "os:system"},
+        lambda content: content | {"settings": {"measure": 5}},
+        lambda content: content | {"settings": {"no_such": 5}},
+        lambda content: content | {"of_the_data": {"kept": {"kept": 1}}},
+        lambda content: {},
+    ],
+)
+def test_forged_kinds_are_errors(change):
+    with pytest.raises(HdpkitError):
+        kind_of(None, {"model": change(kind_named("mixture")().as_data())})
+
+
+# ---------------------------------------------------------------------- a kind of one's own
+
+
+def weeks():
+    rng = np.random.default_rng(0)
+    means = np.array([[20, 22, 25, 24, 40, 80, 10], [60, 58, 55, 57, 50, 10, 2], [5, 5, 6, 5, 8, 30, 35]])
+    shares = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]]
+    shop = np.arange(90) % 3
+    pattern = np.array([rng.choice(3, p=shares[j]) for j in shop])
+    return rng.poisson(means[pattern]), shop, pattern
+
+
+@pytest.fixture
+def visits(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    sys.modules.pop("visits", None)
+    import visits
+
+    counts, shop, _ = weeks()
+    rows = ["shop,mon,tue,wed,thu,fri,sat,sun"]
+    rows += [f"shop{j}," + ",".join(map(str, row)) for j, row in zip(shop, counts.tolist(), strict=True)]
+    (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n")
+    yield visits
+    sys.modules.pop("visits", None)
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_a_kind_of_ones_own_has_everything(visits, tmp_path):
+    of_chains = ("--chains", 2, "--sweeps", 30)
+    said = call("visits:Visits", "visits.csv", "--group", "shop", *of_chains, "--out", "run")
+    assert "90 points in 7 dimensions, 3 groups" in said
+    assert "3 patterns of" in said
+    assert "Can it be read?" in said
+    assert "weeks" in said
+    trusted = ("--allow", "visits")
+    assert "3 patterns" in call("topics", "run", *trusted)
+    call("report", "run", *trusted)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Patterns of visits of run" in page
+    call("export", "run", "--to", "csv", "--out", "tables", *trusted)
+    assert (tmp_path / "tables" / "weights.csv").read_text().count("\n") > 3
+    call("infer", "run", "visits.csv", "--out", "new.csv", *trusted)
+    assert (tmp_path / "new.csv").read_text().startswith("point,log_density,component")
+    assert "3 patterns in both" in call("match", "run", "run", *trusted)
+    call("resume", "run", "--sweeps", 2, *trusted)
+    assert "all is well" in call("verify", "run", *trusted)
+    kind = kind_of_run(hk.open_run("run", allow=[visits]))
+    assert type(kind).__name__ == "Visits"
+    assert kind.groups == "shop"
+
+
+def test_a_run_of_an_unknown_kind_needs_permission(visits):
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 4, "--out", "run", "--shape", 3)
+    said = call("topics", "run", code=2)
+    assert "visits:Visits" in said
+    assert "allow" in said
+
+
+def test_the_estimator_of_a_kind_of_ones_own(visits, tmp_path):
+    counts, shop, pattern = weeks()
+    model = visits.VisitsModel(shape=3.0, sweeps=30, random_state=0).fit(counts, groups=shop)
+    assert model.n_components_ == 3
+    pairs = {(one, other) for one, other in zip(model.labels_.tolist(), pattern.tolist(), strict=True)}
+    assert len(pairs) == 3
+    model.save(tmp_path / "saved")
+    again = visits.VisitsModel.load(tmp_path / "saved", allow=[visits])
+    assert again.get_params()["shape"] == 3.0
+    assert np.array_equal(again.predict(counts), model.predict(counts))
+    with pytest.raises(ParameterError, match="shape"):
+        visits.VisitsModel(shape=-1.0).fit(counts)
+
+
+def test_a_kind_is_small(visits):
+    assert len((EXAMPLES / "visits.py").read_text().splitlines()) < 80
+    assert attrs.has(visits.Visits)
