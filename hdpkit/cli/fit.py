@@ -93,25 +93,9 @@ def fit(corpus: Path, **options: Any) -> None:
     compressed with gzip. Text needs the extra hdpkit[text], Parquet hdpkit[parquet]. The run stores how
     texts were read, so that hdpkit infer counts new texts in the same way.
 
-    A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. Moves
-    are names of the registry with their arguments and the time tables until, after, every, repeat.
-
-    A smaller eta gives more and narrower topics. Give eta a number. With a prior, eta decreases as the
-    number of topics grows, and a smaller eta allows more topics, until there are hundreds with a few dozen
-    tokens each. The command warns if at the end there are more topics than an average topic has tokens.
-
-    With --sparse each topic selects its own terms, with a Dirichlet parameter --smoothing over these (Wang
-    & Blei 2009): sparsity and smoothness of topics have separate parameters. --eta is not used then.
-
-    With --topics K documents draw their topics from K topics of equal weight: with --document-concentration
-    A the proportions of a document are Dirichlet(A/K, ..., A/K). The number of topics that is shown counts
-    only topics with tokens.
-
-    With --shards the sampler is slice-gibbs over counts, with sampled weights of the root. The same command
-    continues a run that was stopped, with any number of processes; so does hdpkit resume.
-
-    With --until the run ends when its verdict is green, when two rounds in a row made no progress, or after
-    --at-most, instead of after a number of sweeps.
+    A number for a parameter is fixed; gamma(shape,rate) is a prior, and the parameter is resampled. A smaller
+    eta gives more and narrower topics: give it a number, since with a prior there are ever more of them. With
+    --sparse each topic selects its own terms (Wang & Blei 2009).
 
     Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.
 
@@ -121,12 +105,7 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit posts.csv --text-column body --id-column post --group-column author --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
       hdpkit fit posts.csv --text-column body --until readable --at-most 10min --out run
-      hdpkit fit ap.dat --sparse --smoothing "gamma(1,1)" --out run
-      hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
-      hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
-      hdpkit fit ap.dat --store counts --root weights --moves slice-gibbs,root-weights --threads 2 --out run
-      hdpkit fit --config study.toml --seed 7 --out run-7
-      mpiexec -n 4 hdpkit fit --shards shards/ --eta 0.1 --sweeps 200 --out run
+      hdpkit fit counts.mtx.gz --eta 0.1 --moves table-gibbs,concentration --seed 7 --out run-7
     """
     model = declared(options)
     options |= model.run_settings(options)

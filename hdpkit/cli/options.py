@@ -119,15 +119,33 @@ class Parsed(click.ParamType):
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_ALL = "hdpkit.all_options"
+
+
+def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
 class Command(click.Command):
     """A command whose help shows its options in groups, those of no group first.
 
-    ``first`` are names of the options that come before all others, whatever their groups.
+    ``first`` are names of the options that come before all others, whatever their groups. With them,
+    ``--help`` shows these alone, and ``--help-all`` all.
     """
 
     def __init__(self, *args: Any, first: tuple[str, ...] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.first = first
+        if first:
+            self.params.append(
+                click.Option(
+                    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
+                    help="Show all options.",
+                )
+            )  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of each group under its title."""
@@ -139,8 +157,9 @@ class Command(click.Command):
             if record is not None:
                 title = "Options" if param.name in place else getattr(param, "group", "Options")
                 groups.setdefault(title, []).append(record)
+        short = self.first and not ctx.meta.get(_ALL)
         for title, records in groups.items():
-            if records:
+            if records and (title == "Options" or not short):
                 with formatter.section(title):
                     formatter.write_dl(records)
 

@@ -106,7 +106,8 @@ class Setting:
         """The first sentence as plain text, with the default, for the help of a command."""
         sentence = re.split(r"(?<=\.)\s", self.told, maxsplit=1)[0]
         plain = re.sub(r"\s\[\w+\]|`", "", sentence)
-        usual = self.usual or next(iter(re.findall(r"None: ([^.]*(?:\.\d[^.]*)?)\.$", self.told)), None)
+        usual = self.usual or next(iter(re.findall(r"None: ((?:[^.]|\.\d)*)\.$", self.told)), None)
+        usual = usual.replace("`", "") if usual else usual
         if usual is None and self.default not in (None, False, ()):
             usual = str(self.default)
         return f"{plain}  [default: {usual}]" if usual and "[default" not in plain else plain
