@@ -35,17 +35,9 @@ class Visits(Points):
         2.0, values.Between(0.0, None, ends=False), "Shape of the gamma prior of a pattern's mean visits."
     )
 
-    def rows(self, X: Any) -> Any:
-        """Rows of counts."""
-        return as_counts(X)
-
-    def prepared(self, data: Any) -> Any:
-        """Rows of counts."""
-        return self, self.same(data)
-
     def same(self, data: Any) -> Any:
         """Rows of counts."""
-        return data.with_values(self.rows(data.values))
+        return data.with_values(as_counts(data.values))
 
     def measure_of(self, values: Any) -> hk.BaseMeasure:
         """Poisson counts of each weekday, whose means have the mean of the data a priori."""
