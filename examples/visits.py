@@ -46,3 +46,14 @@ class Visits(Points):
 
 
 VisitsModel = estimator(Visits)
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    means = np.array([[20, 22, 25, 24, 40, 80, 10], [60, 58, 55, 57, 50, 10, 2], [5, 5, 6, 5, 8, 30, 35]])
+    shops = np.arange(120) % 3
+    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.1, 0.7]])
+    weeks = rng.poisson(means[[rng.choice(3, p=shares[shop]) for shop in shops]])
+    model = VisitsModel(sweeps=50, random_state=0).fit(weeks, groups=shops)
+    print(f"{model.n_components_} patterns; of each shop's weeks:")
+    print(model.group_weights_.round(2))
