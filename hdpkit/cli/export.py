@@ -24,8 +24,8 @@ from hdpkit.errors import ParameterError
 from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.pages import write_pages
 from hdpkit.kinds.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
+from hdpkit.posterior.components import components
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
-from hdpkit.posterior.run_topics import topics_of_run
 
 
 @click.command()
@@ -74,10 +74,8 @@ def export(
                   intervals
     pdf           one file with a page for each signature: spectrum, best match, exposures
 
-    Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
-    topic is written if all chains have it, and its share, terms and documents are averages over the samples
-    that have it. Topics of a single chain are those of its newest state, with
-    intervals over its samples.
+    Topics are numbered from 1 in descending order of their shares. They are those of hdpkit topics: what at
+    least half of the samples of all chains have. Shares, terms and documents are averages over the samples.
 
     Of a run of hdpkit mixture csv, parquet, excel and json have tables of the components, their parameters,
     the weights of groups, and the points with their components.
@@ -99,16 +97,14 @@ def export(
         raise ParameterError(
             "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",
             "hdpkit topics RUN --format csv has the components and their parameters; in Python see "
-            "hk.summaries.align_topics(run).to_pandas.",
+            "hk.summaries.components(run).to_pandas.",
         )  # fmt: skip
     about = None if n_topics is None else n_topics.about
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
     elif points:
-        from hdpkit.cli.mixture import points_of_run
-
-        found_points = points_of_run(there, chain)
-        told = f"{len(found_points.aligned)} components of {len(found_points.samples)} states"
+        found_points = components(there, chain=chain)
+        told = f"{len(found_points)} components of {len(found_points.samples)} states"
         written = export_components(found_points, to, out, raw=raw)
     elif to in ("signatures", "pdf") or (to == "excel" and nouns_of(there.data, run) is not TOPICS):
         if nouns_of(there.data, run) is TOPICS:
@@ -126,8 +122,8 @@ def export(
             written = write_signatures(found, out, known=settings.known, raw=raw)
         told = f"{len(found)} signatures"
     else:
-        topics, _ = topics_of_run(there, chain, intervals=True, about=about)
-        told = f"{topics.n_topics} {nouns_of(there.data, run).dishes} of {topics.source}"
+        topics = components(there, chain=chain).about(about)
+        told = f"{len(topics)} {nouns_of(there.data, run).dishes} of {topics.source}"
         written = export_topics(topics, to, out, terms, raw=raw, by=by)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

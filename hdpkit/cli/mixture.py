@@ -41,8 +41,8 @@ from hdpkit.kinds.mixture_parts import (
     restaurants_of_mixture,
     warn_of_time,
 )
-from hdpkit.posterior.points import PointComponents
-from hdpkit.posterior.settled import states_of_run
+from hdpkit.posterior.components import components
+from hdpkit.posterior.points import new_points as components_of_new_points
 from hdpkit.run.runs import Run
 from hdpkit.run.scheduler import Scheduler
 
@@ -191,12 +191,6 @@ def _split(given: str, names: Sequence[str]) -> list[str]:
     return [given] if given in names else [name.strip() for name in given.split(",")]
 
 
-def points_of_run(run: Run, chain: int | None = None) -> PointComponents:
-    """The components of a run over points, or of one of its chains."""
-    samples, states = states_of_run(run, chain)
-    return PointComponents.of(states[0].franchise, samples)
-
-
 def point_columns(shares: Floats, components: Int64s) -> dict[str, Any]:
     """Columns of a table of points: the row of the file, the most probable component, all probabilities."""
     probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
@@ -205,10 +199,11 @@ def point_columns(shares: Floats, components: Int64s) -> dict[str, Any]:
 
 def new_points(run: Run, path: Path, options: Mapping[str, Any]) -> Columns:
     """The components of new points of a table, read as the options say, and their log densities."""
-    found = points_of_run(run, options["chain"])
+    found = components(run, chain=options["chain"])
+    franchise = found.states[0].franchise
     own: Any = run.data
     names = getattr(own, "columns", None)
-    label = found.label
+    label = found.label if found.has_groups else None
     with reading(path):
         data = read_points(path, names or (), label, options, new=True)
     width = int(np.prod(own.values.shape[1:], dtype=np.int64))
@@ -217,17 +212,17 @@ def new_points(run: Run, path: Path, options: Mapping[str, Any]) -> Columns:
             place_of(path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
             "Give the new points the same columns.",
         )  # fmt: skip
-    if found.franchise.measure.support == "sphere":
+    if franchise.measure.support == "sphere":
         data = data.with_values(directions_of(data.values))
     values = data.values.reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
     group = np.full(len(data), -1, dtype=np.int64)
     if label in data.label_names:
-        place = {str(name): i for i, name in enumerate(found.aligned.names)}
+        place = {str(name): i for i, name in enumerate(found.names)}
         codes, keys = data.labels[label]
         group = np.array([*(place.get(key, -1) for key in keys), -1])[codes]
     if not options["quiet"]:
         known = f", {int((group >= 0).sum()):,} of them in groups of the run" if label else ""
         say(f"{len(data):,} points{known}", err=True)
-    logs, shares = found.new(values, group)
+    logs, shares = components_of_new_points(found, franchise, values, group)
     columns = point_columns(shares, shares.argmax(axis=1))
     return {"point": columns.pop("point"), "log_density": logs, **columns}

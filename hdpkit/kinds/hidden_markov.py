@@ -30,8 +30,7 @@ from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_ch
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.alignment import align_topics
+from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
@@ -113,7 +112,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         Share of the observations of each state.
     dishes_ : int64 array, shape (K,)
         Number of each state in `franchise_`.
-    aligned_ : AlignedTopics
+    aligned_ : Components
         The states that the samples of all chains have in common, with their transitions, memberships of
         observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
     franchise_, franchises_, trace_, samples_, diagnosis_
@@ -253,11 +252,11 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
 
     @property
-    def aligned_(self) -> AlignedTopics:
-        """The states that the samples of all chains have in common: see `hdpkit.summaries.align_topics`."""
+    def aligned_(self) -> Components:
+        """The states that the samples of all chains have in common: see `hdpkit.summaries.components`."""
         if not hasattr(self, "trace_"):
             raise AttributeError("aligned_: fit the model first")
-        return align_topics(self.trace_)
+        return components(self.trace_)
 
     # ------------------------------------------------------------------ states of sequences
 

@@ -28,9 +28,9 @@ from hdpkit.kinds.mixture_parts import (
 from hdpkit.kinds.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.measures.gamma_poisson import GammaPoisson
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.components import Components, components, dishes_of
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import PointComponents, dishes_of
+from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.chain_trace import ChainTrace
@@ -117,7 +117,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         With groups: posterior mean weights of the components and, last, of everything else.
     group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
         Ends of their 90 % intervals.
-    aligned_ : AlignedTopics
+    aligned_ : Components
         The components over the samples, with the intervals of all quantities.
     samples_ : tuple of Sample
         The states that everything is averaged over.
@@ -232,7 +232,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         more, label = self._data(X, groups, reset=False)
         if label is not None:
             self._places(())  # raises an error if the model has no groups
-        own = self._points.label
+        own = self.aligned_.label if self.aligned_.has_groups else None
         if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
             more = attrs.evolve(more, labels={own: more.labels[label]})
         data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
@@ -264,13 +264,13 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
         self.samples_ = samples
         self.n_iter_ = int(franchise.sweep)
-        self._points = PointComponents.of(franchise, samples)
-        self.aligned_, self.labels_ = self._points.aligned, self._points.labels
+        self.aligned_ = components(samples, partition=True)
+        self.labels_ = self.aligned_.partition
         self.n_components_ = len(self.aligned_)
         shares = self.aligned_.shares
         self.weights_: Floats = shares / shares.sum()
         if franchise.measure.supports("moments"):
-            self.means_, self.covariances_ = self._of_all(*franchise.measure.moments(self.aligned_.topics))
+            self.means_, self.covariances_ = self._of_all(*franchise.measure.moments(self.aligned_.rows))
         self.n_components_posterior_ = _posterior_of_k(trace, samples)
 
     # ------------------------------------------------------------------ the points of the fit
@@ -286,7 +286,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
     def memberships_(self) -> Floats:
         """Posterior probability of each component for each point of the fit: shape (n, K)."""
         self._need_fit("memberships_")
-        return self._points.memberships()
+        return self.aligned_.memberships[:, :-1]
 
     @property
     def group_names_(self) -> list[Any]:
@@ -308,9 +308,9 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         """Upper ends of the intervals of `group_weights_`."""
         return self._of_groups("group_weights_upper_").group_shares_upper
 
-    def _of_groups(self, name: str) -> AlignedTopics:
+    def _of_groups(self, name: str) -> Components:
         self._need_fit(name)
-        if self._points.label is None:
+        if not self.aligned_.has_groups:
             raise AttributeError(f"{name}: fit the model with groups")
         return self.aligned_
 
@@ -427,7 +427,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         seed = seed_of(self.random_state if random_state is None else random_state)
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
-        values, components = self._points.draw(group, generator)
+        values, components = draw_points(self.aligned_, self.franchise_, group, generator)
         return self._every_column(values), components
 
     # ------------------------------------------------------------------ input
@@ -440,7 +440,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         if label is not None:
             codes, keys = data.labels[label]
             group = np.append(self._places(keys), -1)[codes]
-        return self._points.new(data.values, group)
+        return new_points(self.aligned_, self.franchise_, data.values, group)
 
     def _numbers_of(self, groups: Any, n: int) -> Int64s:
         """Numbers of the groups of n points; -1 for a new one."""
@@ -450,12 +450,12 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         return np.append(self._places(keys), -1)[codes]
 
     def _places(self, keys: Any) -> Int64s:
-        if self._points.label is None:
+        if not self.aligned_.has_groups:
             raise StateError(
                 "groups", "of points", "None, for a model that was fitted without groups",
                 "Give groups to fit, or leave them out.",
             )  # fmt: skip
-        return self._points.places(keys)
+        return self.aligned_.places(keys)
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""

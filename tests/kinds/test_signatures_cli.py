@@ -146,7 +146,7 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert told.exit_code == 0
     assert "SBS96A" in told.output  # the table of signatures
     assert "states of 1 chain (sweeps " in told.output
-    assert " components, " in told.output
+    assert "sample concentration = " in told.output
     shown = call("topics", folder)
     assert "largest channels" in shown.output
     of_chain = call("topics", folder, "--chain", 0).output

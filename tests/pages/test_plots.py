@@ -211,7 +211,7 @@ def test_weights_of_groups_have_intervals():
     root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, each="site"), hk.Groups.from_arrays(arrays, label="site"))
     schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
-    aligned = hk.summaries.align_topics(schedule.run(franchise, sweeps=30, rng=0, samples=5))
+    aligned = hk.summaries.components(schedule.run(franchise, sweeps=30, rng=0, samples=5))
     ax = plots.group_weights(aligned, groups=[2, 0], components=2)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["2", "0"]
     assert ax.get_ylabel() == "site"
@@ -221,7 +221,7 @@ def test_weights_of_groups_have_intervals():
             ends = aligned.group_shares_lower[j, k], aligned.group_shares_upper[j, k]
             np.testing.assert_allclose(segment[:, 0], ends, atol=1e-12)
     with pytest.raises(errors.DataError, match="groups"):
-        plots.group_weights(hk.summaries.align_topics([mixture(arrays[0], root.measure)[0].sample()]))
+        plots.group_weights(hk.summaries.components([mixture(arrays[0], root.measure)[0].sample()]))
 
 
 def test_components_are_points_and_ellipses():
@@ -240,10 +240,11 @@ def test_components_are_points_and_ellipses():
         squares = np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         np.testing.assert_allclose(squares, 4.0)  # two standard deviations
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension 0", "dimension 1")
-    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    agreed = hk.summaries.components(trace)
+    agreed = agreed.selected(agreed.agreed())
     ax = plots.components(franchise, agreed, axes=(1, 0))
     assert ax.get_xlabel() == "dimension 1"
-    np.testing.assert_allclose(ax.texts[0].get_position(), agreed.topics[0][0, ::-1])
+    np.testing.assert_allclose(ax.texts[0].get_position(), agreed.rows[0][0, ::-1])
     with pytest.raises(errors.DataError, match="topics"):
         plots.components(globals()["franchise"]())
     with pytest.raises(errors.StateError, match=r"trace\.franchises"):
@@ -279,7 +280,8 @@ def test_numbers_are_drawn_as_rows_of_ticks():
 
 def test_numbers_in_no_component_are_a_grey_row():
     franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
-    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    agreed = hk.summaries.components(trace)
+    agreed = agreed.selected(agreed.agreed())
     one = agreed.selected([0])  # the others are in none
     ax = plots.components(franchise, one)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "none"]

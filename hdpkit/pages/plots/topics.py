@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import colours, evenly, given_axes, given_figure, plain
 from hdpkit.checks import whole_number
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.readings import named, term_names, topic_weights
@@ -57,7 +58,7 @@ def topics(
     figure = given_figure(figure, (2.9 * columns, (0.55 + 0.2 * n_terms) * rows))
     for place, k in enumerate(order.tolist(), start=1):
         ax = figure.add_subplot(rows, columns, place)
-        top = np.argsort(-weights[k], kind="stable")[:n_terms]
+        top = largest(weights[k], n_terms)
         top = top[weights[k, top] > 0]
         ax.barh(np.arange(len(top)), weights[k, top], color=colours(1)[0])
         ax.set_yticks(np.arange(len(top)), [plain(words[v]) for v in top], fontsize=8)

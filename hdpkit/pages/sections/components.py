@@ -14,8 +14,8 @@ from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.plots.components import RADIUS, ellipse
 from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
 from hdpkit.pages.section import Content
+from hdpkit.posterior.components import dishes_of
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import dishes_of
 
 _MOST_POINTS = 2_500
 _MOST_PARAMETERS = 60
@@ -167,7 +167,7 @@ def _moments(report: MixtureData) -> tuple[Any, Any]:
     measure, d = report.franchise.measure, len(report.plane.titles)
     if not measure.supports("moments"):
         return np.empty((0, d)), np.empty((0, d, d))
-    mean, covariance = measure.moments(report.components.topics[: report.n_topics])
+    mean, covariance = measure.moments(report.components.rows[: report.n_topics])
     return report.plane.moments(np.asarray(mean), np.asarray(covariance))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.extraction import COVER, REST, Signatures
@@ -96,7 +97,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
             )
         ]  # fmt: skip
         charts[f"signatures-{k}"] = channel_bars(values, strips, headings)
-        top = np.argsort(-found.matrix[k], kind="stable")[:5]
+        top = largest(found.matrix[k], 5)
         rows.append(
             row
             | {
