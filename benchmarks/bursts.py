@@ -33,7 +33,7 @@ import hdpkit as hk
 from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
 from hdpkit.kinds.joint_score import JointScore
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
-from hdpkit.posterior.readability import agreed_on
+from hdpkit.posterior.readability import components_of_pieces
 
 HEAD = (
     "corpus", "model", "seconds", "sweeps", "completion", "joint", "new words", "topics", "half of tokens",
@@ -172,7 +172,8 @@ def rows_of(name, source, options):
                 chain.run(seconds)
             first = chains[0]
             shares = first.shares
-            common = agreed_on([[chain.franchise.sample()] for chain in chains[:2]]).shares.sum()
+            found = components_of_pieces([[chain.franchise.sample()] for chain in chains[:2]])
+            common = found.shares[found.in_all_chains].sum()
             b = first.franchise.base_parameters.get("concentration/bursts", np.inf)
             completion, new = score_of(first, observed, held)
             with_halves.run(seconds)

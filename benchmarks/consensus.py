@@ -6,7 +6,7 @@
 
 Each chain runs in its own process. The last states are scored by `hk.evaluate` (document completion, EM), and
 the consensus by the same EM with its own topics, weights and mean concentration
-(`hk.summaries.Consensus.perplexity`), as are the topics of each single chain over its samples. As a check, a
+(`hk.summaries.Components.perplexity`), as are the topics of each single chain over its samples. As a check, a
 chain given twice must align with itself perfectly.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_number_or_prior
-from hdpkit.summaries import align_topics, consensus
+from hdpkit.summaries import components
 
 
 def franchise_of(corpus, options):
@@ -69,8 +69,8 @@ def main():
         print(f"chain {number}: K = {trace.franchises[number].n_dishes}, perplexity {score:.2f}")
 
     def of(samples):
-        aligned = align_topics(samples, threshold=options.threshold)
-        return aligned, consensus(aligned, occurrence=options.occurrence, chains=options.share)
+        aligned = components(samples, threshold=options.threshold)
+        return aligned, aligned.selected(aligned.agreed(options.occurrence, options.share))
 
     for chain in trace.chains:
         aligned, kept = of(chain.samples)

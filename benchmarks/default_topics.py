@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hdpkit as hk
 from hdpkit.io import Layout, TextOptions, demo_corpus, read_corpus
-from hdpkit.summaries import align_topics, coherence, consensus, exclusivity
+from hdpkit.summaries import coherence, components, exclusivity
 
 HEAD = (
     "| corpus | tokens | setting | K | in common | their tokens | for 90 % | NPMI | exclusivity | "
@@ -86,10 +86,11 @@ def measured(train, test, kind, eta, seed, options):
     model.fit(train)
     seconds = time.perf_counter() - began
     readable = model.diagnosis_.readable
-    agreed = consensus(align_topics(model.samples_), chains=1.0)
+    found = components(model.samples_)
+    agreed = found.selected(found.agreed(chains=1.0))
     shares = agreed.shares / max(agreed.shares.sum(), 1e-300)
     sizes = np.sort(model.component_shares_)[::-1]
-    topics = agreed.topics
+    topics = agreed.rows
     first = np.argsort(-topics, axis=1)[:, :10]
     counts = scipy.sparse.csr_array(train.to_counts())
     documents = [row.tolist() for row in np.split(counts.indices, counts.indptr[1:-1])]

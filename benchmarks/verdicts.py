@@ -30,7 +30,7 @@ from hdpkit.kinds.topic_parts import default_moves
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io import demo_corpus, read_corpus
-from hdpkit.posterior.readability import agreed_on
+from hdpkit.posterior.readability import components_of_pieces
 from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank
 from hdpkit.summaries import diagnose
@@ -108,7 +108,8 @@ def judged(chains, corpus):
         verdict, after = diagnosis.readable, diagnosis.after
         own = verdict.figures.get("shared", np.nan)
         pieces = [two[0].later(after) + two[1].later(after), third.later(after)]
-        kept = agreed_on(pieces).shares.sum() if all(pieces) else np.nan
+        found = components_of_pieces(pieces) if all(pieces) else None
+        kept = np.nan if found is None else found.shares[found.in_all_chains].sum()
         found.append((verdict.light, max(chain.seconds for chain in two), diagnosis.last, own, kept))
     return found
 

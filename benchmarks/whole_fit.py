@@ -34,9 +34,8 @@ from contest.contestants import Fit
 from machine import block
 
 import hdpkit as hk
-from hdpkit.cli.runs import read_topics
 from hdpkit.io import read_corpus
-from hdpkit.summaries import diagnose
+from hdpkit.summaries import components, diagnose
 
 PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the first curve, whose values are the default targets
 SAMPLES = 10
@@ -73,7 +72,7 @@ def report(fit, sweeps):
 def printed_by(folder):
     """What `hdpkit fit` reads of a run folder to print topics and verdicts."""
     run = hk.open_run(folder)
-    return read_topics(run, 10, brief=True), diagnose(run)
+    return components(run).table(10), diagnose(run)
 
 
 def reached(curve, column, target, better):

@@ -9,7 +9,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.to_shards import convert_shards
-from hdpkit.data.files.topics import top_terms
+from hdpkit.data.top_terms import top_terms
 from hdpkit.run.reading import read_like
 
 __all__ = [

@@ -25,8 +25,8 @@ from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.pages import write_pages
+from hdpkit.posterior.components import components
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
-from hdpkit.posterior.run_topics import topics_of_run
 
 
 @click.command()
@@ -75,10 +75,8 @@ def export(
                   intervals
     pdf           one file with a page for each signature: spectrum, best match, exposures
 
-    Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
-    topic is written if all chains have it, and its share, terms and documents are averages over the samples
-    that have it. Topics of a single chain are those of its newest state, with
-    intervals over its samples.
+    Topics are numbered from 1 in descending order of their shares. They are those of hdpkit topics: what at
+    least half of the samples of all chains have. Shares, terms and documents are averages over the samples.
 
     Of a run of hdpkit mixture csv, parquet, excel and json have tables of the components, their parameters,
     the weights of groups, and the points with their components.
@@ -96,19 +94,19 @@ def export(
     there = open_corpus_run(run, allow)
     kind: Any = kind_of_run(there)
     of_numbers = kind.shown == "components"
-    points = hasattr(kind, "components") and n_topics is None and to in EXPORTS[:4]
+    points = hasattr(kind, "infer") and n_topics is None and to in EXPORTS[:4]
     if to != "arviz" and of_numbers and not points:
         raise ParameterError(
             "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",
             "hdpkit topics RUN --format csv has the components and their parameters; in Python see "
-            "hk.summaries.align_topics(run).to_pandas.",
+            "hk.summaries.components(run).to_pandas.",
         )  # fmt: skip
     about = None if n_topics is None else n_topics.about
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
     elif points:
-        found_points = kind.components(there, chain)
-        told = f"{len(found_points.aligned)} components of {len(found_points.samples)} states"
+        found_points = components(there, chain=chain)
+        told = f"{len(found_points)} components of {len(found_points.samples)} states"
         written = export_components(found_points, to, out, raw=raw)
     elif to in ("signatures", "pdf") or (to == "excel" and kind.shown == "signatures"):
         if kind.shown != "signatures":
@@ -126,8 +124,8 @@ def export(
             written = write_signatures(found, out, known=settings.known, raw=raw)
         told = f"{len(found)} signatures"
     else:
-        topics, _ = topics_of_run(there, chain, intervals=True, about=about)
-        told = f"{topics.n_topics} {kind.nouns.dishes} of {topics.source}"
+        topics = components(there, chain=chain).about(about)
+        told = f"{len(topics)} {kind.nouns.dishes} of {topics.source}"
         written = export_topics(topics, to, out, terms, raw=raw, by=by)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

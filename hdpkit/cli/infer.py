@@ -26,8 +26,8 @@ from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
 from hdpkit.data.files.text_files import reading
 from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.posterior.components import components
 from hdpkit.posterior.export import share_columns
-from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.run.reading import load_reading, read_like
 
 
@@ -96,12 +96,12 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     if not quiet:
         unknown = f"; {read.n_unknown:,} words that the run doesn't know are left out"
         say(f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens{unknown}", err=True)
-    topics, states = topics_of_run(there, options["chain"])
+    topics = components(there, chain=options["chain"])
     if not quiet:
         say(f"topics: {topics.source}", err=True)
     folded = [
         state.franchise.fold_in(corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"])
-        for state in states
+        for state in topics.states
     ]
     shares = topics.gather([each.proportions for each in folded])
     table = share_columns(folded[0].names, shares)
@@ -110,7 +110,7 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     columns = {"document": table.pop("document"), **lengths, **table}
     _write(columns, out, options["raw"])
     if not quiet and out is not None:
-        say(f"shares of {topics.n_topics} topics in {shown_path(out)}", err=True)
+        say(f"shares of {len(topics)} topics in {shown_path(out)}", err=True)
 
 
 def _write(columns: Columns, out: Path | None, raw: bool) -> None:

@@ -12,7 +12,7 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.posterior.run_topics import RunTopics, topics_of_run
+from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.topic_labels import (
     LABELS,
     LabelRow,
@@ -46,7 +46,7 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
     there = open_corpus_run(run, allow)
     nouns, file = kind_of_run(there).nouns, run / LABELS
     before = read_topic_labels(file, there.data.n_terms) if os.path.lexists(file) else []
-    topics, _ = topics_of_run(there, documents=False, labelled=False)
+    topics = components(there)
     rows, matched = _rows(topics, before)
     write_topic_labels(file, rows)
     for kind, found in zip((nouns.topic, "group"), matched, strict=True):
@@ -58,16 +58,16 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
                 err=True,
             )
     n = sum(bool(row.label) for row in rows if row.topic != 0 and row.group != 0)
-    say(f"{plural(n, 'label')} of {topics.n_topics} {nouns.dishes} of {topics.source}: {shown_path(file)}")
+    say(f"{plural(n, 'label')} of {len(topics)} {nouns.dishes} of {topics.source}: {shown_path(file)}")
 
 
-def _rows(topics: RunTopics, before: list[LabelRow]) -> tuple[list[LabelRow], list[MatchedLabels]]:
+def _rows(topics: Components, before: list[LabelRow]) -> tuple[list[LabelRow], list[MatchedLabels]]:
     """The rows of the file, each group above its topics, and what became of the labels it had."""
     ids, weights = topics.heaviest()
     of_topics = match_labels([row for row in before if row.topic is not None], ids, weights, topics.n_terms)
     matched = [of_topics]
-    grouped = topics.in_groups()
-    groups = [0] * topics.n_topics if grouped is None else (grouped.group + 1).tolist()
+    grouped = topics.usual_groups
+    groups = [0] * len(topics) if grouped is None else (grouped.of + 1).tolist()
     own = label_rows(ids, weights, topics.words, topics.shares, of_topics.labels, groups)
     of_groups: list[LabelRow] = []
     if grouped is None:

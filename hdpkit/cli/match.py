@@ -18,8 +18,8 @@ from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
 from hdpkit.pages.plots.topics import match as draw
+from hdpkit.posterior.components import components
 from hdpkit.posterior.matching import TopicMatch, match_topics
-from hdpkit.posterior.run_topics import component_set_of_run
 from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet
 
 
@@ -47,10 +47,10 @@ from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet
 def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> None:
     """Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.
 
-    Topics are those that hdpkit topics prints, with the same numbers: the consensus of several chains, or the
-    newest state of one. Each has at most one partner; pairs have the largest sum of cosines above
-    --min-cosine. Terms are matched by name, so the two runs may be over different corpora: a term that only
-    one of them has counts as zero in the other. Runs of hdpkit signatures are matched by their signatures.
+    Topics are those that hdpkit topics prints, with the same numbers. Each has at most one partner; pairs
+    have the largest sum of cosines above --min-cosine. Terms are matched by name, so the two runs may be over
+    different corpora: a term that only one of them has counts as zero in the other. Runs of hdpkit signatures
+    are matched by their signatures.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ class _Side:
         if self.kind.shown == "signatures":
             found: Any = self.kind
             return found.signatures(self._run).component_set(self.source)
-        return component_set_of_run(self._run, self.source)
+        return components(self._run).component_set(self.source)
 
 
 def _facts(found: TopicMatch) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Progress bars and tables are drawn by rich; texts that go into them pass `printa
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sys
@@ -12,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-import attrs
 import click
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -22,16 +22,16 @@ from rich.text import Text
 
 from hdpkit.data.files.delimited import table_of_rows
 from hdpkit.data.files.tables import rows_of
-from hdpkit.data.files.topics import TopicSummary, summarise_topics
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.kinds.kind import Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures
 from hdpkit.kinds.signatures.starts import RankChoice
-from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
+from hdpkit.posterior.components import PRESENT, Components
+from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.verdicts import Diagnosis
-from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
 
 _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
@@ -59,8 +59,6 @@ def json_text(value: Any, *, indent: int | None = None, default: Any = None) -> 
     )
 
 
-PRESENT = 0.05
-"""A topic counts as present in a document if it has at least this share of the document's tokens."""
 WORTH_A_ROW = 0.001
 """Topics below this share of the tokens are only counted, unless all are requested."""
 SHOWN = 30
@@ -75,45 +73,6 @@ WIDTH_OF_A_FILE = 132
 """Width of the table in columns if there is no terminal."""
 
 
-def state_topics(state: ChainState, n_terms: int) -> list[TopicSummary]:
-    """Topics of a state over a corpus, the largest first; a DataError if its data aren't a corpus."""
-    corpus, franchise = state.check_corpus(), state.franchise
-    counts = state.sample.counts
-    return summarise_topics(
-        franchise.dish_counts if counts is None else counts,
-        (),
-        (),
-        corpus.vocabulary,
-        n_documents=corpus.n_documents,
-        n_terms=n_terms,
-        at_least=PRESENT,
-        selected_terms=(franchise.selected_terms() if franchise.measure.supports("selected_terms") else None),
-        document_counts=(block.counts for block in state.documents()),
-        topic_counts=state.sample.topic_counts,
-    )
-
-
-def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummary]:
-    """Topics of several chains, in the same form as those of one chain."""
-    corpus = run.data
-    present, filled = np.zeros(topics.n_topics), 0
-    for block in topics.documents():
-        there = block.lengths > 0
-        present += (block.shares[there, :-1] >= PRESENT).sum(axis=0)
-        filled += int(there.sum())
-    return [
-        TopicSummary(
-            k,
-            tuple(map(str, topics.words(terms))),
-            round(float(topics.shares[k]) * corpus.n_tokens),
-            float(topics.shares[k]),
-            float(present[k] / max(filled, 1)),
-            occurrence=None if topics.occurrence is None else float(topics.occurrence[k]),
-        )
-        for k, terms, _ in topics.top_by_topic(n_terms)
-    ]
-
-
 def plain_table() -> Table:
     """A table as all commands print it, without columns."""
     return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -124,120 +83,76 @@ def table_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
 
 
-@attrs.frozen
-class GroupSummary:
-    """A group of similar topics; groups and topics are numbered from 1."""
-
-    group: int
-    terms: tuple[str, ...]
-    token_share: float
-    topics: tuple[int, ...]
-    label: str = ""
-
-
-def _group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
-    """The groups of topics of a run, the largest first."""
-    words, shares, labels = grouped.topics.words, grouped.shares.tolist(), grouped.labels
-    members = grouped.members
-    return [
-        GroupSummary(
-            g + 1,
-            tuple(map(str, words(terms))),
-            shares[g],
-            tuple(members[g]),
-            labels[g],
-        )
-        for g, terms in enumerate(grouped.top_terms(n_terms))
-    ]
-
-
-def in_groups(
-    topics: RunTopics, found: list[TopicSummary], n_terms: int
-) -> tuple[list[TopicSummary], list[GroupSummary]]:
-    """The summaries of topics with the numbers of their groups, and the groups; none for few topics."""
-    grouped = topics.in_groups()
-    if grouped is None:
-        return found, []
-    found = [attrs.evolve(one, group=g + 1) for one, g in zip(found, grouped.group.tolist(), strict=True)]
-    return found, _group_summaries(grouped, min(n_terms, _IN_A_GROUP))
-
-
-def groups_table(groups: Sequence[GroupSummary], nouns: Nouns) -> Table:
+def groups_table(groups: ComponentGroups, nouns: Nouns) -> Table:
     """A table with a row for each group, which names its largest topics."""
     table = plain_table()
     table.add_column("group", justify="right", style="dim")
     table.add_column(f"top {nouns.terms}", overflow="fold")
     table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
     table.add_column(f"its {nouns.topics}", overflow="fold")
-    for group in groups:
-        rest = len(group.topics) - _NAMED
+    words = groups.components.words
+    rows = zip(groups.labels, groups.top_terms(_IN_A_GROUP), groups.shares, groups.members, strict=True)
+    for g, (label, terms, share, members) in enumerate(rows, start=1):
+        rest = len(members) - _NAMED
         more = f" and {rest} more" if rest > 0 else ""
-        table.add_row(
-            str(group.group),
-            _labelled(group.label, group.terms),
-            f"{group.token_share:.2%}",
-            ", ".join(map(str, group.topics[:_NAMED])) + more,
-        )
+        named = ", ".join(map(str, members[:_NAMED])) + more
+        table.add_row(str(g), _labelled(label, words(terms)), f"{share:.2%}", named)
     return table
 
 
-def _labelled(label: str | None, terms: Sequence[str]) -> Text:
+def _labelled(label: str, terms: Sequence[Any]) -> Text:
     """The label, if there is one, and the terms."""
     # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
-    words = " ".join(printable(term) for term in terms)
+    words = " ".join(printable(str(term)) for term in terms)
     return Text.assemble((f"{printable(label)}: ", "bold"), words) if label else Text(words)
 
 
-def topics_table(topics: Sequence[TopicSummary], nouns: Nouns, *, at_least: float = PRESENT) -> Table:
-    """A table with a row for each topic; if topics select terms, with their number and the sparsity."""
+def topics_table(found: Components, n: int, n_terms: int, nouns: Nouns) -> Table:
+    """A table with a row for each of the first n topics, also with what their selection of terms is."""
     table = plain_table()
     table.add_column("", justify="right", style="dim")
     table.add_column(f"top {nouns.terms}", overflow="fold")
     table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
-    table.add_column(f"{nouns.documents}\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
-    sparse = any(topic.sparsity is not None for topic in topics)
-    if sparse:
+    table.add_column(f"{nouns.documents}\n≥ {PRESENT:.0%} of it", justify="right", no_wrap=True)
+    sparse, grouped = found.selected_terms, found.usual_groups if len(found) > MANY else None
+    if sparse is not None:
         table.add_column(nouns.terms, justify="right", no_wrap=True)
         table.add_column("sparsity", justify="right", no_wrap=True)
-    grouped = any(topic.group is not None for topic in topics)
-    if grouped:
+    if grouped is not None:
         table.add_column("group", justify="right", no_wrap=True)
-    aligned = any(topic.occurrence is not None for topic in topics)
-    if aligned:
-        table.add_column(
-            "in states" if nouns.document == "sample" else "in samples", justify="right", no_wrap=True
-        )
-    for rank, topic in enumerate(topics, start=1):
-        words = _labelled(topic.label, topic.terms)
-        selection = [f"{topic.distinct_terms:,}", f"{max(topic.sparsity or 0.0, 0.0):.2%}"] if sparse else []
-        selection += [str(topic.group)] if grouped else []
-        selection += [f"{topic.occurrence:.0%}"] if aligned else []
-        table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
+    several = len(found.samples) > 1
+    if several:
+        title = "in states" if nouns.document == "sample" else "in samples"
+        table.add_column(title, justify="right", no_wrap=True)
+    for k, terms, _ in itertools.islice(found.top_terms(n_terms), n):
+        more = [] if sparse is None else [f"{sparse[0][k]:,}", f"{sparse[1][k]:.2%}"]
+        more += [] if grouped is None else [str(grouped.of[k] + 1)]
+        more += [f"{found.occurrence[k]:.0%}"] if several else []
+        words = _labelled(found.labels[k], found.words(terms))
+        table.add_row(str(k + 1), words, f"{found.shares[k]:.2%}", f"{found.document_shares[k]:.2%}", *more)
     return table
 
 
-def listed(topics: Sequence[TopicSummary], most: int | None = None) -> Sequence[TopicSummary]:
-    """The topics of a table: the first ones, and without a number those that are worth a row."""
-    worth = sum(topic.token_share >= WORTH_A_ROW for topic in topics)
-    return topics[: min(SHOWN, max(worth, 1)) if most is None else most]
+def listed(found: Components, most: int | None = None) -> int:
+    """How many topics a table has: without a number those that are worth a row."""
+    if most is not None:
+        return min(most, len(found))
+    worth = int((found.shares >= WORTH_A_ROW).sum())
+    return min(SHOWN, max(worth, 1), len(found))
 
 
-def echo_table(
-    topics: Sequence[TopicSummary],
-    shown: Sequence[TopicSummary],
-    nouns: Nouns,
-    groups: Sequence[GroupSummary] = (),
-) -> None:
-    """Print the groups if there are many topics, the topics that are shown, and a line about the others."""
+def echo_topics(found: Components, n: int, n_terms: int, nouns: Nouns) -> None:
+    """Print the groups if there are many topics, the first n topics, and lines about the others."""
     console = table_console()
-    if groups and len(topics) > MANY:
-        console.print(groups_table(groups, nouns))
+    if found.usual_groups is not None and len(found) > MANY:
+        console.print(groups_table(found.usual_groups, nouns))
         say("")
-    console.print(topics_table(shown, nouns))
-    rest = topics[len(shown) :]
-    if rest:
-        share = sum(topic.token_share for topic in rest)
-        say(f"and {len(rest)} smaller {nouns.dishes}, {share:.1%} of the {nouns.tokens} together\n")
+    console.print(topics_table(found, n, n_terms, nouns))
+    if n < len(found):
+        share = found.shares[n:].sum()
+        say(f"and {len(found) - n} smaller {nouns.dishes}, {share:.1%} of the {nouns.tokens} together\n")
+    rest = f"{found.rest:.1%} of the {nouns.tokens} are in none of them"
+    say(f"K = {len(found)} {nouns.dishes} of {found.source}; {rest}")
 
 
 def echo_verdicts(found: Diagnosis | None) -> None:
@@ -253,9 +168,9 @@ def echo_verdicts(found: Diagnosis | None) -> None:
 
 
 def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
-    """Number of topics, hyperparameters, score, sweep and seed, by name."""
+    """Hyperparameters, score, sweep and seed, by name."""
     franchise = state.franchise
-    values: dict[str, Any] = {"n_topics": franchise.n_dishes}
+    values: dict[str, Any] = {}
     for shared in franchise.hyperparameters.sharers:
         theta = franchise.concentration(shared.name)
         values[f"concentration/{shared.name}"] = theta if isinstance(theta, float) else theta.tolist()
@@ -264,49 +179,26 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
 
 
-def _selection(topic: TopicSummary) -> dict[str, Any]:
-    """Further columns of a topic: its label, its group, and whether it selects terms or is aligned."""
-    found: dict[str, Any] = {} if topic.label is None else {"label": topic.label}
-    found |= {} if topic.group is None else {"group": topic.group}
-    if topic.occurrence is not None:
-        return found | {"occurrence": topic.occurrence}
-    if topic.sparsity is None:
-        return found
-    return found | {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}
+def table_json(found: Components, facts: dict[str, Any], n_terms: int, most: int | None) -> str:
+    """The facts, and under ``groups`` and ``topics`` or ``components`` lists of rows as objects."""
+    of_topics = found.samples[0].counts is not None and found.samples[0].dishes is None
+    noun = "topic" if of_topics else "component"
+    rows = rows_of({name: np.asarray(own).tolist() for name, own in found.table(n_terms).items()})[:most]
+    told = {"of": found.source, f"n_{noun}s": len(found), f"share_of_no_{noun}": found.rest, **facts}
+    if of_topics:
+        for row, (_, terms, _) in zip(rows, found.top_terms(n_terms), strict=False):
+            row["terms"] = list(map(str, found.words(terms)))
+        if found.usual_groups is not None:
+            groups = found.usual_groups
+            table = {name: np.asarray(own).tolist() for name, own in groups.table(_IN_A_GROUP).items()}
+            told["groups"] = rows_of(table | {"topics": groups.members})
+    return json_text({**told, f"{noun}s": rows}, indent=1) + "\n"
 
 
-def topics_csv(topics: Sequence[TopicSummary]) -> str:
-    """A line per topic: its number, tokens, both shares, and its terms separated by blanks.
-
-    Before the terms: its group and, if topics select terms, the number of distinct terms and the sparsity.
-
-    Texts are escaped (`hdpkit.data.files.delimited.escaped`).
-    """
-    of_selection = list(_selection(topics[0])) if topics else []
-    rows: list[list[Any]] = [["topic", "tokens", "token_share", "document_share", *of_selection, "terms"]]
-    for rank, topic in enumerate(topics, start=1):
-        shares = [topic.tokens, topic.token_share, topic.document_share]
-        rows.append([rank, *shares, *_selection(topic).values(), " ".join(topic.terms)])
-    return table_of_rows(rows)
-
-
-def topics_json(
-    topics: Sequence[TopicSummary], facts: dict[str, Any], groups: Sequence[GroupSummary] = ()
-) -> str:
-    """The facts, and under ``groups`` and ``topics`` lists of objects with the columns of the tables."""
-    listed = [
-        {
-            "topic": rank,
-            "tokens": topic.tokens,
-            "token_share": topic.token_share,
-            "document_share": topic.document_share,
-            **_selection(topic),
-            "terms": list(topic.terms),
-        }
-        for rank, topic in enumerate(topics, start=1)
-    ]
-    grouped = {"groups": [attrs.asdict(group) for group in groups]} if groups else {}
-    return json_text({**facts, **grouped, "topics": listed}, indent=1) + "\n"
+def table_csv(found: Components, n_terms: int, most: int | None) -> str:
+    """A line per component with the columns of `Components.table`; texts are escaped."""
+    table = found.table(n_terms)
+    return table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:most]])
 
 
 def plural(number: int, what: str) -> str:
@@ -348,7 +240,7 @@ def echo_signatures(found: Signatures, settings: Cohort) -> None:
         table.add_column("as a sum", overflow="fold")
     rows = found.overview(settings.known)
     for k, name in enumerate(found.names):
-        top = (-found.matrix[k]).argsort(kind="stable")[:4]
+        top = largest(found.matrix[k], 4)
         words = [printable(found.vocabulary[v]) for v in top]
         numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
         cells: list[Any] = [

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from hdpkit.allowed import NotAllowed
@@ -35,33 +34,27 @@ from hdpkit.cli.options import (
     until_options,
 )
 from hdpkit.cli.output import (
-    MANY,
     SHOWN,
     WORTH_A_ROW,
-    GroupSummary,
     echo_signatures,
-    echo_table,
+    echo_topics,
     echo_verdicts,
-    in_groups,
     listed,
-    run_summaries,
     say,
     signatures_csv,
     signatures_json,
     state_facts,
-    state_topics,
-    topics_csv,
-    topics_json,
+    table_csv,
+    table_json,
 )
 from hdpkit.cli.verification import Check, verify_corpus, verify_run, verify_shards
 from hdpkit.data.files.shards import is_shard, is_sharded_folder, shard_name
-from hdpkit.data.files.topics import TopicSummary
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Nouns
 from hdpkit.posterior.boilerplate import boilerplate_hint
-from hdpkit.posterior.run_topics import merged_state, topics_of_run
+from hdpkit.posterior.components import components
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint
@@ -211,90 +204,27 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             state = there.state(number)
         except RunError:  # it ended before its start was complete
             continue
-        kind = kind_of_run(open_run(folder, allow))
+        kind = kind_of_run(there)
         nouns = kind.nouns
-        if not shown and kind.shown == "components":
-            shown = True
-            echo_components(there)
         if not shown and n_terms is not None:
             shown = True
-            found = read_topics(there, n_terms, fallback=number, brief=True)
-            echo_table(found.topics, listed(found.topics), nouns, found.groups)
-            if found.agreed:
-                say(found.text)
+            found = components(there)
+            if kind.shown == "components":
+                echo_components(found, nouns)
+            else:
+                echo_topics(found, listed(found), n_terms, nouns)
             # With few topics there is nothing to hide.
-            many = kind.shown == "topics" and state.franchise.n_dishes > _FEW
+            many = kind.shown == "topics" and len(found) > _FEW
             hint = boilerplate_hint(state, folder, nouns) if many else None
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns))
     return hint
 
 
-@attrs.frozen
-class ListedTopics:
-    """The topics of a run as they are printed; topics and groups are numbered from 1."""
-
-    topics: list[TopicSummary]
-    groups: list[GroupSummary]
-    facts: dict[str, Any]
-    text: str
-    agreed: bool  # whether they are those that several chains have in common
-
-
 _EVERY = 2**31
 """Number of components to print if all are requested."""
 _FEW = 10
 """With so few topics a hint at boilerplate is not worth a line."""
-
-
-def read_topics(
-    there: Run,
-    n_terms: int,
-    chain: int | None = None,
-    about: int | None = None,
-    fallback: int | None = None,
-    brief: bool = False,
-) -> ListedTopics:
-    """The topics of a chain, by default those that the chains agree on, in groups.
-
-    With ``about`` similar topics are merged until so many are left. If the groups of the deepest level aren't
-    documents, topics of several chains can't be summarised: those of the chain ``fallback`` are returned.
-    With ``brief`` there are no groups if there are so few topics that a table shows none.
-    """
-    nouns = kind_of_run(there).nouns
-    if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
-        try:
-            topics = topics_of_run(there, about=about)[0]
-        except DataError:
-            if fallback is None:
-                raise
-            return read_topics(there, n_terms, fallback, about, brief=brief)
-        found = run_summaries(topics, there, n_terms)
-        rest = max(0.0, 1.0 - float(topics.shares.sum()))
-        facts: dict[str, Any] = {"of": topics.source, "n_topics": topics.n_topics, "share_of_no_topic": rest}
-        text = (
-            f"K = {topics.n_topics} {nouns.dishes} of {topics.source}; "
-            f"{rest:.1%} of the {nouns.tokens} are in none of them"
-        )
-    else:
-        state = there.state(chain or 0)
-        facts, text = state_facts(state, state.seed), _facts_text(state, state.seed, nouns)
-        few = brief and about is None and state.franchise.n_dishes <= MANY
-        if few and not os.path.lexists(there.folder / LABELS):
-            return ListedTopics(state_topics(state, n_terms), [], facts, text, False)
-        topics = topics_of_run(there, state.sample.chain, about=about, documents=False)[0]
-        if topics.merged_from is not None:
-            state = merged_state(state, topics.places[0])
-            facts |= {"of": topics.source, "n_topics": topics.n_topics}
-            text = f"{topics.n_topics} {nouns.dishes} of {topics.source}\n{text}"
-        found = state_topics(state, n_terms)
-    if topics.given_labels:
-        pairs = zip(found, topics.given_labels, strict=True)
-        found = [attrs.evolve(one, label=label) for one, label in pairs]
-    groups: list[GroupSummary] = []
-    if not brief or topics.n_topics > MANY:
-        found, groups = in_groups(topics, found, n_terms)
-    return ListedTopics(found, groups, facts, text, topics.occurrence is not None)
 
 
 def _verdicts(run: Run) -> Diagnosis | None:
@@ -313,7 +243,7 @@ def _verdicts_data(run: Run) -> dict[str, Any] | None:
 
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
     facts = state_facts(state, seed)
-    parts = [f"K = {facts['n_topics']} {nouns.dishes}"]
+    parts = []
     for key, value in facts.items():
         if "/" in key and not isinstance(value, list):
             what, name = key.split("/", 1)
@@ -344,7 +274,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option(
     "--chain", type=not_negative,
-    help="Print the topics of this chain.  [default: the consensus if there are several chains]",
+    help="Print the topics of this chain.  [default: all chains]",
 )  # fmt: skip
 @click.option(
     "--format",
@@ -365,8 +295,8 @@ def topics(
 ) -> None:
     """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
-    Topics of several chains are aligned. A topic is printed if all chains have it in at
-    least half of their samples. Shares are means over the samples. Of a run of hdpkit
+    Topics are those that at least half of the samples of all chains have; topics that are
+    nearly the same are one. Shares are means over the samples. Of a run of hdpkit
     signatures this prints its signatures; with --chain the components of one chain.
 
     If there are many topics, the table begins with groups of similar ones, as the report does. With --topics
@@ -388,10 +318,11 @@ def topics(
     if kind.shown == "components":
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
-        more = {"verdicts": _verdicts_data(there)} if format == "json" else {}
-        echo_components(there, chain, _EVERY if every else most, format, more)
-        return
-    if kind.shown == "signatures" and chain is None and not hasattr(there.data, "shards"):
+        found = components(there, chain=chain)
+        if format == "table":
+            echo_components(found, nouns, _EVERY if every else most)
+            return
+    elif kind.shown == "signatures" and chain is None and not hasattr(there.data, "shards"):
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
         found_signatures, settings = kind.signatures(there), kind
@@ -401,17 +332,15 @@ def topics(
             write = signatures_csv if format == "csv" else signatures_json
             say(write(found_signatures, settings, most), nl=False)
         return
-    read = read_topics(there, terms, chain, about, brief=format == "table")
-    found = read.topics
-    if format == "csv":
-        say(topics_csv(found[:most]), nl=False)
-    elif format == "json":
-        facts = {**read.facts, "verdicts": _verdicts_data(there)}
-        say(topics_json(found[:most], facts, read.groups), nl=False)
     else:
-        shown = found if every or about is not None else listed(found, most)
-        echo_table(found, shown, nouns, read.groups)
-        say(read.text)
+        found = components(there, chain=chain).about(about)
+    if format == "csv":
+        say(table_csv(found, terms, most), nl=False)
+    elif format == "json":
+        facts = {} if kind.shown == "components" else state_facts(found.states[0], found.states[0].seed)
+        say(table_json(found, {**facts, "verdicts": _verdicts_data(there)}, terms, most), nl=False)
+    else:
+        echo_topics(found, len(found) if every or about is not None else listed(found, most), terms, nouns)
 
 
 @click.command()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import BusyError, ClosedError, DataError, StateError
 from hdpkit.html_tables import html_table
 
@@ -41,7 +42,7 @@ def _table(caption: str, sizes: Any, counts: Any = None, vocabulary: Any = None)
         row: list[Any] = [k, int(sizes[k]), f"{sizes[k] / total:.2%}"]
         if counts is not None:
             one = counts[[k]].toarray()[0] if hasattr(counts, "toarray") else counts[k]
-            top = [v for v in np.argsort(-one, kind="stable")[:_TERMS].tolist() if one[v] > 0]
+            top = [v for v in largest(one, _TERMS).tolist() if one[v] > 0]
             row.append(" ".join(str(v) if vocabulary is None else str(vocabulary[v]) for v in top))
         rows.append(row)
     columns = ["dish", "customers", "share", *(["most frequent terms"] if counts is not None else [])]

@@ -19,8 +19,7 @@ from hdpkit.errors import DataError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.alignment import align_topics
+from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
@@ -61,7 +60,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         Share of the observations of each state.
     dishes_ : int64 array, shape (K,)
         Number of each state in `franchise_`.
-    aligned_ : AlignedTopics
+    aligned_ : Components
         The states that the samples of all chains have in common, with their transitions, memberships of
         observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
     franchise_, franchises_, trace_, samples_, diagnosis_
@@ -125,11 +124,11 @@ class HiddenMarkovModel(DensityMixin, Estimator):
                 self.emissionprob_ = means
 
     @property
-    def aligned_(self) -> AlignedTopics:
-        """The states that the samples of all chains have in common: see `hdpkit.summaries.align_topics`."""
+    def aligned_(self) -> Components:
+        """The states that the samples of all chains have in common: see `hdpkit.summaries.components`."""
         if not hasattr(self, "trace_"):
             raise AttributeError("aligned_: fit the model first")
-        return align_topics(self.trace_)
+        return components(self.trace_)
 
     # ------------------------------------------------------------------ states of sequences
 

@@ -22,8 +22,8 @@ from hdpkit.kinds.numbers import Numbers
 from hdpkit.kinds.values import Name, Names, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
-from hdpkit.posterior.points import PointComponents
-from hdpkit.posterior.settled import states_of_run
+from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.points import new_points
 from hdpkit.run.runs import Run
 
 _CANDIDATES = 100  # units compared for the second of a pair
@@ -102,11 +102,6 @@ class Points(Numbers):
         width = int(np.prod(data.values.shape[1:], dtype=np.int64))
         return f"{len(data):,} points in {width:,} dimensions{grouped}"
 
-    def components(self, run: Run, chain: int | None = None) -> PointComponents:
-        """The components of a run, or of one of its chains."""
-        samples, states = states_of_run(run, chain)
-        return PointComponents.of(states[0].franchise, samples)
-
     def infer(self, run: Run, table: Table, chain: int | None = None) -> Columns:
         """The components of new points of a table, and their log densities."""
         own: Any = run.data
@@ -118,10 +113,9 @@ class Points(Numbers):
                 place_of(table.path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
                 "Give the new points the same columns.",
             )  # fmt: skip
-        found = self.components(run, chain)
+        found = components(run, chain=chain)
         values = self.rows(data.values).reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
-        group = _places(found, data)
-        logs, shares = found.new(values, group)
+        logs, shares = new_points(found, found.states[0].franchise, values, _places(found, data))
         probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
         return {
             "point": np.arange(1, len(shares) + 1),
@@ -165,11 +159,11 @@ class Points(Numbers):
         return attrs.evolve(data, columns=tuple(table.names[i] for i in chosen))
 
 
-def _places(found: PointComponents, data: Groups) -> Int64s:
+def _places(found: Components, data: Groups) -> Int64s:
     """Number of the group of each new point; -1 for groups that the run doesn't have."""
     if found.label not in data.label_names:
         return np.full(len(data), -1, dtype=np.int64)
-    place = {str(name): i for i, name in enumerate(found.aligned.names)}
+    place = {str(name): i for i, name in enumerate(found.names)}
     codes, keys = data.labels[found.label]
     return np.array([*(place.get(key, -1) for key in keys), -1])[codes]
 

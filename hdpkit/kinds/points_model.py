@@ -19,9 +19,9 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
-from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.components import Components, components, dishes_of
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import PointComponents, dishes_of
+from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.chain_trace import ChainTrace
@@ -107,7 +107,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         more = self.kind_.same(more)
         if label is not None:
             self._places(())  # raises an error if the model has no groups
-        own = self._points.label
+        own = self.aligned_.label if self.aligned_.has_groups else None
         if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
             more = attrs.evolve(more, labels={own: more.labels[label]})
         data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
@@ -121,8 +121,8 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         super()._finish(franchises, trace)
         samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
         self.samples_ = samples
-        self._points = PointComponents.of(self.franchise_, samples)
-        self.aligned_, self.labels_ = self._points.aligned, self._points.labels
+        self.aligned_ = components(samples, partition=True)
+        self.labels_ = self.aligned_.partition
         self.n_components_ = len(self.aligned_)
         shares = self.aligned_.shares
         self.weights_: Floats = shares / shares.sum()
@@ -141,7 +141,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     def memberships_(self) -> Floats:
         """Posterior probability of each component for each point of the fit: shape (n, K)."""
         self._need_fit("memberships_")
-        return self._points.memberships()
+        return self.aligned_.memberships[:, :-1]
 
     @property
     def group_names_(self) -> list[Any]:
@@ -163,9 +163,9 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         """Upper ends of the intervals of `group_weights_`."""
         return self._of_groups("group_weights_upper_").group_shares_upper
 
-    def _of_groups(self, name: str) -> AlignedTopics:
+    def _of_groups(self, name: str) -> Components:
         self._need_fit(name)
-        if self._points.label is None:
+        if not self.aligned_.has_groups:
             raise AttributeError(f"{name}: fit the model with groups")
         return self.aligned_
 
@@ -282,7 +282,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         seed = seed_of(self.random_state if random_state is None else random_state)
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
-        values, components = self._points.draw(group, generator)
+        values, components = draw_points(self.aligned_, self.franchise_, group, generator)
         return self.kind_.every_column(values), components
 
     # ------------------------------------------------------------------ input
@@ -296,7 +296,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         if label is not None:
             codes, keys = data.labels[label]
             group = np.append(self._places(keys), -1)[codes]
-        return self._points.new(data.values, group)
+        return new_points(self.aligned_, self.franchise_, data.values, group)
 
     def _numbers_of(self, groups: Any, n: int) -> Int64s:
         """Numbers of the groups of n points; -1 for a new one."""
@@ -306,12 +306,12 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         return np.append(self._places(keys), -1)[codes]
 
     def _places(self, keys: Any) -> Int64s:
-        if self._points.label is None:
+        if not self.aligned_.has_groups:
             raise StateError(
                 "groups", "of points", "None, for a model that was fitted without groups",
                 "Give groups to fit, or leave them out.",
             )  # fmt: skip
-        return self._points.places(keys)
+        return self.aligned_.places(keys)
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
@@ -410,7 +410,7 @@ class MixtureModel(PointsModel):
         With groups: posterior mean weights of the components and, last, of everything else.
     group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
         Ends of their 90 % intervals.
-    aligned_ : AlignedTopics
+    aligned_ : Components
         The components over the samples, with the intervals of all quantities.
     samples_ : tuple of Sample
         The states that everything is averaged over.
@@ -427,5 +427,5 @@ class MixtureModel(PointsModel):
         super()._finish(franchises, trace)
         measure = self.franchise_.measure
         if measure.supports("moments"):
-            moments = measure.moments(self.aligned_.topics)
+            moments = measure.moments(self.aligned_.rows)
             self.means_, self.covariances_ = self.kind_.of_all_columns(*moments)

@@ -337,8 +337,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Label of each topic: that of the file labels.csv of its folder, or else its first three terms."""
         if not hasattr(self, "_last"):
             raise AttributeError("labels_: fit the model first")
-        found = [heaviest_terms(rows) for rows in self._last.topic_blocks(self.dishes_)]
-        ids, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+        ids, weights = heaviest_terms(self._last.topic_blocks(self.dishes_))
         rows = [row for row in self._label_rows if row.topic is not None]
         given = match_labels(rows, ids, weights, self.n_features_in_).labels
         words = self.terms_

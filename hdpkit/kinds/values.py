@@ -198,7 +198,7 @@ class Flag(Values):
 
     said = "bool"
 
-    wrong = (2, "yes", [])
+    wrong: tuple[Any, ...] = (2, "yes", [])
 
     def check(self, name: str, value: Any) -> bool:
         """The value."""

@@ -10,12 +10,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, printable
-from hdpkit.franchise.sample import Sample
+from hdpkit.errors import printable
 from hdpkit.pages.plots.components import Plane
 from hdpkit.pages.report_data import ReportData
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.points import components_in_common
 
 
 @attrs.define(slots=False, kw_only=True)
@@ -28,8 +25,6 @@ class MixtureData(ReportData):
         Dimensions of the picture; None: principal components.
     """
 
-    run_topics: Any = None  # there are none
-    place: int = 0
     axes: Any = None
 
     @property
@@ -52,33 +47,12 @@ class MixtureData(ReportData):
         """The observations: shape (n,) or (n, D)."""
         return np.asarray(self.corpus.values)
 
-    def _is_of_the_data(self, sample: Sample) -> bool:
-        shown = self.shown.dishes
-        return shown is not None and sample.dishes is not None and len(sample.dishes) == len(shown)
-
-    @cached_property
-    def _in_common(self) -> tuple[AlignedTopics, npt.NDArray[np.int64] | None]:
-        if self.shown.dishes is None:
-            raise DataError(
-                "run", f"{self.n_customers} observations", "at most 2**20, for which samples keep dishes",
-                "Run it over a part of the data.",
-            )  # fmt: skip
-        return components_in_common(self.samples)
-
-    @property
-    def components(self) -> AlignedTopics:
-        """The components that samples and chains have in common, by descending share.
-
-        Of points they are the clusters of their partition, of sequences the consensus of states.
-        """
-        return self._in_common[0]
-
     @property
     def partition(self) -> npt.NDArray[np.int64] | None:
         """Component of each point, shape (n,); None of sequences."""
-        return self._in_common[1]
+        return self.components.partition
 
-    @property
+    @cached_property
     def n_topics(self) -> int:
         """Components that are shown."""
         return min(len(self.components), self.most_topics)

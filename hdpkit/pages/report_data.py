@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
-from hdpkit.data.files.dates import date_keys
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
@@ -22,11 +22,8 @@ from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.kinds.kind import Kind, Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.alignment import align_topics
-from hdpkit.posterior.grouping import frequent_terms, jensen_shannon
-from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
-from hdpkit.posterior.settled import settled_samples, states_of_run
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.posterior.verdicts import diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
@@ -58,16 +55,14 @@ def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 class ReportData:
     """The data of a run that the sections of its report use.
 
-    Topics are in the order of their `numbers`, which are those of ``hdpkit topics`` and of exports.
+    Topics are numbered as by ``hdpkit topics`` and exports.
 
     Attributes
     ----------
     state : ChainState
-        The state that is shown.
-    run_topics : RunTopics
-        The topics that are numbered: those of the state, or those that the chains of a run agree on.
-    place : int
-        Place of the state in ``run_topics.places``.
+        The newest state of a chain, for hyperparameters.
+    components : Components
+        The topics, or other components, that are shown.
     trace : Trace, ChainTrace or None
         The trace of the run.
     run : Run or None
@@ -88,8 +83,7 @@ class ReportData:
     """
 
     state: ChainState
-    run_topics: RunTopics
-    place: int
+    components: Components
     trace: Trace | ChainTrace | None
     run: Run | None
     chain: int | None
@@ -117,19 +111,17 @@ class ReportData:
         """Names, lengths, label codes and counts of all documents, read block by block."""
         found: dict[str, list[Any]] = {name: [] for name in ("names", "lengths", "counts", "codes")}
         keys: dict[str, Any] = {}
-        for block in self.state.documents():
-            labels = block.corpus.document_labels
-            keys = {name: own[1] for name, own in labels.items()}
-            found["names"] += block.corpus.names or range(block.first, block.first + block.corpus.n_documents)
-            found["lengths"].append(block.corpus.document_lengths)
-            found["counts"].append(scipy.sparse.csr_array(block.counts[:, self._order], dtype=np.int64))
-            found["codes"].append({name: own[0] for name, own in labels.items() if name != "document"})
-        names = found["codes"][0]
+        for block in self.components.document_counts():
+            keys = {name: own[1] for name, own in block.labels.items()}
+            found["names"] += block.names
+            found["lengths"].append(block.lengths)
+            found["counts"].append(scipy.sparse.csr_array(block.counts[:, : self.n_topics]))
+            found["codes"].append({name: own[0] for name, own in block.labels.items()})
         return {
             "names": found["names"],
             "lengths": np.concatenate(found["lengths"]),
             "counts": scipy.sparse.csr_array(scipy.sparse.vstack(found["counts"], format="csr")),
-            "labels": {n: (np.concatenate([own[n] for own in found["codes"]]), keys[n]) for n in names},
+            "labels": {n: (np.concatenate([own[n] for own in found["codes"]]), keys[n]) for n in keys},
         }
 
     @property
@@ -147,9 +139,7 @@ class ReportData:
     @cached_property
     def dated(self) -> str | None:
         """The first label with dates, by which shares over time are shown; None if there is none."""
-        if self.shown.n_groups != len(self.document_lengths):  # groups of the deepest level aren't documents
-            return None
-        return next((name for name, own in self.document_labels.items() if date_keys(own[1])), None)
+        return self.components.dated if self.components.of_documents else None
 
     @cached_property
     def model(self) -> Kind:
@@ -178,8 +168,7 @@ class ReportData:
         if self.run is not None:
             kind: Any = self.model
             return kind.signatures(self.run), kind
-        samples = () if self.trace is None else settled_samples(self.trace)
-        samples = samples or [self.franchise.sample()]
+        samples = self.components.samples
         return extract_signatures(samples, self.corpus, declared=self.franchise.known), Cohort()
 
     @property
@@ -215,121 +204,52 @@ class ReportData:
         ]
 
     @cached_property
-    def _of_dishes(self) -> npt.NDArray[np.int64]:
-        """Number of the topic of each dish of the state, from 1; dishes in no topic have the next numbers."""
-        place = self.run_topics.places[self.place]
-        if self.run_topics.merged_from is not None:  # dishes of the state are those topics already
-            place = np.unique(place[place >= 0])
-            place = np.append(place, np.full(self.shown.n_dishes - len(place), -1))
-        numbers = place + 1
-        others = np.flatnonzero(place < 0)
-        ranks = np.argsort(np.argsort(-self.shown.sizes[others], kind="stable"), kind="stable")
-        numbers[others] = self.run_topics.n_topics + 1 + ranks
-        return np.asarray(numbers, dtype=np.int64)
+    def n_topics(self) -> int:
+        """Topics that are shown."""
+        worth = int((self.components.shares >= _SMALLEST).sum())
+        return min(max(worth, 1), self.most_topics, len(self.components))
 
-    @cached_property
-    def _order(self) -> npt.NDArray[np.int64]:
-        sizes = np.asarray(self._all_counts.sum(axis=1))
-        shown = sizes >= _SMALLEST * sizes.sum()
-        shown[np.argmax(sizes)] = True
-        order = np.argsort(self._of_dishes, kind="stable")
-        return order[shown[order]][: self.most_topics]
-
-    @cached_property
+    @property
     def numbers(self) -> list[int]:
-        """Number of each topic that is shown, ascending, from 1.
-
-        Those above the number of topics that the chains agree on occur in the state of the page only.
-        """
-        return [int(number) for number in self._of_dishes[self._order]]
+        """Number of each topic that is shown, from 1."""
+        return list(range(1, self.n_topics + 1))
 
     @cached_property
-    def _all_counts(self) -> scipy.sparse.csr_array:
-        """Tokens of each term in every topic, sparse."""
-        counts = self.shown.counts
-        return scipy.sparse.csr_array(self.franchise.dish_counts) if counts is None else counts
-
-    @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """Tokens of each term in each topic, shape (K, V)."""
-        return np.asarray(self._all_counts[self._order].toarray())
-
-    @cached_property
-    def topic_counts(self) -> npt.NDArray[np.int64]:
-        """Counts from which topics are computed, shape (K, V): tokens, or tables of terms that repeat."""
-        tables = self.shown.tables
-        return self.counts if tables is None else np.asarray(tables[self._order].toarray())
-
-    @cached_property
-    def topic_term_counts(self) -> npt.NDArray[np.int64]:
-        """The same of each term in all topics, shape (V,)."""
-        tables = self.shown.tables
-        return self.term_counts if tables is None else np.asarray(tables.sum(axis=0))
+    def counts(self) -> npt.NDArray[np.float64]:
+        """Tokens of each term in each topic, averaged over the states: shape (K, V)."""
+        return np.asarray(self.components.term_means()[: self.n_topics].toarray(), dtype=np.float64)
 
     @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
         """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
-        if self.shown.counts is not None:
-            return self.shown.topics_of(self._order)
-        return np.asarray(self.franchise.dish_parameters()[self._order], dtype=np.float64)
+        return self.components.rows_of(np.arange(self.n_topics))
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """Tokens of each topic, shape (K,)."""
-        return self.counts.sum(axis=1)
+    def every_term(self) -> npt.NDArray[np.float64]:
+        """Weights of the terms in all topics together, of which lifts are: shape (V,), with a sum of one."""
+        counts = self.shown.topic_counts if self.shown.counts is not None else self.counts
+        total = np.asarray(counts.sum(axis=0), dtype=np.float64)
+        return total / max(total.sum(), 1.0)
 
     @property
-    def n_topics(self) -> int:
-        """Topics that are shown."""
-        return len(self.sizes)
-
-    @property
-    def agreed(self) -> bool:
-        """Whether the numbered topics are those that chains agree on."""
-        return self.run_topics.occurrence is not None
-
-    @cached_property
-    def shares_in_state(self) -> npt.NDArray[np.float64]:
-        """Share of all tokens in each topic of the state, shape (K,)."""
-        return self.sizes / max(int(self._all_counts.sum()), 1)
-
-    @cached_property
     def shares(self) -> npt.NDArray[np.float64]:
-        """The same; of topics that chains agree on that in all of them."""
-        found = self.shares_in_state.copy()
-        if self.agreed:
-            numbers = np.array(self.numbers)
-            numbered = numbers <= self.run_topics.n_topics
-            found[numbered] = self.run_topics.shares[numbers[numbered] - 1]
-        return found
+        """Share of all tokens in each topic, shape (K,)."""
+        return self.components.shares[: self.n_topics]
 
     @cached_property
     def listed(self) -> list[dict[str, Any]]:
-        """Number, label and share of the numbered topics, those that the state of the page lacks, too."""
-        labels = dict(zip(self.numbers, self.labels, strict=True))
-        shares = dict(zip(self.numbers, self.shares.tolist(), strict=True))
-        if self.agreed:
-            topics = self.run_topics
-            for place in range(min(topics.n_topics, self.most_topics)):
-                if place + 1 not in labels:
-                    words = " · ".join(self.words[v] for v in topics.top_terms(place, 3).tolist())
-                    labels[place + 1] = printable(topics.labels[place]) or words
-                    shares[place + 1] = float(topics.shares[place])
-        last = self.run_topics.n_topics if self.agreed else max(self.numbers)
-        return [
-            {"number": number, "label": labels[number], "share": shares[number]}
-            for number in sorted(labels)
-            if number <= last
-        ]
+        """Number, label and share of the topics."""
+        rows = zip(self.numbers, self.labels, self.shares.tolist(), strict=True)
+        return [{"number": number, "label": label, "share": share} for number, label, share in rows]
 
     @cached_property
     def term_counts(self) -> npt.NDArray[np.int64]:
         """Tokens of each term, shape (V,)."""
-        return np.asarray(self._all_counts.sum(axis=0))
+        return self.components.term_counts
 
     @cached_property
     def document_counts(self) -> scipy.sparse.csr_array:
-        """Tokens of each topic in each document, shape (n_documents, K)."""
+        """Tokens of each topic in each document, averaged over the states: shape (n_documents, K)."""
         counts: scipy.sparse.csr_array = self._documents["counts"]
         return counts
 
@@ -351,10 +271,10 @@ class ReportData:
         compared = frequent_terms(self.weights[:n], self.term_counts)
         return np.asarray(scipy.spatial.distance.squareform(jensen_shannon(compared)))
 
-    @cached_property
-    def groups(self) -> GroupedTopics | None:
-        """The numbered topics in groups of similar ones; None for fewer than four, and for merged topics."""
-        return self.run_topics.in_groups()
+    @property
+    def groups(self) -> ComponentGroups | None:
+        """The topics in groups of similar ones; None for fewer than four, and for merged topics."""
+        return self.components.usual_groups
 
     @cached_property
     def group_labels(self) -> list[str]:
@@ -372,63 +292,21 @@ class ReportData:
         both = zip(self.group_labels, self.group_words, strict=True)
         return [label or between.join(words[:n]) for label, words in both]
 
-    @cached_property
+    @property
     def group(self) -> npt.NDArray[np.int64]:
-        """Group of each topic that is shown, from 0, shape (K,); zeros without groups.
+        """Group of each topic that is shown, from 0, shape (K,); zeros without groups."""
+        none = np.zeros(self.n_topics, dtype=np.int64)
+        return none if self.groups is None else self.groups.of[: self.n_topics]
 
-        Topics without a number among those that chains agree on are in the nearest group.
-        """
-        if self.groups is None:
-            return np.zeros(self.n_topics, dtype=np.int64)
-        numbers = np.array(self.numbers)
-        numbered = numbers <= self.run_topics.n_topics
-        found = np.zeros(self.n_topics, dtype=np.int64)
-        found[numbered] = self.groups.group[numbers[numbered] - 1]
-        if not numbered.all():
-            found[~numbered] = self.groups.nearest(self.weights[~numbered])
-        return found
-
-    @cached_property
+    @property
     def samples(self) -> tuple[Sample, ...]:
-        """The states kept after the burn-in, the newest states of other chains, and last the state shown."""
-        found: list[Sample] = []
-        if self.run is not None:
-            found = states_of_run(self.run)[0]
-        elif self.trace is not None:
-            found = [*settled_samples(self.trace)]
-        found = [one for one in found if self._is_of_the_data(one)]
-        of = {(one.chain, one.sweep): one for one in found}
-        of.pop((self.shown.chain, self.shown.sweep), None)
-        return (*sorted(of.values(), key=lambda one: (one.chain, one.sweep)), self.shown)
+        """The states that are averaged over."""
+        return self.components.samples
 
-    def _is_of_the_data(self, sample: Sample) -> bool:
-        """Whether a sample is of the data shown; not if the trace is that of another run."""
-        return sample.counts is not None and sample.counts.shape[1] == self.corpus.n_terms
-
-    @cached_property
+    @property
     def shown(self) -> Sample:
-        """The state that is shown, as a sample."""
+        """The newest state, as a sample."""
         return self.state.sample
-
-    @cached_property
-    def aligned(self) -> AlignedTopics | None:
-        """The topics that samples have in common; None if there is only the state that is shown."""
-        if self.run_topics.merged_from is not None:
-            return self.run_topics.aligned
-        if self.run_topics.everything is not None:
-            return self.run_topics.everything
-        return None if len(self.samples) < 2 else align_topics(self.samples)
-
-    @cached_property
-    def common(self) -> npt.NDArray[np.int64]:
-        """For each topic its number among those that samples have in common, -1 for none: shape (K,)."""
-        if self.aligned is None:
-            return np.full(self.n_topics, -1, dtype=np.int64)
-        if self.run_topics.merged_from is not None:
-            assert self.run_topics.common is not None  # as there are aligned topics
-            of = np.append(self.run_topics.common, -1)
-            return np.asarray(of[np.minimum(self.numbers, len(of)) - 1], dtype=np.int64)
-        return self.aligned.which(self.shown)[self._order]
 
     @cached_property
     def labels(self) -> list[str]:
@@ -441,16 +319,14 @@ class ReportData:
     @cached_property
     def given_labels(self) -> list[str]:
         """Label that somebody gave to each topic, "" for none; without control characters."""
-        labels = self.run_topics.labels
-        return [printable(labels[n - 1]) if n <= len(labels) else "" for n in self.numbers]
+        return [printable(label) for label in self.components.labels[: self.n_topics]]
 
     def top_terms(self, topic: int, n: int | None = None) -> list[int]:
-        """The most frequent terms of a topic in descending order."""
+        """The most probable terms of a topic that have tokens in it, in descending order."""
         topic = whole_number("topic", topic, 0, self.n_topics - 1, remedy="Topics are numbered from 0.")
         most = self.n_terms if n is None else whole_number("n", n)
-        row = self.topic_counts[topic]
-        order = np.argsort(-row, kind="stable")[:most]
-        return [int(v) for v in order if row[v] > 0]
+        top = largest(self.weights[topic], most).tolist()
+        return [v for v in top if self.counts[topic, v] > 0.0]
 
     @property
     def traces(self) -> list[tuple[int, Trace]]:

@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.page import check_extra, rendered
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 from hdpkit.pages.sections import SECTIONS
-from hdpkit.posterior.run_topics import merged_state, topics_of_run, topics_of_state
+from hdpkit.posterior.components import components
+from hdpkit.posterior.settled import settled_samples
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import state_of
@@ -182,23 +182,24 @@ def _report_data(
         subject = (kind_of(state.data) if opened is None else kind_of_run(opened)).nouns.title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
-    shared = {"state": state, "trace": trace, "run": opened, "chain": number, **options}
+    if opened is not None:
+        found = components(opened, chain=chain)
+    elif isinstance(run, Franchise):
+        samples = () if trace is None else settled_samples(trace)
+        newest = state.sample
+        others = [one for one in samples if (one.chain, one.sweep) != (newest.chain, newest.sweep)]
+        fitting = [one for one in others if _like(one, newest)]  # the trace may be that of another run
+        found = components([*fitting, newest]).of_run(state.data, (state,))
+    else:
+        found = components(run, chain=chain)
+    found = found.about(about)
+    if opened is None:
+        found = found.of_run(state.data, found.states)
+    shared = {"state": state, "components": found, "trace": trace, "run": opened, "chain": number, **options}
     if not corpus:
         mixture = MixtureData(**shared, axes=axes)
         _ = mixture.plane  # raises an error for axes that the data don't have
         return mixture
-    place = 0
-    if opened is None:
-        topics = topics_of_state(state, "the state", about)
-    else:
-        topics, states = topics_of_run(
-            opened, chain, about=about, documents=False, intervals=about is not None
-        )
-        place = [one.sample.chain for one in states].index(state.sample.chain)
-    if topics.merged_from is not None:
-        to = topics.places[place].copy()
-        to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
-        shared["state"] = merged_state(state, to)
     excerpts = None
     if texts is not None:
         excerpts, n = tuple(map(_excerpt, texts)), cast(Any, state.data).n_documents
@@ -206,7 +207,19 @@ def _report_data(
             raise DataError(
                 "texts", f"{len(excerpts)} texts", f"{n}, one per document", "Give those of the corpus."
             )
-    return ReportData(**shared, run_topics=topics, place=place, by=by, texts=excerpts)
+    return ReportData(**shared, by=by, texts=excerpts)
+
+
+def _like(one: Sample, other: Sample) -> bool:
+    """Whether two samples are of the same data."""
+    if (one.counts is None) != (other.counts is None) or (one.dishes is None) != (other.dishes is None):
+        return False
+    same = one.dishes is None or len(one.dishes) == len(other.dishes)  # type: ignore[arg-type]
+    return (
+        same
+        and one.n_groups == other.n_groups
+        and (one.counts is None or one.counts.shape[1] == other.counts.shape[1])
+    )
 
 
 def _excerpt(one: Any) -> str:

@@ -1,4 +1,4 @@
-"""The topics that samples have in common, over sweeps and chains: which dishes correspond to each other."""
+"""Which dishes of different samples correspond to each other, over sweeps and chains."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import items, positive_number, real_number
-from hdpkit.errors import RUN_FIRST, DataError, ParameterError
+from hdpkit.checks import positive_number
+from hdpkit.errors import ParameterError
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.intervals import checked_level
-from hdpkit.posterior.settled import settled_samples
 from hdpkit.posterior.vectors import MemberVectors, ParameterVectors, TermVectors, Vectors
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.runs import Run
-from hdpkit.run.trace import Trace
 
-_DISTANCES = 1 << 22  # distances that are in memory at once, where each is used by itself
+_DISTANCES = 1 << 19  # distances that are in memory at once, where each is used by itself
 ROUNDS = 5  # at most; labels usually stop changing after two or three
 
 
 def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> list[Int64s]:
     """Component number of each dish of each sample: 0, 1, 2, ..., each at most once per sample."""
+    if len(samples) == 1:
+        return [np.arange(samples[0].n_dishes)]
     stacked = vectors.stack([vectors.rows(sample) for sample in samples])
     labels = _by_chain(samples, stacked, vectors, threshold)
     for _ in range(ROUNDS):
@@ -149,7 +145,7 @@ def _merged(
     means = vectors.means(stacked, numbers, n)
     in_samples = there.astype(np.float32)
     pairs: list[tuple[Int64s, Int64s, Floats]] = []
-    for first, apart in _among(vectors, means, n):
+    for first, apart in distances_among(vectors, means, n):
         together = in_samples[first : first + len(apart)] @ in_samples.T > 0  # these stay apart
         one, other = np.nonzero((apart <= threshold) & ~together)
         above = other > one + first
@@ -168,7 +164,7 @@ def _merged(
 def _nearest_other(vectors: Vectors, means: Any, n: int) -> Floats | None:
     """Angle between each mean and the nearest other one; None if the distance has no angles."""
     nearest = np.empty(n)
-    for first, apart in _among(vectors, means, n):
+    for first, apart in distances_among(vectors, means, n):
         angles = vectors.angles(apart)
         if angles is None:
             return None
@@ -178,7 +174,7 @@ def _nearest_other(vectors: Vectors, means: Any, n: int) -> Floats | None:
     return nearest
 
 
-def _among(vectors: Vectors, rows: Any, n: int) -> Iterator[tuple[int, Floats]]:
+def distances_among(vectors: Vectors, rows: Any, n: int) -> Iterator[tuple[int, Floats]]:
     """Distances of n rows from all of them, some rows at a time, with the number of the first of them."""
     step = max(1, _DISTANCES // max(n, 1))
     for first in range(0, n, step):
@@ -208,143 +204,23 @@ def assigned(apart: Floats, threshold: float) -> Int64s:
     return to
 
 
-MIN_OCCURRENCE = 0.05
-_THRESHOLD = 0.5  # of 1 - cosine
-_SOME = "Run with samples=40, or pass franchise.sample() of several states."
+DEFAULT_THRESHOLDS = {"cosine": 0.5}
 
 Distance = Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
-
-
-def align_topics(
-    samples: Any,
-    *,
-    distance: str | Distance = "cosine",
-    threshold: float | None = None,
-    level: float = 0.9,
-    min_occurrence: float = MIN_OCCURRENCE,
-) -> AlignedTopics:
-    """Find the topics that samples have in common, by matching the dishes of different samples.
-
-    Dishes are numbered differently in every sample and every chain. Within a chain they are followed by their
-    permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
-    largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and then once more
-    against the mean of each topic over all samples, until nothing changes. No two dishes of a sample are the
-    same topic.
-
-    Parameters
-    ----------
-    samples : sequence of Sample, Trace, ChainTrace or Run
-        Of one chain or several, over the same data. Of a trace or a run the samples after the burn-in are
-        used: after the first half of its recorded sweeps, as in `diagnose`, or later, if the log joint of a
-        chain was still on its way (docs/summaries.md). Of a sequence all are used.
-    distance : "cosine" or function
-        Dissimilarity of two topics: 1 - cosine of their distributions over terms. For data other than terms,
-        "cosine" compares the customers of two components (of at most
-        2**20); or give a function that takes the parameters of two sets of components, shape (n, ...) and (m,
-        ...), and returns distances, shape (n, m).
-    threshold : float, optional
-        The largest distance between dishes of the same topic: by default 0.5 for cosine; required for
-        a function.
-    level : float
-        Probability of the credible intervals.
-    min_occurrence : float
-        Topics that occur in a smaller share of the samples belong to the rest.
-
-    Returns
-    -------
-    AlignedTopics
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there is no sample, or samples are of different data.
-    ReturnValueError
-        If a distance function returns anything other than such an array.
-    """
-    given = samples_of(samples)
-    level = checked_level(level)
-    min_occurrence = real_number("min_occurrence", min_occurrence)
-    if not 0.0 <= min_occurrence <= 1.0:
-        raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every topic.")
-    threshold = distance_of(distance, threshold)
-    labels = matched(given, vectors := vectors_of(given, distance, members=True), threshold)
-    n = int(max(one.max(initial=-1) for one in labels)) + 1
-    there = np.bincount(np.concatenate(labels), minlength=n) / len(given)
-    often = there >= min_occurrence
-    to = np.where(often, np.cumsum(often) - 1, -1)
-    return AlignedTopics(given, [to[one] for one in labels], vectors, level)
-
-
-def aligned_to_partition(
-    samples: Sequence[Sample], labels: Int64s, level: float = 0.9
-) -> tuple[AlignedTopics, Int64s]:
-    """Components of samples as the clusters of a partition of their customers, and its labels.
-
-    A dish belongs to the cluster with which it shares most customers by `align_topics`'s distance. The labels
-    are numbered as the components. Clusters like no dish of any sample are none: their customers get the
-    label of the component that they are in most often.
-    """
-    found = [_of_clusters(sample, labels) for sample in samples]
-    if max(int(one.max(initial=-1)) for one in found) < 0:
-        labels = np.unique(np.asarray(samples[-1].dishes), return_inverse=True)[1].astype(np.int64)
-        found = [_of_clusters(sample, labels) for sample in samples]
-    n = int(labels.max()) + 1
-    shares = np.zeros((len(found), n))
-    for row, sample, own in zip(shares, samples, found, strict=True):
-        row[own[own >= 0]] = sample.shares()[own >= 0]
-    there = np.bincount(np.concatenate([own[own >= 0] for own in found]), minlength=n) > 0
-    order = np.argsort(np.where(there, -shares.mean(axis=0), 1.0), kind="stable")
-    rank = np.argsort(order, kind="stable")
-    to = np.append(np.where(there, rank, -1), -1)
-    aligned = AlignedTopics(samples, [to[own] for own in found], MemberVectors(samples), level)
-    numbered = np.asarray(to[labels], dtype=np.int64)
-    left = np.flatnonzero(numbered < 0)
-    if len(left):
-        numbered[left] = aligned.memberships[left, :-1].argmax(axis=1)
-    return aligned, numbered
-
-
-def _of_clusters(sample: Sample, labels: Int64s) -> Int64s:
-    """Cluster of each dish of a sample; -1 for none."""
-    n = int(labels.max()) + 1
-    cells = np.asarray(sample.dishes, dtype=np.int64) * n + labels
-    common = np.bincount(cells, minlength=sample.n_dishes * n).reshape(sample.n_dishes, n)
-    sizes = common.sum(axis=1, keepdims=True) * np.bincount(labels, minlength=n)
-    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), _THRESHOLD)
-
-
-def samples_of(given: Any) -> tuple[Sample, ...]:
-    """Samples from an argument: one or more, of the same data."""
-    found = settled_samples(given) if isinstance(given, Trace | ChainTrace | Run) else given
-    samples = items("samples", found, "a sequence of samples, or a run that kept some", remedy=_SOME)
-    for sample in samples:
-        if not isinstance(sample, Sample):
-            raise ParameterError("samples", sample, "samples", _SOME)
-    if not samples:
-        raise DataError("samples", given, "at least one sample", _SOME)
-    if any((sample.counts is None) != (samples[0].counts is None) for sample in samples):
-        raise DataError("samples", "of words and of numbers", "of one run's data", "Align them separately.")
-    if not any(sample.n_dishes for sample in samples):
-        raise DataError(
-            "samples", "without a dish", "of a franchise with customers seated",
-            RUN_FIRST,
-        )  # fmt: skip
-    return samples
 
 
 def distance_of(distance: str | Distance, threshold: float | None) -> float:
     """The threshold for a distance, after checking both; None is the default of a named distance."""
     if isinstance(distance, str):
-        if distance != "cosine":
+        if distance not in DEFAULT_THRESHOLDS:
             raise ParameterError(
-                "distance", distance, '"cosine", or a function', "Leave it out for topics over terms."
-            )
-        threshold = _THRESHOLD if threshold is None else threshold
+                "distance", distance, f"one of {sorted(DEFAULT_THRESHOLDS)}, or a function",
+                "Leave it out for topics over terms.",
+            )  # fmt: skip
+        threshold = DEFAULT_THRESHOLDS[distance] if threshold is None else threshold
     elif not callable(distance) or isinstance(distance, type):
         raise ParameterError(
-            "distance", distance, '"cosine", or a function', "Leave it out for topics over terms."
+            "distance", distance, "a name, or a function", "Leave it out for topics over terms."
         )
     if threshold is None:
         raise ParameterError(
@@ -359,7 +235,7 @@ def vectors_of(samples: tuple[Sample, ...], distance: str | Distance, *, members
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
     if samples[0].counts is None:
-        if members and all(sample.dishes is not None for sample in samples):
+        if members and distance == "cosine" and all(sample.dishes is not None for sample in samples):
             return MemberVectors(samples)
         raise ParameterError(
             "distance", distance, "a function, where the data are no terms",

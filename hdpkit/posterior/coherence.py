@@ -11,10 +11,10 @@ import scipy
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, flag, items, whole_number
 from hdpkit.data import Corpus
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.readings import topic_weights
-from hdpkit.posterior.vectors import first_terms
 
 _ENTRIES = 4_000_000  # of the matrix of windows by words that is in memory at once
 
@@ -222,7 +222,11 @@ def _terms_of(topics: Any, n_terms: int) -> list[tuple[Any, ...]]:
     """First terms of each topic: words, or ids."""
     given = _listed(topics)
     if given is None:
-        return [tuple(row.tolist()) for row in first_terms(topic_weights(topics), n_terms)]
+        weights = topic_weights(topics)
+        if n_terms > weights.shape[1]:
+            allowed = f"at most {weights.shape[1]}, the number of terms"
+            raise DataError("n_terms", n_terms, allowed, "Take fewer.")
+        return [tuple(largest(row, n_terms).tolist()) for row in weights]
     for k, topic in enumerate(given):
         if len(topic) < 2 or len(set(topic)) < len(topic):
             raise DataError(

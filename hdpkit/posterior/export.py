@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,10 @@ from hdpkit.checks import choice, flag, whole_number
 from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.files import refusals
-from hdpkit.posterior.run_topics import GroupedTopics, RunTopics
+from hdpkit.posterior.components import Components
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
 from hdpkit.writing import written_aside
-
-if TYPE_CHECKING:  # exports of topics don't need it
-    from hdpkit.posterior.points import PointComponents
 
 EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
 """Formats to which a run can be exported."""
@@ -37,39 +34,11 @@ def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]
     return {"document": list(names), **topics, "other": shares[:, -1]}
 
 
-def topic_table(topics: RunTopics, n_terms: int, grouped: GroupedTopics | None = None) -> Columns:
-    """A row per topic, with its group if topics are grouped."""
-    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1)}
-    if grouped is not None:
-        columns["group"] = grouped.group + 1
-    columns["label"] = topics.names
-    columns["share"] = topics.shares
-    if topics.intervals is not None:
-        columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
-    if topics.occurrence is not None:
-        columns["occurrence"] = topics.occurrence
-    columns["terms"] = [
-        " ".join(map(str, topics.words(terms))) for _, terms, _ in topics.top_by_topic(n_terms)
-    ]
-    return columns
-
-
-def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
-    """A row per group of similar topics: its share, its topics, and its top terms."""
-    return {
-        "group": np.arange(1, grouped.n_groups + 1),
-        "label": grouped.names,
-        "share": grouped.shares,
-        "topics": [" ".join(map(str, topics)) for topics in grouped.members],
-        "terms": [" ".join(map(str, grouped.topics.words(terms))) for terms in grouped.top_terms(n_terms)],
-    }
-
-
-def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
+def term_tables(topics: Components, n_terms: int) -> Iterator[Columns]:
     """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
     found: list[Columns] = []
-    names = topics.names
-    for k, terms, probability in topics.top_by_topic(n_terms):
+    names = topics.titles
+    for k, terms, probability in topics.top_terms(n_terms):
         columns: dict[str, Any] = {
             "topic": np.full(len(terms), k + 1),
             "label": [names[k]] * len(terms),
@@ -77,14 +46,12 @@ def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
             "term": [str(word) for word in topics.words(terms)],
             "probability": probability,
         }
-        ends = topics.term_intervals(k, terms)
-        if ends is not None:
-            columns["probability_low"], columns["probability_high"] = ends
+        columns["probability_low"], columns["probability_high"] = (end[terms] for end in topics.ends_of(k))
         found.append(columns)
-        if len(found) == _TOPICS or k + 1 == topics.n_topics:
+        if len(found) == _TOPICS or k + 1 == len(topics):
             yield _joined(found)
             found = []
-    if not topics.n_topics:
+    if not len(topics):
         none = np.empty(0)
         yield {"topic": none, "label": [], "rank": none, "term": [], "probability": none}
 
@@ -98,9 +65,9 @@ def _joined(blocks: list[Columns]) -> Columns:
     }
 
 
-def document_tables(topics: RunTopics) -> Iterator[Columns]:
+def document_tables(topics: Components) -> Iterator[Columns]:
     """A row per document, in blocks: its name, tokens, labels (date, groups), largest topic and shares."""
-    first, found, names = 0, topics.document_labels, topics.names
+    first, found, names = 0, topics.document_labels, topics.titles
     for block in topics.documents():
         columns = share_columns(block.names, block.shares)
         head: dict[str, Any] = {"document": columns.pop("document"), "tokens": block.lengths}
@@ -114,16 +81,16 @@ def document_tables(topics: RunTopics) -> Iterator[Columns]:
         yield head | columns
 
 
-def label_table(topics: RunTopics) -> Iterator[Columns]:
+def label_table(topics: Components) -> Iterator[Columns]:
     """A row for each value of each label of documents and each topic: its share of the value's tokens."""
     for name, shares in topics.shares_by_label().items():
-        columns = shares.columns(labels=topics.names)
+        columns = shares.columns(labels=topics.titles)
         values = columns.pop("period")
         yield {"column": [name] * len(values), "value": values, **columns}
 
 
 def export_topics(
-    topics: RunTopics,
+    topics: Components,
     to: str,
     out: str | os.PathLike[str],
     n_terms: int = 100,
@@ -134,23 +101,24 @@ def export_topics(
     """Write topics and the shares of the documents; periods of the shares over time are as in `trends`."""
     choice("to", to, EXPORTS[:-1], remedy="export_trace writes for ArviZ.")
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
+    topics.check_documents()  # before anything is written
     path = Path(out)
     if to in ("csv", "parquet", "excel"):
-        grouped = topics.in_groups()
+        grouped = topics.usual_groups
         tables: dict[str, Iterable[Columns]] = (
-            {} if grouped is None else {"groups": [group_table(grouped, min(n_terms, 10))]}
+            {} if grouped is None else {"groups": [grouped.table(min(n_terms, 10))]}
         )
         tables |= {
-            "topics": [topic_table(topics, min(n_terms, 10), grouped)],
+            "topics": [topics.table(min(n_terms, 10))],
             "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
         if by_label := list(label_table(topics)):
             tables["document_groups"] = by_label
-        if (over_time := topics.trends(by=by)) is not None:
-            tables["trends"] = [over_time.columns(labels=topics.names)]
-            if grouped is not None and (of_groups := topics.trends(grouped.group, by)) is not None:
-                tables["group_trends"] = [of_groups.columns("group", grouped.names)]
+        if (over_time := topics.trends(by)) is not None:
+            tables["trends"] = [over_time.columns(labels=topics.titles)]
+            if grouped is not None and (of_groups := topics.trends(by, grouped.of)) is not None:
+                tables["group_trends"] = [of_groups.columns("group", grouped.titles)]
         if to == "excel":
             write_workbook(path, tables)
             return [path]
@@ -165,46 +133,40 @@ def export_topics(
     return [path]
 
 
-def component_tables(found: PointComponents) -> dict[str, Columns]:
+def component_tables(found: Components) -> dict[str, Columns]:
     """Tables of a mixture of points: components, parameters, weights by group, and points; from 1."""
-    aligned, data = found.aligned, found.franchise.data
-    k = len(aligned)
-    named = aligned.named_parameters(found.franchise.measure, getattr(data, "columns", None))
+    data, k = found.data, len(found)
+    named = found.parameters
     values = np.array(list(named.values())).reshape(len(named), k, 3)
     tables: dict[str, Columns] = {
-        "components": {
-            "component": np.arange(1, k + 1),
-            "share": aligned.shares,
-            "share_low": aligned.shares_lower,
-            "share_high": aligned.shares_upper,
-            "occurrence": aligned.occurrence,
-        },
+        "components": found.table(),
         "parameters": {
             "component": np.repeat(np.arange(1, k + 1), len(named)),
             "parameter": list(named) * k,
             **{name: values[:, :, i].T.ravel() for i, name in enumerate(("value", "low", "high"))},
         },
     }
-    shares = found.memberships()
+    assert found.partition is not None
+    shares = found.memberships
     points: dict[str, Any] = {"point": np.arange(1, len(shares) + 1)}
-    if found.label is not None:
-        names, n = list(aligned.names), len(aligned.names)
+    if found.has_groups:
+        names, n = list(found.names), len(found.names)
         tables["weights"] = {
             "group": [name for name in names for _ in range(k + 1)],
             "component": [*map(str, range(1, k + 1)), "other"] * n,
-            "weight": aligned.group_shares.ravel(),
-            "low": aligned.group_shares_lower.ravel(),
-            "high": aligned.group_shares_upper.ravel(),
+            "weight": found.group_shares.ravel(),
+            "low": found.group_shares_lower.ravel(),
+            "high": found.group_shares_upper.ravel(),
         }
         codes, keys = data.labels[found.label]
         points["group"] = ["" if code < 0 else keys[code] for code in codes.tolist()]
-    points["component"] = found.labels + 1
+    points["component"] = found.partition + 1
     tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
     return tables
 
 
 def export_components(
-    found: PointComponents, to: str, out: str | os.PathLike[str], *, raw: bool = False
+    found: Components, to: str, out: str | os.PathLike[str], *, raw: bool = False
 ) -> list[Path]:
     """Write the components of a mixture of points: CSV, Parquet, Excel or JSON."""
     choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
@@ -300,33 +262,31 @@ def _rows(matrix: Iterable[npt.NDArray[np.float64]]) -> Iterator[str]:
     yield "]"
 
 
-def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
-    facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": topics.data.n_documents}
+def _json(topics: Components, n_terms: int) -> Iterator[str]:
+    facts = {"of": topics.source, "n_topics": len(topics), "n_documents": topics.data.n_documents}
     yield json.dumps(facts, ensure_ascii=False)[:-1]
-    grouped = topics.in_groups()
+    grouped = topics.usual_groups
     if grouped is not None:
-        table: dict[str, Any] = dict(group_table(grouped, min(n_terms, 10)))
+        table: dict[str, Any] = grouped.table(min(n_terms, 10))
         table |= {"group": table["group"].tolist(), "topics": grouped.members}
         table["share"] = [_short(share) for share in table["share"]]
         yield ', "groups": ' + json.dumps(rows_of(table), ensure_ascii=False)
-    names = topics.names
+    names = topics.titles
     yield ', "topics": ['
-    for k, top, probability in topics.top_by_topic(n_terms):
+    for k, top, probability in topics.top_terms(n_terms):
         topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
         if grouped is not None:
-            topic["group"] = int(grouped.group[k]) + 1
+            topic["group"] = int(grouped.of[k]) + 1
         topic["label"] = names[k]
-        if topics.intervals is not None:
-            topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
-        if topics.occurrence is not None:
-            topic["occurrence"] = _short(topics.occurrence[k])
+        topic["share_interval"] = [_short(topics.shares_lower[k]), _short(topics.shares_upper[k])]
+        topic["occurrence"] = _short(topics.occurrence[k])
         topic["terms"] = [
             {"term": word, "probability": _short(value)}
             for word, value in zip(topics.words(top), probability.tolist(), strict=True)
         ]
-        if (ends := topics.term_intervals(k, top)) is not None:
-            for one, low, high in zip(topic["terms"], *ends, strict=True):
-                one["interval"] = [_short(low), _short(high)]
+        ends = (end[top] for end in topics.ends_of(k))
+        for one, low, high in zip(topic["terms"], *ends, strict=True):
+            one["interval"] = [_short(low), _short(high)]
         yield (",\n" if k else "\n") + json.dumps(topic, ensure_ascii=False, allow_nan=False)
     yield '],\n"documents": ['
     separator = "\n"
@@ -343,9 +303,9 @@ def _short(value: Any) -> float:
     return float(f"{float(value):.{_DIGITS}g}")
 
 
-def _pyldavis(topics: RunTopics) -> Iterator[str]:
+def _pyldavis(topics: Components) -> Iterator[str]:
     """The arguments of ``pyLDAvis.prepare``: shares that sum to one, documents that have tokens."""
-    if topics.n_topics == 0:
+    if len(topics) == 0:
         raise DataError("topics", 0, "at least one", "The run has none yet.")
     lengths: list[int] = []
 
@@ -355,7 +315,7 @@ def _pyldavis(topics: RunTopics) -> Iterator[str]:
             lengths.extend(block.lengths[there].tolist())
             rows = block.shares[there, :-1]
             total = rows.sum(axis=1, keepdims=True)
-            yield from np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / topics.n_topics)
+            yield from np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / len(topics))
 
     vocabulary = [str(word) for word in topics.words(range(topics.data.n_terms))]
     yield '{"topic_term_dists": '

@@ -12,7 +12,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import instance, number_array
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
-from hdpkit.posterior.aligned import AlignedTopics
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.intervals import central, holding
 from hdpkit.random import Purpose, as_source
 
@@ -101,16 +101,16 @@ class Exposures:
         }
 
 
-def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
+def exposures(aligned: Components, totals: Any = None) -> Exposures:
     """Count the customers of each group that belong to each component.
 
-    Unlike `AlignedTopics.group_shares`, which are proportions given the counts, these are the counts
+    Unlike `Components.group_shares`, which are proportions given the counts, these are the counts
     themselves: the interval shows the uncertainty about which customers of a group belong to a component.
 
     Parameters
     ----------
-    aligned : AlignedTopics
-        As `align_topics`, `consensus` or `extract_components` return it.
+    aligned : Components
+        As `components` returns them.
     totals : int array, shape (n_groups,), optional
         Customers of each group before it was downsampled (`hdpkit.downsample`): exposures are then customers
         of the complete group. In each sample the customers left out by downsampling are drawn from a
@@ -129,7 +129,7 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
     DataError
         If the samples are of different groups, or totals don't fit them.
     """
-    instance("aligned", aligned, AlignedTopics, "what align_topics returned", remedy="align_topics(trace).")
+    instance("aligned", aligned, Components, "what components returned", remedy="components(trace).")
     n = aligned.samples[0].n_groups
     if any(sample.n_groups != n for sample in aligned.samples):
         raise DataError(
@@ -148,14 +148,16 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
             counts = sample.group_counts[groups].tocoo()
             np.add.at(out, (counts.row, np.where(own < 0, width - 1, own)[counts.col]), counts.data)
         if more is not None and more[groups].any():
-            weights = aligned._of_topics([one.draw_group_weights(source, groups) for one in aligned.samples])
+            weights = aligned._of_components(
+                [one.draw_group_weights(source, groups) for one in aligned.samples]
+            )
             each += source.generator.multinomial(more[groups], np.maximum(weights, 0.0))
         mean[groups] = each.mean(axis=0)
         lower[groups], upper[groups] = holding(central(each, aligned.level), mean[groups])
     return Exposures(aligned.label, aligned.names, aligned.level, mean, lower, upper)
 
 
-def _not_drawn(totals: Any, aligned: AlignedTopics) -> npt.NDArray[np.int64]:
+def _not_drawn(totals: Any, aligned: Components) -> npt.NDArray[np.int64]:
     """Number of customers of each group that the samples don't contain."""
     seen = np.asarray(aligned.samples[0].group_counts.sum(axis=1)).ravel()
     found = number_array(totals)

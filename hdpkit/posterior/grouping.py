@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -10,16 +12,18 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, number_array, whole_number
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.readings import topic_weights
 from hdpkit.posterior.salso import canonical_by
-from hdpkit.posterior.vectors import first_terms
+from hdpkit.posterior.topic_labels import heaviest_terms, labels_for
 
 _METHODS = ("average", "complete", "ward")
 _TERMS = 2_000
+_NAMED_BY = 3  # words
+_IN_TREE = 500  # components whose distances are computed; each further one joins the nearest group
 
 
 def usual_groups(n_topics: int) -> int:
@@ -128,8 +132,7 @@ class TopicGroups:
             Number of terms per group; all terms if there are fewer.
         """
         n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
-        first = first_terms(self.means(n_groups), min(n_terms, self.topics.shape[1])).tolist()
-        words = self.vocabulary
+        first, words = [largest(row, n_terms).tolist() for row in self.means(n_groups)], self.vocabulary
         return tuple(tuple(row if words is None else (words[v] for v in row)) for row in first)
 
 
@@ -149,7 +152,7 @@ def group_topics(
 
     Parameters
     ----------
-    topics : array of shape (K, V), Franchise, Sample or AlignedTopics
+    topics : array of shape (K, V), Franchise, Sample or Components
         Weights of terms in topics.
     weights : array of shape (K,), optional
         Shares of the topics, up to a factor; by default those of what was given, of an array equal ones.
@@ -179,7 +182,7 @@ def group_topics(
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
     if weights is None and isinstance(topics, Sample):
         weights = topics.sizes
-    if weights is None and isinstance(topics, AlignedTopics):
+    if weights is None and hasattr(topics, "which"):
         weights = topics.shares
     if weights is None and isinstance(topics, Franchise):
         weights = topics.dish_counts.sum(axis=1)
@@ -209,3 +212,105 @@ def group_topics(
     for array in (linkage, values, shares):
         array.setflags(write=False)
     return TopicGroups(linkage=linkage, topics=values, weights=shares, vocabulary=words, n_groups=n_groups)
+
+
+@attrs.frozen(eq=False, kw_only=True, slots=False)
+class ComponentGroups:
+    """Components in groups of similar ones, which are numbered from the largest to the smallest.
+
+    Attributes
+    ----------
+    tree : TopicGroups
+        Of the 500 largest components.
+    of : int64 array, shape (T,)
+        Group of each component.
+    components : Components
+    """
+
+    tree: TopicGroups
+    of: Int64s
+    components: Any
+
+    def __len__(self) -> int:
+        return int(self.of.max()) + 1
+
+    @property
+    def shares(self) -> Floats:
+        """Share of the data in each group: float64, shape (n_groups,)."""
+        return np.asarray(np.bincount(self.of, weights=self.components.shares), dtype=np.float64)
+
+    @property
+    def members(self) -> list[list[int]]:
+        """Numbers of the components of each group, from 1."""
+        return [(np.flatnonzero(self.of == g) + 1).tolist() for g in range(len(self))]
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Mean of each group, weighting its components by their shares: rows sum to one."""
+        total = np.zeros((len(self), self.components.n_terms))
+        for first, rows in self.components.blocks():
+            of = slice(first, first + len(rows))
+            np.add.at(total, self.of[of], rows * self.components.shares[of, None])
+        means: Floats = total / np.maximum(total.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return means
+
+    def top_terms(self, n_terms: int) -> list[Int64s]:
+        """The most probable terms of each group.
+
+        Parameters
+        ----------
+        n_terms : int
+        """
+        return [largest(row, n_terms) for row in self.rows]
+
+    def heaviest(self) -> tuple[Int64s, Floats]:
+        """The heaviest terms of each group, by which labels find their groups."""
+        return heaviest_terms([self.rows])
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label that somebody gave to each group, "" for none."""
+        of = self.components._of
+        rows = [row for row in of.label_rows if row.topic is None]
+        if not rows or of.folder is None:
+            return ("",) * len(self)
+        return labels_for(of.folder, rows, *self.heaviest(), self.components.n_terms)
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The label of each group, or else its first three words."""
+        both = zip(self.labels, self.top_terms(_NAMED_BY), strict=True)
+        return [label or " ".join(map(str, self.components.words(terms))) for label, terms in both]
+
+    def table(self, n_terms: int = 10) -> dict[str, Any]:
+        """Columns of a table with a row for each group: number, label, share, its components, its terms.
+
+        Parameters
+        ----------
+        n_terms : int
+        """
+        return {
+            "group": np.arange(1, len(self) + 1),
+            "label": self.titles,
+            "share": self.shares,
+            "topics": [" ".join(map(str, members)) for members in self.members],
+            "terms": [" ".join(map(str, self.components.words(top))) for top in self.top_terms(n_terms)],
+        }
+
+
+def grouped(components: Any, n_groups: int | None = None) -> ComponentGroups:
+    """Components in this many groups of similar ones, by default the usual number of them."""
+    k = len(components)
+    blocks = ((first, frequent_terms(rows, components.term_counts)) for first, rows in components.blocks())
+    held: list[Floats] = []
+    while sum(map(len, held)) < min(k, _IN_TREE):
+        held.append(next(blocks)[1])
+    first = np.concatenate(held) if held else np.empty((0, 1))
+    held.clear()
+    n = min(k, usual_groups(k) if n_groups is None else n_groups, _IN_TREE)
+    tree = group_topics(first[:_IN_TREE], components.shares[:_IN_TREE], n)
+    means, near = tree.means(), []
+    for rows in itertools.chain([first[_IN_TREE:]], (rows for _, rows in blocks)):
+        near.append(jensen_shannon(rows, means).argmin(axis=1))
+    group = canonical_by(np.concatenate([tree.cut(), *near]), components.shares)
+    return ComponentGroups(tree=tree, of=group, components=components)

@@ -14,12 +14,12 @@ from hdpkit.checks import instance, real_number, whole_number
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.posterior.alignment import assigned
-from hdpkit.posterior.run_topics import component_set_of_run
+from hdpkit.posterior.components import components
 from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet, Matchable, unit_rows
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.tables import data_frame
 
-_REMEDY = "hk.open_run(folder), the folder, or align_topics(run)."
+_REMEDY = "hk.open_run(folder), the folder, or components(run)."
 _ALLOWED = "a run, its folder, or components that samples have in common"
 _WORDS = 8
 
@@ -187,14 +187,13 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
 
     Each topic has at most one partner; pairs are chosen so that the sum of their cosines above ``min_cosine``
     is largest (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics``
-    prints: the consensus of several chains, or the newest state of one. Terms are matched by name, so the
-    runs may be over different corpora. Components of numbers are compared by the customers that they have, so
-    both runs must be over the same data.
+    prints (`components`). Terms are matched by name, so the runs may be over different corpora. Components of
+    numbers are compared by the customers that they have, so both runs must be over the same data.
 
     Parameters
     ----------
-    one, other : Run, path, AlignedTopics or Signatures
-        Runs, folders of runs, topics in common (`align_topics`, `consensus`), or signatures. Topics in common
+    one, other : Run, path, Components or Signatures
+        Runs, folders of runs, components in common (`components`), or signatures. Those in common
         have no words: their terms are matched by number.
     min_cosine : float
         The smallest cosine of two topics that are the same, from 0 to 1.
@@ -236,7 +235,7 @@ def _components(name: str, given: Any) -> ComponentSet:
     if isinstance(given, str | os.PathLike):
         given = open_run(given)
     if isinstance(given, Run):
-        return component_set_of_run(given, printable(given.folder.name))
+        return components(given).component_set(printable(given.folder.name))
     instance(name, given, Matchable, _ALLOWED, remedy=_REMEDY)
     found: ComponentSet = given.component_set(source)
     return found

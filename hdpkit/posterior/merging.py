@@ -1,4 +1,4 @@
-"""Merging of similar components, within a sample and over samples."""
+"""Similar components of a sample as one."""
 
 from __future__ import annotations
 
@@ -10,188 +10,56 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Int64s
-from hdpkit.checks import LARGEST, instance, whole_number, whole_numbers
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.posterior.aligned import AlignedTopics
-from hdpkit.posterior.alignment import Distance, align_topics, distance_of, samples_of, vectors_of
-from hdpkit.posterior.consensus import Consensus, consensus
-from hdpkit.posterior.vectors import Vectors
+from hdpkit.posterior.alignment import distances_among
+from hdpkit.posterior.vectors import Rows, Vectors
 
 SIMILAR = 0.1
-"""Default cosine distance below which components are merged: a cosine similarity of 0.9."""
+"""Cosine distance below which components are one: a cosine similarity of 0.9."""
 
 
-def extract_components(
-    samples: Any,
-    *,
-    distance: str | Distance = "cosine",
-    threshold: float | None = SIMILAR,
-    occurrence: float = 0.5,
-    chains: float = 0.5,
-    level: float = 0.9,
-    apart: int = 0,
-) -> Consensus:
-    """Find the components that samples and chains agree on, after merging similar ones.
+def observed(rows: Any) -> Any:
+    """Rows without what the prior gives to every topic: by it all topics of a few words are alike."""
+    return Rows(rows.matrix, np.zeros_like(rows.base)) if isinstance(rows, Rows) else rows
 
-    In each sample, components closer to each other than ``threshold`` are merged (average linkage). The
-    resulting components are aligned over samples (`align_topics`) with the same threshold. Aligned components
-    whose means are closer than the threshold are merged in turn, and those that occur in enough samples of
-    enough chains are kept (`consensus`). Everything else is the rest. If a state has several dishes for one
-    component, their customers are counted together.
 
-    Parameters
-    ----------
-    samples : sequence of Sample, Trace, ChainTrace or Run
-        Of one chain or several, over the same data.
-    distance : "cosine" or function
-        As in `align_topics`.
-    threshold : float, optional
-        The largest distance of two components that are merged; required if ``distance`` is a function.
-    occurrence, chains : float
-        As in `consensus`.
-    level : float
-        Probability of the credible intervals.
-    apart : int
-        Dishes with permanent ids below this are never merged with each other: known components, which have
-        the ids 0, 1, ... A dish that is merged with one of them takes its id.
+def clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s | None:
+    """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster.
 
-    Returns
-    -------
-    Consensus
-        Its ``samples`` are the samples with merged components.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there is no sample, or samples are of different data.
+    None if each row is a cluster. Only rows that others are near to, directly or over further ones, can be
+    in one: distances of all are in memory in blocks.
     """
-    merged = merge_components(samples, distance=distance, threshold=threshold, apart=apart)
-    aligned = align_topics(merged, distance=distance, threshold=threshold, level=level, min_occurrence=0.0)
-    limit = distance_of(distance, threshold)
-    return consensus(_merged_means(aligned, limit, apart), occurrence=occurrence, chains=chains)
+    n = len(fixed)
+    pairs = [
+        (row + first, column)
+        for first, apart in distances_among(vectors, rows, n)
+        for row, column in [np.nonzero(apart <= limit)]
+    ]
+    one, other = (np.concatenate(part) for part in zip(*pairs, strict=True)) if pairs else ((), ())
+    graph = scipy.sparse.coo_array((np.ones(len(one)), (one, other)), shape=(n, n))
+    n_parts, part = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    if n_parts == n:
+        return None
+    found, begun = np.empty(n, dtype=np.int64), 0
+    for number in range(n_parts):
+        members = np.flatnonzero(part == number)
+        found[members] = begun + _linked(vectors, vectors.take(rows, members), limit, fixed[members])
+        begun = int(found[members].max()) + 1
+    return found if begun < n else None
 
 
-def merge_components(
-    samples: Any,
-    *,
-    distance: str | Distance = "cosine",
-    threshold: float | None = SIMILAR,
-    apart: int = 0,
-) -> tuple[Sample, ...]:
-    """Merge components of a sample that are similar.
-
-    Parameters
-    ----------
-    samples : sequence of Sample, Trace, ChainTrace or Run
-    distance : "cosine" or function
-        As in `align_topics`.
-    threshold : float, optional
-        Components are merged by average linkage up to this distance.
-    apart : int
-        As in `extract_components`.
-
-    Returns
-    -------
-    tuple of Sample
-        A merged dish has the customers of all its dishes, and the id of the largest.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As for `align_topics`.
-    """
-    given = samples_of(samples)
-    limit = distance_of(distance, threshold)
-    apart = whole_number("apart", apart, 0, remedy="The number of known components.")
-    vectors = vectors_of(given, distance)
-    return tuple(
-        merged_sample(sample, _clusters(vectors, vectors.rows(sample), limit, sample.ids < apart), apart)
-        for sample in given
-    )
-
-
-def merge_topics(topics: Any, labels: Any) -> Any:
-    """Merge the topics with the same label, for instance those of a group of `group_topics`.
-
-    Their customers are counted together. Merged topics show less detail; they are no draw from the posterior
-    of a model with fewer topics.
-
-    Parameters
-    ----------
-    topics : Sample or AlignedTopics
-    labels : array of int, shape (K,)
-        Label of each topic, for instance ``group_topics(topics).cut(30)``; -1 for topics that become part of
-        the rest, for `AlignedTopics` only.
-
-    Returns
-    -------
-    Sample or AlignedTopics
-        In a sample, topics are in the order of the labels. Aligned topics are in descending order of shares;
-        credible intervals are those of the merged topics.
-
-    Raises
-    ------
-    ParameterError
-        If an argument isn't valid.
-
-    Examples
-    --------
-    >>> fewer = merge_topics(aligned, group_topics(aligned).cut(30))  # doctest: +SKIP
-    """
-    instance(
-        "topics", topics, (Sample, AlignedTopics), "a Sample or AlignedTopics", remedy="franchise.sample()."
-    )
-    aligned = isinstance(topics, AlignedTopics)
-    k = len(topics) if isinstance(topics, AlignedTopics) else topics.n_dishes
-    least = -1 if aligned else 0
-    given = whole_numbers("labels", labels, least, LARGEST, length=k, remedy="group_topics(topics).cut(30).")
-    if not aligned:
-        return merged_sample(topics, given)
-    own = np.unique(given[given >= 0])
-    return merged_alignment(topics, np.where(given >= 0, np.searchsorted(own, given), -1))[0]
-
-
-def merged_alignment(aligned: AlignedTopics, to: Int64s, apart: int = 0) -> tuple[AlignedTopics, Int64s]:
-    """Aligned topics merged by label, and for each label the number of its topic; -1 is the rest."""
-    n, samples, labels = int(to.max(initial=-1)) + 1, [], []
-    for sample in aligned.samples:
-        topic = aligned.which(sample)
-        own = np.where(topic >= 0, to[topic], -1)
-        rest = np.flatnonzero(own < 0)
-        own[rest] = n + np.arange(len(rest))  # dishes of the rest stay as they are
-        samples.append(merged_sample(sample, own, apart))
-        seen = np.unique(own)
-        labels.append(np.where(seen < n, seen, -1))
-    made = AlignedTopics(samples, labels, aligned._vectors.over(tuple(samples)), aligned.level)
-    place = np.full(n, -1, dtype=np.int64)
-    for before, after in zip(labels, made._labels, strict=True):
-        place[before[before >= 0]] = after[before >= 0]
-    return made, place
-
-
-def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s:
-    """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster."""
+def _linked(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s:
+    """Number of the cluster of each row from 0, by average linkage."""
+    if len(fixed) < 2:
+        return np.zeros(len(fixed), dtype=np.int64)
     apart = vectors.distances(rows, rows)
-    if len(apart) < 2:
-        return np.zeros(len(apart), dtype=np.int64)
     apart = (apart + apart.T) / 2.0
     # So large that the average distance of two clusters with such a pair between them exceeds the limit.
     apart[np.outer(fixed, fixed)] = 2.0 * (limit + 1.0) * len(apart) ** 2
     np.fill_diagonal(apart, 0.0)
     tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart, checks=False), "average")
     found: Int64s = scipy.cluster.hierarchy.fcluster(tree, limit, "distance").astype(np.int64)
-    return found
-
-
-def _merged_means(aligned: AlignedTopics, limit: float, apart: int) -> AlignedTopics:
-    """Aligned components, of which those with similar means are merged."""
-    known = (aligned.ids_by_sample >= 0) & (aligned.ids_by_sample < apart)
-    clusters = _clusters(aligned._vectors, aligned._means, limit, np.asarray(known.any(axis=0)))
-    if len(np.unique(clusters)) == len(aligned):
-        return aligned
-    return merged_alignment(aligned, np.unique(clusters, return_inverse=True)[1].ravel(), apart)[0]
+    return found - 1
 
 
 def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> Sample:

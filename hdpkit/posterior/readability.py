@@ -13,8 +13,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.alignment import align_topics
-from hdpkit.posterior.consensus import Consensus, in_common
+from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.evaluation.completion import TOLERANCE
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves, repeats_in
 from hdpkit.posterior.exposures import exposures
@@ -57,7 +56,8 @@ class Agreement:
     n_pieces: int
     halves: bool
     shared: float  # share of the data in components that all pieces have
-    components: int  # how many these are
+    components: int  # how many at least half of all states have
+    in_all: int  # how many of these all pieces have
     documents: float  # smallest correlation of two pieces over pairs of groups
     perplexities: tuple[float, ...]  # of left-out words, a piece each
     unseen: tuple[str, ...]  # what was not looked at, in words
@@ -73,6 +73,7 @@ class Agreement:
         return {
             "shared": self.shared,
             "components": float(self.components),
+            "in_all": float(self.in_all),
             "documents": self.documents,
             "everywhere": self.everywhere,
             "in_few": float(self.in_few),
@@ -88,16 +89,19 @@ class Agreement:
         return not self.documents < ALIKE and not max(scores) > SCORES * min(scores)
 
 
-def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
-    """Compare pieces of a run: states of several chains, or of the halves of one."""
+def agreement(pieces: Pieces, halves: bool, data: Any = None, similar: float | None = None) -> Agreement:
+    """Compare pieces of a run: states of several chains, or of the halves of one.
+
+    ``similar`` is as for `components`: 0 leaves near repeats of a component, which are then counted.
+    """
     unseen = []
-    agreed = None
+    found = None
     every = [sample for piece in pieces for sample in piece]
     if all(one.counts is not None for one in every) or all(one.dishes is not None for one in every):
         each = _at_once(pieces)
         if each < max(map(len, pieces)):
             unseen.append("components" if each < 1 else f"more than {each} states of each")
-        agreed = agreed_on(pieces)
+        found = components_of_pieces(pieces, halves, similar)
     else:
         unseen.append("components")
     groups = [_together(_spread(piece, _STATES)) for piece in pieces]
@@ -109,14 +113,19 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
         unseen.append("scores of left-out words")
     of_customers = any(one.dishes is not None for one in every)
     everywhere = float(np.mean([_everywhere(piece[-1]) for piece in pieces]))
-    share, n = (math.nan, 0) if agreed is None else (float(agreed.shares.sum()), len(agreed))
+    share, n, n_shared = math.nan, 0, 0
     in_few = repeats = 0
-    if agreed is not None and not of_customers and agreed.samples[0].n_groups * n <= _ENTRIES:
-        in_few = int(exposures(agreed).in_few[:-1].sum())
-        repeats = int((nearest(agreed.topics)[1] >= REPEATS).sum()) if not numbers else 0
+    if found is not None:
+        shared = found.in_all_chains
+        share, n, n_shared = float(found.shares[shared].sum()), len(found), len(shared)
+        if not of_customers and found.samples[0].n_groups * n <= _ENTRIES:
+            agreed = found.selected(shared)
+            in_few = int(exposures(agreed).in_few[:-1].sum())
+            repeats = int((nearest(agreed.rows)[1] >= REPEATS).sum()) if not numbers else 0
     return Agreement(
-        len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers, everywhere, in_few, repeats
-    )
+        len(pieces), halves, share, n, n_shared, alike, scores, tuple(unseen), of_customers, everywhere,
+        in_few, repeats,
+    )  # fmt: skip
 
 
 def _everywhere(sample: Sample) -> float:
@@ -135,16 +144,24 @@ def _at_once(pieces: Pieces) -> int:
     return int(_ENTRIES // max(most * len(pieces), 1))
 
 
-def agreed_on(pieces: Pieces) -> Consensus | None:
-    """The components that all pieces have (`in_common`).
+def components_of_pieces(
+    pieces: Pieces, halves: bool = False, similar: float | None = None
+) -> Components | None:
+    """The components of all pieces together, which are its chains.
 
     None if there are none, or too many counts. Of large states only some are compared.
     """
     few = [_spread(piece, _at_once(pieces)) for piece in pieces]
-    samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(few) for one in piece]
-    if not any(one.n_dishes for one in samples):
+    numbered = [(number, one) for number, piece in enumerate(few) for one in piece]
+    if not any(one.n_dishes for _, one in numbered):
         return None
-    return in_common(align_topics(samples))
+    # Halves are aligned as one chain, so that the components are those that tables show.
+    evolved = [attrs.evolve(one, chain=0 if halves else number) for number, one in numbered]
+    found = components(evolved, similar=similar)
+    if not halves:
+        return found
+    samples = [attrs.evolve(one, chain=n) for (n, _), one in zip(numbered, found.samples, strict=True)]
+    return Components(samples, found._of_dishes, found._vectors, found.level, found.partition)
 
 
 def _spread(piece: Sequence[Any], most: int) -> list[Any]:

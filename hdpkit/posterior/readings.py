@@ -87,7 +87,7 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
         except StateError as error:
             raise DataError("topics", topics, "a franchise that has topics over terms", remedy) from error
     else:
-        value = getattr(topics, "topics", topics)
+        value = getattr(topics, "rows", getattr(topics, "topics", topics))
         value = value() if callable(value) else value
     if scipy.sparse.issparse(value):
         value = sparse_entries("topics", value).matrix().toarray()

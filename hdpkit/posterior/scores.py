@@ -9,9 +9,9 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, real_number, whole_number
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import ParameterError
 from hdpkit.posterior.readings import topic_weights
-from hdpkit.posterior.vectors import first_terms
 
 
 def diversity(topics: Any, *, n_terms: int = 25) -> float:
@@ -38,7 +38,7 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
     """
     n_terms = whole_number("n_terms", n_terms, 1, remedy="25 are usual.")
     weights = topic_weights(topics)
-    first = first_terms(weights, min(n_terms, weights.shape[1]))
+    first = np.array([largest(row, n_terms) for row in weights])
     return len(np.unique(first)) / first.size
 
 
@@ -78,7 +78,7 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
     if not 0.0 <= weight <= 1.0:
         raise ParameterError("weight", weight, "from 0 to 1", "0.7 is usual.")
     weights = topic_weights(topics)
-    first = first_terms(weights, min(n_terms, weights.shape[1]))
+    first = np.array([largest(row, n_terms) for row in weights])
     totals = weights.sum(axis=0)
     share = weights / np.where(totals > 0.0, totals, 1.0)
     if measure == "share":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.data.files.delimited import table_of_rows, unescaped
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.text_files import reading
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, TopicLabelsWarning, printable
 from hdpkit.posterior.alignment import assigned
-from hdpkit.posterior.vectors import first_terms
 from hdpkit.writing import save
 
 LABELS = "labels.csv"
@@ -70,10 +70,12 @@ class MatchedLabels:
     lost: list[tuple[LabelRow, float]]
 
 
-def heaviest_terms(rows: Floats) -> tuple[Int64s, Floats]:
+def heaviest_terms(blocks: Iterable[Floats]) -> tuple[Int64s, Floats]:
     """The 50 heaviest terms of each row in descending order, and their weights: two arrays (n, 50)."""
-    first = first_terms(rows, min(_TERMS, rows.shape[1]))
-    return first, np.take_along_axis(rows, first, axis=1)
+    rows = [(terms, row[terms]) for block in blocks for row in block for terms in [largest(row, _TERMS)]]
+    if not rows:
+        return np.empty((0, 1), np.int64), np.empty((0, 1))
+    return np.array([terms for terms, _ in rows]), np.array([weights for _, weights in rows])
 
 
 def label_rows(

@@ -10,11 +10,10 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import choice, instance, items, whole_numbers
+from hdpkit.checks import choice, items, whole_numbers
 from hdpkit.data.files.dates import PERIODS, iso_date, periods_of
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.intervals import central, checked_level, holding
 from hdpkit.run.tables import data_frame
 
@@ -93,7 +92,7 @@ def trends(
 
     Parameters
     ----------
-    topics : AlignedTopics or Sample
+    topics : Components or Sample
         With documents as groups. Aligned topics also give intervals.
     dates : sequence of length n_documents
         Date of each document: a year, a text in ISO 8601 or another usual notation, or a date; None where it
@@ -118,11 +117,10 @@ def trends(
 
     Examples
     --------
-    >>> found = trends(align_topics(run), corpus_years)  # doctest: +SKIP
+    >>> found = trends(components(run), corpus_years)  # doctest: +SKIP
     """
-    instance(
-        "topics", topics, (Sample, AlignedTopics), "a Sample or AlignedTopics", remedy="franchise.sample()."
-    )
+    if not isinstance(topics, Sample) and (isinstance(topics, type) or not hasattr(topics, "which")):
+        raise ParameterError("topics", topics, "a Sample or Components", "franchise.sample().")
     samples = (topics,) if isinstance(topics, Sample) else topics.samples
     given = items("dates", dates, "a date for each document", remedy="For instance corpus years.")
     n = samples[0].n_groups

@@ -371,10 +371,3 @@ def _common_shape(samples: Sequence[Sample], n_terms: int) -> Floats:
         if means is not None:
             break
     return np.ones(n_terms)
-
-
-def first_terms(weights: Floats, n_terms: int) -> npt.NDArray[np.int64]:
-    """The terms with the largest weights in each topic, shape (K, n_terms); ties by the lower number."""
-    if n_terms > weights.shape[1]:
-        raise DataError("n_terms", n_terms, f"at most {weights.shape[1]}, the number of terms", "Take fewer.")
-    return np.argsort(-weights, axis=1, kind="stable")[:, :n_terms]

@@ -38,6 +38,8 @@ _MANY = 30  # topics, of which a coarser view is proposed
 _BROAD = 0.5  # eta with which chains agree on most corpora (docs/default_topics.md)
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
+_SIGNATURES = "signatures"
+
 
 @attrs.frozen
 class _Words:
@@ -193,7 +195,7 @@ def diagnose(
     after : int, optional
         Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
         out the samples of these sweeps too, and of later ones if a chain had not settled by then
-        (`align_topics`).
+        (`hdpkit.summaries.components`).
     rule : ConvergenceRule, optional
         By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
         apart.
@@ -474,13 +476,14 @@ def _readable(
     if len(pieces) < 2:
         option = "--samples 10" if commands else "samples=10"
         return _unread(f"no samples of this part of the run were kept ({option}).")
-    found = readability.agreement(pieces, halves, data)
+    similar = 0.0 if words.topics == _SIGNATURES else None  # a signature like another has a remark
+    found = readability.agreement(pieces, halves, data, similar)
     earlier = math.nan
     if before is not None and not math.isnan(found.shared):
         then, _ = readability.pieces_of(trace if run is None else run, before.after, before.last)
         if len(then) == len(pieces):
-            agreed = readability.agreed_on(then)
-            earlier = math.nan if agreed is None else float(agreed.shares.sum())
+            past = readability.components_of_pieces(then, halves)
+            earlier = math.nan if past is None else float(past.shares[past.in_all_chains].sum())
     return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("base/eta"))
 
 
@@ -498,11 +501,11 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     )  # fmt: skip
     parts, of_text = [], words.topics == _TEXT.topics
     if not math.isnan(found.shared):
-        # Tables of other components merge those that are alike, and have another number.
-        shared = f"the {found.components:,} {words.topics}" if of_text else f"the {words.topics}"
+        which = "all" if found.in_all == found.components else f"{found.in_all:,} of the"
+        number = "" if words.topics == _SIGNATURES else f"{found.components:,} "  # they are selected further
         parts.append(
-            f"{shared} that {who} have (cosine at least {MIN_COSINE:g}) hold {found.shared:.0%} of the "
-            f"{words.tokens}"
+            f"{which} {number}{words.topics} are in {who} (cosine at least {MIN_COSINE:g}) and "
+            f"hold {found.shared:.0%} of the {words.tokens}"
         )
     if not math.isnan(found.documents):
         grouped = words.tokens if found.of_customers else words.documents
@@ -615,7 +618,7 @@ class _Helps:
         if self.constant:
             return f"{begin}add a move that changes K to the schedule."
         if facts.apart:
-            share = self.named(f"hdpkit topics {self.folder}", "align_topics")
+            share = self.named(f"hdpkit topics {self.folder}", "hk.summaries.components")
             return (
                 f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone won't "
                 f"help: see what the chains share ({share}), or {self.check}."

@@ -13,8 +13,7 @@ from full_disk import FullDisk
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
-from hdpkit.posterior.run_topics import topics_of_run
-from hdpkit.summaries import AlignedTopics
+from hdpkit.summaries import Components
 
 TOLD = "Unable to allocate 7.45 GiB"
 
@@ -47,9 +46,9 @@ def in_third_sweep(move, state, rng, steps=None):
 @pytest.mark.parametrize(
     ("command", "where"),
     [
-        (("infer", "{run}", "{corpus}"), "hdpkit.cli.infer.topics_of_run"),
-        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.cli.export.topics_of_run"),
-        (("topics", "{run}"), "hdpkit.cli.runs.state_topics"),
+        (("infer", "{run}", "{corpus}"), "hdpkit.cli.infer.components"),
+        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.cli.export.components"),
+        (("topics", "{run}"), "hdpkit.cli.runs.components"),
         (("report", "{run}"), "hdpkit.pages.write.write_report"),
         (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
     ],
@@ -157,22 +156,18 @@ def test_no_command_has_an_array_of_topics_by_terms(many, tmp_path, kind):
 def test_aligned_topics_are_exported_row_by_row(ldac, tmp_path, monkeypatch, chains):
     run = tmp_path / "run"
     assert fit(ldac, run, "--chains", chains, "--samples", 3).exit_code == 0
-    topics, _ = topics_of_run(hk.open_run(run), intervals=True)
-    k, terms = topics.n_topics - 1, np.arange(3)
-    lower, upper = topics.term_intervals(k, terms)
-    at = int(topics.common[k])
-    np.testing.assert_array_equal(lower, topics.aligned.topics_lower[at])
-    np.testing.assert_array_equal(upper, topics.aligned.topics_upper[at])
-    np.testing.assert_array_equal(topics.topics, topics.aligned.topics[topics.common])
-    np.testing.assert_array_equal(np.vstack([rows for _, rows in topics.blocks()]), topics.topics)
-    for name in ("topics", "topics_lower", "topics_upper", "group_shares"):
-        monkeypatch.setattr(AlignedTopics, name, property(fails))
+    topics = hk.summaries.components(run)
+    lower, upper = topics.ends_of(len(topics) - 1)
+    np.testing.assert_array_equal(lower, topics.rows_lower[-1])
+    np.testing.assert_array_equal(upper, topics.rows_upper[-1])
+    np.testing.assert_array_equal(np.vstack([rows for _, rows in topics.blocks()]), topics.rows)
+    for name in ("rows", "rows_lower", "rows_upper", "group_shares"):
+        monkeypatch.setattr(Components, name, property(fails))
     for to in ("csv", "json", "pyldavis"):
         done = call("export", run, "--to", to, "--out", tmp_path / to)
         assert done.exit_code == 0, done.output
-    if chains == 2:
-        assert call("topics", run).exit_code == 0
-        assert call("infer", run, ldac, "--sweeps", 2, "--burn-in", 1).exit_code == 0
+    assert call("topics", run).exit_code == 0
+    assert call("infer", run, ldac, "--sweeps", 2, "--burn-in", 1).exit_code == 0
 
 
 class Hungry(moves.Move):

@@ -12,10 +12,7 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.cli.output import state_topics
-from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.report import write_report
-from hdpkit.run.states import state_of
 
 
 @pytest.fixture
@@ -67,12 +64,12 @@ def test_options_that_do_not_fit_are_refused(ldac, tmp_path, options, named):
 
 
 def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, tmp_path, monkeypatch):
-    def failing(franchise, n_terms):
+    def failing(run, **options):
         raise MemoryError("Unable to allocate 7.45 GiB")
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("hdpkit.cli.runs.state_topics", failing)
+        patch.setattr("hdpkit.cli.runs.components", failing)
         result = fit(ldac, folder)
         assert result.exit_code == 0
         assert "saved" in result.stderr
@@ -98,11 +95,13 @@ def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_te
     assert franchise.n_dishes > 1500
     franchise.sample()
     tracemalloc.start()
-    topics = state_topics(state_of(franchise), 5)
+    found = hk.summaries.components(franchise)
+    topics, present = list(found.top_terms(5)), found.document_shares
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert sum(topic.tokens for topic in topics) == 4000
-    assert all(topic.terms for topic in topics)
+    assert np.rint(found.shares * 4000).sum() == 4000
+    assert all(len(terms) == 5 for _, terms, _ in topics)
+    assert (present > 0).all()
     assert most < 40e6  # 1,700 x 8,000 numbers are 109 MB
 
 
@@ -139,15 +138,15 @@ def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
     assert sorted(k for group in held["groups"] for k in group["topics"]) == numbers
     of = {k: group["group"] for group in held["groups"] for k in group["topics"]}
     assert [topic["group"] for topic in held["topics"]] == [of[k] for k in numbers]
-    shares = {topic["topic"]: topic["token_share"] for topic in held["topics"]}
+    shares = {topic["topic"]: topic["share"] for topic in held["topics"]}
     for group in held["groups"]:
-        assert group["token_share"] == pytest.approx(sum(shares[k] for k in group["topics"]))
+        assert group["share"] == pytest.approx(sum(shares[k] for k in group["topics"]))
     table = output("topics", many)
     assert table.index("its topics") < table.index("documents")
     assert "group" not in output("topics", many, "--topics", "about:3")
     # The tree is the same in the terminal, in exports, and in Python.
-    agreed = topics_of_run(hk.open_run(many))[0]
-    tree = hk.summaries.group_topics(agreed.topics, agreed.shares)
+    agreed = hk.summaries.components(many)
+    tree = hk.summaries.group_topics(agreed.rows, agreed.shares)
     assert [topic["group"] for topic in held["topics"]] == (tree.cut() + 1).tolist()
     output("export", many, "--to", "csv", "--out", tmp_path / "tables")
     with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
@@ -163,7 +162,7 @@ def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
         with open(folder / "topics.csv", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert [float(row["share"]) for row in rows] == pytest.approx(
-            [topic["token_share"] for topic in merged["topics"]], abs=0.02
+            [topic["share"] for topic in merged["topics"]], abs=0.02
         )
         assert "group" not in rows[0]
     few = output("topics", many, "--topics", "about:999", "--format", "json")
@@ -177,18 +176,17 @@ def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
 def test_pages_number_topics_as_the_terminal_does(many, tmp_path):
     pytest.importorskip("vl_convert")
     run = hk.open_run(many)
-    agreed = topics_of_run(run)[0]
+    agreed = hk.summaries.components(run)
     for about in (None, 3):
         page = write_report(run, tmp_path / "page.html", about=about).read_text(encoding="utf-8")
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
         if about is None:
-            expected = topics_of_run(run)[0]
+            expected = hk.summaries.components(run)
         else:
-            expected = topics_of_run(run, about=about)[0]
-            assert "of its 24 topics" in page.replace(str(agreed.n_topics), "24")
-        first = dict(zip(range(1, expected.n_topics + 1), expected.topics.argmax(axis=1), strict=True))
+            expected = agreed.about(about)
+            assert f"of its {len(agreed)} topics" in page
+        first = dict(zip(range(1, len(expected) + 1), expected.rows.argmax(axis=1), strict=True))
         for topic in data["topics"]:
-            if topic["number"] <= expected.n_topics:
-                top = data["words"][topic["terms"][0][0]]
-                family = run.data.vocabulary[first[topic["number"]]].partition("_")[0]
-                assert top.partition("_")[0].rstrip("0123456789") == family.rstrip("0123456789")
+            top = data["words"][topic["terms"][0][0]]
+            family = run.data.vocabulary[first[topic["number"]]].partition("_")[0]
+            assert top.partition("_")[0].rstrip("0123456789") == family.rstrip("0123456789")

@@ -43,7 +43,7 @@ def test_topics_prints_the_components(folder):
 
 
 def test_csv_and_json_have_every_parameter(folder):
-    found = hk.summaries.consensus(hk.summaries.align_topics(hk.open_run(folder)))
+    found = hk.summaries.components(folder)
     named = found.named_parameters(hk.open_run(folder).franchise().measure)
     rows = list(csv.DictReader(io.StringIO(run("topics", folder, "--format", "csv").stdout)))
     assert [row["component"] for row in rows] == [str(k + 1) for k in range(len(found))]

@@ -35,7 +35,7 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
     for sweeps, options in (("2", []), ("4", ["--spool", str(tmp_path / "spool")])):
         assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet", *options).exit_code == 0
     assert topics(out) == topics(tmp_path / "whole")
-    assert sum(topic["token_share"] for topic in topics(out)["topics"]) == pytest.approx(1.0)
+    assert sum(topic["share"] for topic in topics(out)["topics"]) == pytest.approx(1.0)
     assert sum(topic["tokens"] for topic in topics(out)["topics"]) == DATA.n_tokens
 
 

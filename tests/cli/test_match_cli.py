@@ -50,7 +50,7 @@ def test_csv_and_json_have_every_row(folders):
     assert 0.0 < told["share_matched_1"] <= 1.0
     topics = json.loads(run("topics", folders[0], "--format", "json").stdout)
     ours = {row["topic_1"]: row["share_1"] for row in told["rows"] if row["topic_1"]}
-    assert ours == {str(one["topic"]): pytest.approx(one["token_share"]) for one in topics["topics"]}
+    assert ours == {str(one["topic"]): pytest.approx(one["share"]) for one in topics["topics"]}
 
 
 def test_a_picture(folders, tmp_path):

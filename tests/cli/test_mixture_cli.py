@@ -12,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.posterior.points import PointComponents
 from hdpkit.report import write_report
 
 
@@ -58,8 +57,8 @@ def test_the_run_has_the_points_and_the_model(fitted, data):
     run = hk.open_run(folder)
     assert run.data.columns == ("height", "width")
     assert run.data.keys("site") == ["1", "<b>a"]
-    found = PointComponents.of(run.franchise(), run.samples)
-    assert adjusted_rand_score(data[1], found.labels) > 0.95
+    found = hk.summaries.components(list(run.samples), partition=True)
+    assert adjusted_rand_score(data[1], found.partition) > 0.95
 
 
 def test_other_commands_take_the_run(fitted):

@@ -179,13 +179,14 @@ def test_a_table_on_a_terminal(tmp_path):
     from rich.console import Console
 
     from hdpkit.cli.output import topics_table
-    from hdpkit.data.files.topics import TopicSummary
 
     file = io.StringIO()
-    topic = TopicSummary(
-        dish=0, terms=(WORD, "[bold]x[/bold]"), tokens=3, token_share=0.5, document_share=0.5
-    )
-    Console(file=file, force_terminal=True, color_system=None, width=200).print(topics_table([topic]))
+    corpus = hk.Corpus.from_documents([[WORD, WORD, "[bold]x[/bold]"]])
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
+    table = topics_table(hk.summaries.components(franchise), 1, 10)
+    Console(file=file, force_terminal=True, color_system=None, width=200).print(table)
     assert "\\x1b[31m" in file.getvalue()
     assert "[bold]x[/bold]" in file.getvalue()
     assert "\x07" not in file.getvalue()

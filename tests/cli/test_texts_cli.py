@@ -189,36 +189,34 @@ def test_a_run_for_other_programs(folder, tmp_path):
 def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
     shown = done("topics", folder / "run").stdout
     assert "in samples" in shown
-    assert "the consensus of 2 chains (10 samples of sweeps " in shown
+    assert "10 samples of 2 chains (sweeps " in shown
     held = json.loads(done("topics", folder / "run", "--format", "json").stdout)
     rows = list(csv.DictReader(io.StringIO(done("topics", folder / "run", "--format", "csv").stdout)))
     done("export", folder / "run", "--to", "csv", "--out", tmp_path / "tables")
     written = read_table(tmp_path / "tables" / "topics.csv")
     for topic, row, other in zip(held["topics"], rows, written, strict=True):
-        assert topic["token_share"] == float(row["token_share"])
-        assert topic["token_share"] == pytest.approx(float(other["share"]), rel=1e-8)
+        assert topic["share"] == float(row["share"])
+        assert topic["share"] == pytest.approx(float(other["share"]), rel=1e-8)
         assert topic["occurrence"] == pytest.approx(float(other["occurrence"]), rel=1e-8)
-        assert float(other["share_low"]) <= topic["token_share"] <= float(other["share_high"])
-    assert sum(topic["token_share"] for topic in held["topics"]) + held["share_of_no_topic"] == pytest.approx(
-        1
-    )
+        assert float(other["share_low"]) <= topic["share"] <= float(other["share_high"])
+    assert sum(topic["share"] for topic in held["topics"]) + held["share_of_no_topic"] == pytest.approx(1)
     assert (
         "chain 1"
         in done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a").stderr
     )
-    assert "in samples" not in done("topics", folder / "run", "--chain", 1).stdout
+    assert "of chain 1 (sweeps " in done("topics", folder / "run", "--chain", 1).stdout
 
 
 def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
     told = done("export", folder / "run", "--chain", 1, "--to", "csv", "--out", tmp_path / "csv").stderr
-    assert "with means and intervals over 5 samples" in told
+    assert "of 5 samples of chain 1 (sweeps " in told
     run = hk.open_run(folder / "run")
     newest = run.franchise(1).sample()
     kept = [one for one in run.samples if one.chain == 1 and one.sweep != newest.sweep]
-    aligned = hk.summaries.align_topics([*kept, newest], min_occurrence=0.0)
-    common = aligned.which(newest)[np.argsort(-newest.sizes, kind="stable")]
+    aligned = hk.summaries.components([*kept, newest])
+    common = np.arange(len(aligned))
     rows = read_table(tmp_path / "csv" / "topics.csv")
-    assert len(rows) == newest.n_dishes
+    assert len(rows) == len(aligned)
     for name, expected in (
         ("share", aligned.shares[common]),
         ("share_low", aligned.shares_lower[common]),
@@ -234,7 +232,7 @@ def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
     )
     terms = read_table(tmp_path / "csv" / "terms.csv")
     first = [float(row["probability"]) for row in terms if row["topic"] == "1"]
-    np.testing.assert_allclose(first, np.sort(aligned.topics[common[0]])[::-1][: len(first)], rtol=1e-7)
+    np.testing.assert_allclose(first, np.sort(aligned.rows[common[0]])[::-1][: len(first)], rtol=1e-7)
     assert all(float(row["probability_low"]) <= float(row["probability_high"]) for row in terms)
     done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a.json")
     held = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))

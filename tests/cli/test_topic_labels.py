@@ -12,7 +12,6 @@ from hdpkit.kinds.topic import TopicModel
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.cli.main import main
-from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.posterior.topic_labels import (
     LABELS,
     heaviest_terms,
@@ -82,10 +81,10 @@ def test_every_output_shows_the_labels(folder, tmp_path, delimiter, encoding):
     edit(folder, name(group=1, label="<b>Family</b>"), delimiter, encoding)
     assert "Salt, bread: " in command("topics", folder).output
     held = json.loads(command("topics", folder, "--format", "json").output)
-    assert [topic["label"] for topic in held["topics"][:3]] == ["", "Salt, bread", ""]
-    assert [group["label"] for group in held["groups"]][:2] == ["<b>Family</b>", ""]
+    assert held["topics"][1]["label"] == "Salt, bread"
+    assert held["groups"][0]["label"] == "<b>Family</b>"
     listed = list(csv.DictReader(command("topics", folder, "--format", "csv").output.splitlines()))
-    assert [row["label"] for row in listed[:3]] == ["", "Salt, bread", ""]
+    assert [row["label"] for row in listed] == [topic["label"] for topic in held["topics"]]
     command("export", folder, "--to", "csv", "--out", tmp_path / "tables")
     found = {}
     for file in (tmp_path / "tables").iterdir():
@@ -115,17 +114,17 @@ def test_every_output_shows_the_labels(folder, tmp_path, delimiter, encoding):
 def test_labels_follow_their_topics_when_numbers_change(folder):
     """Here another run, in which topics have the reverse order; `hdpkit resume` also changes their sizes."""
     command("labels", folder)
-    before = topics_of_run(hk.open_run(folder))[0]
+    before = hk.summaries.components(folder)
     for number in (1, 2, 3):
         edit(folder, name(topic=number, label=f"label of {number}"))
     again = run_of(folder.with_name("again"), [85 - 5 * k for k in range(12)])
     (again / LABELS).write_bytes((folder / LABELS).read_bytes())
-    after = topics_of_run(hk.open_run(again))[0]
+    after = hk.summaries.components(again)
     found = {label: k for k, label in enumerate(after.labels) if label}
     assert sorted(found) == ["label of 1", "label of 2", "label of 3"]
     for label, k in found.items():
-        old = before.topics[int(label[-1]) - 1]
-        assert set(np.argsort(-after.topics[k])[:8]) & set(np.argsort(-old)[:8])
+        old = before.rows[int(label[-1]) - 1]
+        assert set(np.argsort(-after.rows[k])[:8]) & set(np.argsort(-old)[:8])
         assert k > 5
     output = command("labels", again).output
     assert "'label of 1' (topic 1) is now topic " in output
@@ -145,7 +144,7 @@ def test_labels_without_a_topic_are_told_and_kept(folder):
 
     edit(folder, replace)
     with pytest.warns(errors.TopicLabelsWarning, match="'lost' \\(topic 3\\)"):
-        assert not any(topics_of_run(hk.open_run(folder))[0].labels)
+        assert not any(hk.summaries.components(folder).labels)
     assert "Warning: no topic is similar enough" in command("topics", folder).stderr
     assert "'lost' (topic 3): largest cosine" in command("labels", folder).stderr
     rows = read_topic_labels(folder / LABELS, 200)
@@ -155,7 +154,7 @@ def test_labels_without_a_topic_are_told_and_kept(folder):
 
 def test_no_two_topics_have_one_label():
     rows = np.array([[0.6, 0.4, 0.0], [0.58, 0.42, 0.0], [0.0, 0.1, 0.9]])
-    ids, weights = heaviest_terms(rows)
+    ids, weights = heaviest_terms([rows])
     assert match_labels([], ids, weights, 3).labels == ("", "", "")
 
 
@@ -163,7 +162,7 @@ def test_a_label_stays_at_its_topic_when_a_lost_one_is_similar_to_it():
     """Cosines: of a and its unchanged topic 1, of a and topic 2 0.83, of b and topic 1 0.83."""
     angles = np.deg2rad([45.0, 11.0, 79.0])
     rows = np.column_stack([np.cos(angles), np.sin(angles)])
-    ids, weights = heaviest_terms(rows)
+    ids, weights = heaviest_terms([rows])
     before = label_rows(ids[:2], weights[:2], list, [0.5, 0.5], ("a", "b"), (1, 1))
     found = match_labels(before, ids[[0, 2]], weights[[0, 2]], 2)
     assert found.labels == ("a", "")

@@ -8,12 +8,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hdpkit.cli.output import echo_table, listed, topics_table
-from hdpkit.data.files.topics import document_shares, summarise_topics, token_shares, top_terms
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.output import echo_topics, listed, topics_table
+from hdpkit.data.top_terms import largest, top_terms
 from hdpkit.errors import DataError, ParameterError
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
 COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])
+
+
+def found(documents, dishes, vocabulary=None, n_terms=None):
+    """The components of a state in which these tokens have these dishes."""
+    corpus = hk.Corpus.from_documents(documents, vocabulary=vocabulary, n_terms=n_terms)
+    root = hk.Restaurant(hk.DirichletMultinomial(1e-3), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=np.asarray(dishes))
+    return hk.summaries.components(franchise, similar=0.0)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Four tokens of a topic and ten of another, in two documents of seven."""
+    tokens = ["fft"] * 3 + ["spline"] + ["axis"] * 5 + ["norm"] * 5
+    return found([tokens[:7], tokens[7:]], np.repeat([0, 1], [4, 10]), VOCABULARY)
 
 
 def test_top_terms_are_those_that_a_topic_has():
@@ -22,70 +40,43 @@ def test_top_terms_are_those_that_a_topic_has():
     assert top_terms(COUNTS)[0] == ("1", "3")
 
 
-def test_token_shares():
-    np.testing.assert_allclose(token_shares(COUNTS), [4 / 14, 10 / 14, 0])
-    assert token_shares(np.zeros((2, 3), dtype=int)).tolist() == [0, 0]
+@given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 25))
+def test_the_largest_entries_are_those_of_a_stable_sort(row, n):
+    assert largest(np.array(row), n).tolist() == np.argsort(-np.array(row), kind="stable")[:n].tolist()
 
 
-def test_document_shares_leave_guests_and_empty_documents_out():
-    document = np.repeat([0, 2], [20, 21])  # document 1 is empty
-    dishes = np.array([0] * 19 + [1] + [0] * 20 + [1])  # topic 1: 1 of 20 tokens, 1 of 21
-    assert document_shares(dishes, document, 3, 3, 0.05).tolist() == [1.0, 0.5, 0.0]
-    assert document_shares(dishes, document, 3, 3, 0.0).tolist() == [1.0, 1.0, 0.0]
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=60), st.floats(0, 1))
-def test_document_shares_agree_with_counting_one_by_one(pairs, at_least):
-    dishes = np.array([dish for dish, _ in pairs], dtype=int)
-    document = np.array([where for _, where in pairs], dtype=int)
-    filled = [d for d in range(6) if (document == d).any()]
-    expected = []
-    for k in range(5):
-        held = [((dishes[document == d] == k).sum(), (document == d).sum()) for d in filled]
-        present = [tokens > 0 and tokens >= at_least * length for tokens, length in held]
-        expected.append(sum(present) / max(len(filled), 1))
-    np.testing.assert_allclose(document_shares(dishes, document, 5, 6, at_least), expected)
+def test_shares_of_documents_leave_guests_and_empty_documents_out():
+    dishes = [0] * 19 + [1] + [0] * 20 + [1]  # topic 1: 1 of 20 tokens, 1 of 21; document 1 is empty
+    documents = [[0] * 19 + [1], [], [0] * 20 + [1]]
+    assert found(documents, dishes, n_terms=2).document_shares.tolist() == [1.0, 0.5]
 
 
 def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
     """A chain over shards ends with dishes of a few tokens: 147 rows of one term and 0.00 % helped nobody."""
-    counts = np.vstack([COUNTS[:2] * 100_000, np.tile([[0, 0, 0, 1]], (147, 1))])
-    found = summarise_topics(counts, (), (), VOCABULARY, document_counts=(), n_documents=0)
-    assert [topic.dish for topic in listed(found)] == [1, 0]
-    assert len(listed(found, 40)) == 40
-    assert len(listed(found[2:])) == 1  # all are small: the largest is shown
-    echo_table(found, listed(found))
-    assert "and 147 smaller topics, 0.0% of the tokens together" in capsys.readouterr().out
+    n = 147
+    documents = [[0] * 60_000 + [1] * 50_000 + [2] * n]
+    topics = found(documents, np.repeat(np.arange(n + 2), [60_000, 50_000, *[1] * n]), n_terms=3)
+    assert listed(topics) == 2
+    assert listed(topics, 40) == 40
+    assert listed(topics.selected(range(2, n + 2))) == 1  # all are small: the largest is shown
+    echo_topics(topics, listed(topics), 5)
+    assert "and 147 smaller topics, 0.1% of the tokens together" in capsys.readouterr().out
 
 
-def test_a_sparsity_rounded_below_zero_is_shown_as_zero():
-    found = summarise_topics(COUNTS[:1], (), (), VOCABULARY, document_counts=(), n_documents=0,
-                             selected_terms=[4 + 1e-9])  # fmt: skip
-    table = io.StringIO()
-    Console(file=table, width=120).print(topics_table(found))
-    assert "-0.00%" not in table.getvalue()
-
-
-def test_summary_is_sorted_by_size():
-    dishes, document = np.repeat([0, 1], [4, 10]), np.repeat([0, 1], [7, 7])
-    topics = summarise_topics(COUNTS, dishes, document, VOCABULARY, n_terms=1)
-    assert [(topic.dish, topic.terms, topic.tokens) for topic in topics] == [
-        (1, ("axis",), 10),
-        (0, ("fft",), 4),
-        (2, (), 0),
-    ]
-    assert [topic.document_share for topic in topics] == [1.0, 0.5, 0.0]
-    assert sum(topic.token_share for topic in topics) == pytest.approx(1.0)
-
-
-def test_nothing_at_all_is_legal():
-    assert summarise_topics(np.zeros((0, 4), dtype=int), [], [], VOCABULARY) == []
+def test_the_table_of_a_state_is_sorted_by_size(two):
+    table = two.table(1)
+    assert table["topic"].tolist() == [1, 2]
+    assert table["tokens"].tolist() == [10, 4]
+    assert table["terms"] == ["axis", "fft"]
+    assert table["document_share"].tolist() == [1.0, 0.5]
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table["occurrence"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [[0.5, 1.0]], [[-1, 1]]])
 def test_counts_must_be_counts(counts):
     with pytest.raises(DataError, match="dish_counts"):
-        token_shares(counts)
+        top_terms(counts)
 
 
 def test_bad_arguments_are_named():
@@ -93,16 +84,11 @@ def test_bad_arguments_are_named():
         top_terms(COUNTS, ["one"])
     with pytest.raises(ParameterError, match="n_terms"):
         top_terms(COUNTS, VOCABULARY, n_terms=0)
-    with pytest.raises(ParameterError, match="at_least"):
-        document_shares([0], [0], 1, 1, at_least=5)
-    with pytest.raises(DataError, match="dishes"):
-        document_shares([0, 1], [0], 2, 1)
 
 
-def test_the_table_shows_rank_terms_and_shares():
-    dishes, document = np.repeat([0, 1], [4, 10]), np.repeat([0, 1], [7, 7])
+def test_the_table_shows_rank_terms_and_shares(two):
     file = io.StringIO()
-    Console(file=file, width=100).print(topics_table(summarise_topics(COUNTS, dishes, document, VOCABULARY)))
+    Console(file=file, width=100).print(topics_table(two, 2, 2))
     rows = [line.split() for line in file.getvalue().splitlines()]
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows

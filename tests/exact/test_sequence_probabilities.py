@@ -16,7 +16,7 @@ from hdpkit.posterior.hidden_states import LEAST, Densities, HiddenStates, hidde
 from hdpkit.random import RandomStream
 from hdpkit.run.samples import SampleFile
 from hdpkit.steps.state_sequences import scaled_rows
-from hdpkit.summaries import align_topics
+from hdpkit.summaries import components
 
 # ---------------------------------------------------------------------- given parameters: all paths
 
@@ -386,7 +386,7 @@ def test_aligned_states_have_transitions_with_intervals():
     franchise = hk.Franchise(rows, data, store="counts", root="weights")
     schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
     trace = schedule.run(franchise, 60, rng=1, samples=20, chains=2)
-    aligned = align_topics(trace)
+    aligned = components(trace)
     states = aligned.selected(range(3))
     assert states.shares.sum() > 0.9
     means = states.transitions
@@ -397,7 +397,7 @@ def test_aligned_states_have_transitions_with_intervals():
     table = aligned.to_pandas("transitions")
     assert table["probability"].to_numpy() == pytest.approx(aligned.transitions.ravel())
     assert set(table["from"]) == {*range(1, len(aligned) + 1), "start"}
-    alone = align_topics([trace.samples[0]])
+    alone = components([trace.samples[0]])
     own = trace.samples[0]
     order = np.argsort(alone.which(own))
     assert alone.transitions[:-1, :-1] == pytest.approx(own.transitions()[order][:, order], abs=1e-12)

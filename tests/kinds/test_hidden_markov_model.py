@@ -392,7 +392,7 @@ def test_summaries_with_missing_values(emission, seed, tmp_path):
     x = (z + np.random.default_rng(2).integers(0, 3, size=72)).astype(float)[:, None]
     x[[0, 7, 30, 71]] = np.nan
     fitted = model(emission=emission, sticky=0.0, random_state=seed).fit(x)
-    assert fitted.aligned_.topics.shape[0] == len(fitted.aligned_.shares)
+    assert fitted.aligned_.rows.shape[0] == len(fitted.aligned_.shares)
     assert len(hk.summaries.match_topics(fitted.aligned_, fitted.aligned_).pairs) > 0
     write_report(fitted.franchise_, tmp_path / "report.html", trace=fitted.trace_)
     assert np.isfinite(fitted.score(x))

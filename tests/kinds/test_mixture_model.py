@@ -31,7 +31,8 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.posterior.alignment import aligned_to_partition
+from hdpkit.kinds.mixture import measure_of_points
+from hdpkit.posterior.components import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 
@@ -329,11 +330,11 @@ def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):
     labels = fitted.labels_.copy()
     labels[0] = 3
     large = [one for one in fitted.samples_ if one.sizes[one.dishes[0]] > 4]
-    aligned, numbered = aligned_to_partition(large, labels)
-    assert len(aligned) == 3
-    assert numbered[0] == fitted.labels_[0]
-    alone, numbered = aligned_to_partition(fitted.samples_, np.arange(len(X)))
-    assert len(alone) == numbered.max() + 1
+    found = of_clusters(large, labels)
+    assert len(found) == 3
+    assert found.partition[0] == fitted.labels_[0]
+    alone = of_clusters(fitted.samples_, np.arange(len(X)))
+    assert len(alone) == alone.partition.max() + 1
 
 
 def test_new_points_join(grouped):

@@ -124,8 +124,8 @@ def test_the_folder_is_a_run_of_the_one_kind(folder):
     checks = {check.name: check for check in verify_run(folder)}
     assert all(check.passed for check in checks.values())
     assert "5 samples" in checks["chain-000/samples"].detail
-    with pytest.raises(errors.ParameterError, match="samples"):
-        summaries.align_topics(run)
+    with pytest.raises(errors.StateError, match="observed"):
+        summaries.components(run)
     with pytest.raises(errors.StateError, match="observed"):
         run.state()
 

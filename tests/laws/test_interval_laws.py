@@ -17,12 +17,12 @@ import attrs
 import numpy as np
 import pytest
 from calibration import random_rank, rank_uniformity_p
+from hdpkit.posterior.aligned import Components
 from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.posterior import intervals
-from hdpkit.posterior.aligned import AlignedTopics
 from hdpkit.posterior.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
@@ -126,9 +126,9 @@ def places(case, generator):
     drawn = list(trace.samples)
     labels = [np.where(sample.ids < len(PSEUDO), sample.ids, -1) for sample in drawn]
     for level in LEVELS:
-        aligned = AlignedTopics(drawn, labels, TermVectors(drawn), level)
+        aligned = Components(drawn, labels, TermVectors(drawn), level)
         k = int(aligned.which(drawn[0])[0])
-        ends["topic"].append((aligned.topics_lower[k, 0], aligned.topics_upper[k, 0]))
+        ends["topic"].append((aligned.rows_lower[k, 0], aligned.rows_upper[k, 0]))
         ends["share"].append((aligned.group_shares_lower[0, k], aligned.group_shares_upper[0, k]))
         counts = {
             "exposure": counts_of(aligned, k),

@@ -12,7 +12,8 @@ import scipy.stats as st
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ReturnValueError
-from hdpkit.summaries import align_topics, merge_topics
+from hdpkit.posterior.merging import merged_sample
+from hdpkit.summaries import components
 
 SWEEPS, LEVEL = 40, 0.8
 DRAWS = 20 * SWEEPS
@@ -117,7 +118,7 @@ def test_ends_are_quantiles_of_the_posterior(name, states):
     samples = list(trace.samples)
     assert len(samples) >= SWEEPS - 1
     assert all(one.n_dishes == 1 for one in samples)
-    aligned = align_topics(samples, level=LEVEL)
+    aligned = components(samples, level=LEVEL)
     named = aligned.named_parameters(franchise.measure)
     expected = laws(measure, x)
     assert set(named) == set(expected)
@@ -130,7 +131,7 @@ def test_ends_are_quantiles_of_the_posterior(name, states):
         own = franchise.named_parameters()
         for key, values in named.items():
             assert values[0, 0] == pytest.approx(own[key][0], rel=1e-9)  # the point is the posterior mean
-        means, lower, upper = aligned.topics, aligned.topics_lower, aligned.topics_upper
+        means, lower, upper = aligned.rows, aligned.rows_lower, aligned.rows_upper
         assert (lower <= means).all()
         assert (means <= upper).all()
         first = next(iter(named.values()))[0]
@@ -199,7 +200,7 @@ def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
     x = FEW[:, 0]
     for kind, varies in ((Plain, False), (WithConversion, True)):
         franchise, trace = in_one_dish(kind(0.2, 0.5, 1.5, 0.8), x)
-        (values,) = align_topics(list(trace.samples)).named_parameters(franchise.measure).values()
+        (values,) = components(list(trace.samples)).named_parameters(franchise.measure).values()
         point, lower, upper = values[0]
         assert (lower < point - 0.1) == (upper > point + 0.1) == varies
     with pytest.raises(ReturnValueError, match="draw_arrays"):
@@ -214,7 +215,7 @@ def test_merged_components_have_draws():
     hk.Scheduler([moves.TableGibbs()]).run(franchise, 20, rng=0)
     sample = franchise.sample()
     assert sample.n_dishes == 2
-    merged = merge_topics(sample, [0, 0])
+    merged = merged_sample(sample, np.zeros(2, dtype=np.int64))
     drawn = merged.parameters["drawn"]
     assert drawn.shape == (1, 20, 2)
     np.testing.assert_allclose(drawn[0], sample.parameters["drawn"].mean(axis=0))

@@ -74,7 +74,8 @@ def test_a_page_has_components_weights_and_traces(grouped, read):
     assert {"components-plane", "weights", "trace-0"} <= set(charts)
     points = charts["components-plane"]["data"]["values"]
     assert len(points) == 240
-    found = hk.summaries.consensus(hk.summaries.align_topics(grouped[0]))
+    found = hk.summaries.components(grouped[0])
+    found = found.selected(found.agreed())
     run = grouped[0]
     for point in points[::40]:
         np.testing.assert_allclose([point["x"], point["y"]], run.data.values[point["point"] - 1], rtol=1e-3)

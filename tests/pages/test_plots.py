@@ -238,7 +238,7 @@ def test_weights_of_groups_have_intervals():
     root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, each="site"), hk.Groups.from_arrays(arrays, label="site"))
     schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
-    aligned = hk.summaries.align_topics(schedule.run(franchise, sweeps=30, rng=0, samples=5))
+    aligned = hk.summaries.components(schedule.run(franchise, sweeps=30, rng=0, samples=5))
     drawn = plots.group_weights(aligned, groups=[2, 0], components=2)
     found = rows(drawn)
     assert list(dict.fromkeys(column(found, "group"))) == ["2", "0"]
@@ -247,7 +247,7 @@ def test_weights_of_groups_have_intervals():
     for name, values in zip(("weight", "lower", "upper"), ends, strict=True):
         np.testing.assert_allclose(np.reshape(column(found, name), (2, 2)), values[[2, 0], :2])
     with pytest.raises(errors.DataError, match="groups"):
-        plots.group_weights(hk.summaries.align_topics([mixture(arrays[0], root.measure)[0].sample()]))
+        plots.group_weights(hk.summaries.components([mixture(arrays[0], root.measure)[0].sample()]))
 
 
 def test_components_are_points_and_ellipses():
@@ -269,11 +269,12 @@ def test_components_are_points_and_ellipses():
         squares = np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         np.testing.assert_allclose(squares, 4.0, rtol=1e-4)  # two standard deviations; six digits are drawn
     assert [encoded(drawn, one, 0)["axis"]["title"] for one in "xy"] == ["dimension 0", "dimension 1"]
-    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    agreed = hk.summaries.components(trace)
+    agreed = agreed.selected(agreed.agreed())
     drawn = plots.components(franchise, agreed, axes=(1, 0))
     assert encoded(drawn, "x", 0)["axis"]["title"] == "dimension 1"
     middle = rows(drawn, 2)[0]
-    np.testing.assert_allclose([middle["x"], middle["y"]], agreed.topics[0][0, ::-1], rtol=1e-5)
+    np.testing.assert_allclose([middle["x"], middle["y"]], agreed.rows[0][0, ::-1], rtol=1e-5)
     with pytest.raises(errors.DataError, match="topics"):
         plots.components(globals()["franchise"]())
     with pytest.raises(errors.StateError, match=r"trace\.franchises"):
@@ -310,7 +311,8 @@ def test_numbers_are_drawn_as_rows_of_ticks():
 
 def test_numbers_in_no_component_are_a_grey_row():
     franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
-    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    agreed = hk.summaries.components(trace)
+    agreed = agreed.selected(agreed.agreed())
     one = agreed.selected([0])  # the others are in none
     drawn = plots.components(franchise, one)
     assert encoded(drawn, "y", 0)["scale"]["domain"] == ["1", "none"]

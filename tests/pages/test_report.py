@@ -3,7 +3,6 @@
 import builtins
 import itertools
 import json
-import math
 import re
 import sys
 from html.parser import HTMLParser
@@ -18,7 +17,6 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
 from hdpkit.pages.page import _environment, as_json
-from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.report import SECTIONS, Content, Section, write_report
 from hdpkit.run.run_folder import load_command
 
@@ -77,61 +75,32 @@ def test_nothing_is_fetched(page, read):
 
 @pytest.mark.quick
 def test_the_data_are_the_runs(run, read):
-    data = read.data()
-    trace = run.trace
-    franchise = run.franchise(int(np.argmax(trace["log_joint"][:, -1])))
-    assert len(data["topics"]) == franchise.n_dishes
-    chain = int(np.argmax(trace["log_joint"][:, -1]))
-    place = topics_of_run(run)[0].places[chain]
-    sizes = franchise.dish_counts.sum(axis=1)
-    numbered = [(int(n) + 1, int(size)) for n, size in zip(place, sizes, strict=True)]
+    data, found = read.data(), hk.summaries.components(run)
     shown = [(topic["number"], topic["tokens"]) for topic in data["topics"]]
-    topics = topics_of_run(run)[0]
-    n_agreed = topics.n_topics
-    of_all = (topics.shares * franchise.data.n_tokens).round().tolist()  # of the topics that the chains share
-    there = sorted(n for n, _ in numbered if n > 0)
-    assert [one for one in shown if one[0] <= n_agreed] == [(n, of_all[n - 1]) for n in there]
-    others = sorted((size for n, size in numbered if n == 0), reverse=True)
-    assert [size for n, size in shown if n > n_agreed] == others
-    dish = int(np.argmax(sizes))
-    largest = franchise.dish_counts[dish]
-    top = next(topic for topic in data["topics"] if topic["number"] == place[dish] + 1)
-    words = [data["words"][term[0]] for term in top["terms"][:1]]
-    assert words == [errors.printable(franchise.data.vocabulary[int(np.argmax(largest))])]
-    # A document's shares are its tokens over its length.
+    tokens = (found.shares * run.data.n_tokens).round().astype(int).tolist()
+    assert shown == list(enumerate(tokens, start=1))
+    for topic, row in zip(data["topics"], found.rows, strict=True):
+        assert data["words"][topic["terms"][0][0]] == errors.printable(run.data.vocabulary[row.argmax()])
+    # A document's shares are its tokens over its length, averaged over the states.
     name, length, topic, share, *_ = data["documents"][0]
-    dishes = franchise.dishes[franchise.data.document == 0]
     assert length == 30
-    assert share == pytest.approx((place[dishes] == topic - 1).mean(), abs=0.01)
+    counted = np.mean([
+        sample.group_counts.toarray()[0] @ (found.which(sample) == topic - 1) for sample in found.samples
+    ])  # fmt: skip
+    assert share == pytest.approx(counted / 30, abs=0.01)
     assert HOSTILE[0] in name
 
 
 def test_topics_are_those_that_samples_have_in_common(run, read):
-    trace = run.trace
-    chain = int(np.argmax(trace["log_joint"][:, -1]))
-    franchise = run.franchise(chain)
     newest = [run.franchise(number).sample() for number in range(2)]
     there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
-    aligned = hk.summaries.align_topics(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
-    data, shown = read.data(), newest[chain]
-    place = topics_of_run(run)[0].places[chain]
-    told = " ".join(read.texts["p"])  # a twentieth of the states, in states
-    assert f"occur in at least {math.ceil(len(aligned.samples) / 20)} of these states" in told
-    assert f"({len(newest)} chains, {aligned.sweeps}, after the burn-in)" in told
-    sizes = franchise.dish_counts.sum(axis=1)
-    order = np.lexsort((-sizes, np.where(place < 0, len(sizes), place)))  # the numbered ones first
-    common = aligned.which(shown)[order]
-    assert any(common >= 0)
-    for one, j, topic in zip(data["common"], common, data["topics"], strict=True):
-        assert (one is None) == (j < 0)
-        if one is None:
-            continue
-        expected = [
-            aligned.occurrence[j],
-            aligned.shares[j],
-            aligned.shares_lower[j],
-            aligned.shares_upper[j],
-        ]
+    found = hk.summaries.components(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
+    data = read.data()
+    told = " ".join(read.texts["p"])
+    assert f"{len(found)} topics occur in at least half of these states" in told
+    assert f"({len(newest)} chains, {found.sweeps}, after the burn-in)" in told
+    for k, (one, topic) in enumerate(zip(data["common"], data["topics"], strict=True)):
+        expected = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
         assert one[:4] == pytest.approx(expected, rel=0.01)
         assert len(one[4]) == 3 * len(topic["terms"])
         means, lower, upper = np.array(one[4]).reshape(-1, 3).T
@@ -140,16 +109,9 @@ def test_topics_are_those_that_samples_have_in_common(run, read):
 
 
 def test_groups_are_those_of_group_topics(run, read):
-    chain = int(np.argmax(run.trace["log_joint"][:, -1]))
-    agreed = topics_of_run(run)[0]
-    expected = hk.summaries.group_topics(agreed.topics, agreed.shares).cut() + 1
-    numbers = [topic["number"] for topic in read.data()["topics"]]
-    assert numbers == sorted(numbers)
-    assert set(agreed.places[chain] + 1) - {0} == {n for n in numbers if n <= agreed.n_topics}
-    groups = dict(zip(numbers, read.data()["groups"], strict=True))
-    assert {n: g for n, g in groups.items() if n <= agreed.n_topics} == {
-        n: expected[n - 1] for n in numbers if n <= agreed.n_topics
-    }
+    found = hk.summaries.components(run)
+    expected = hk.summaries.group_topics(found.rows, found.shares).cut() + 1
+    assert read.data()["groups"] == expected.tolist()
 
 
 def test_json_is_inert_in_a_script():

@@ -13,11 +13,16 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.summaries import align_topics, consensus, exposures, merge_topics
+from hdpkit.summaries import components, exposures
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
 SHARES = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.06, 0.04, 0.03])
+
+
+def consensus(found, **options):
+    """The components that enough chains have."""
+    return found.selected(found.agreed(**options))
 
 
 def planted(chain, sweep, topics, rng, ids=None, tokens=20_000, eta=0.05):
@@ -73,23 +78,23 @@ def fitted():
 @pytest.mark.quick
 def test_permuted_labels_are_recovered(chains):
     samples, topics = chains
-    aligned = align_topics(samples)
+    aligned = components(samples)
     assert len(aligned) == N_TOPICS
     for sample, own in zip(samples, topics, strict=True):
         assert np.array_equal(aligned.which(sample), own)  # planted topics are in order of their shares, too
     assert np.allclose(aligned.occurrence, 1.0)
     assert aligned.occurrence_by_chain.shape == (3, N_TOPICS)
     assert np.allclose(aligned.shares, SHARES, atol=0.01)
-    assert np.abs(aligned.topics - TRUTH).sum(axis=1).max() < 0.4
-    assert np.allclose(aligned.topics.sum(axis=1), 1.0)
+    assert np.abs(aligned.rows - TRUTH).sum(axis=1).max() < 0.4
+    assert np.allclose(aligned.rows.sum(axis=1), 1.0)
     assert aligned.rest == pytest.approx(0.0, abs=1e-12)
 
 
 def test_means_and_intervals_are_those_of_the_topics(chains):
     samples, _ = chains
-    aligned = align_topics(samples)
+    aligned = components(samples)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in samples])
-    assert np.allclose(aligned.topics, each.mean(axis=0), rtol=1e-12)
+    assert np.allclose(aligned.rows, each.mean(axis=0), rtol=1e-12)
     shares = np.array([s.shares()[np.argsort(aligned.which(s))] for s in samples])
     assert np.allclose(aligned.shares_lower, np.quantile(shares, 0.05, axis=0))
     weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
@@ -99,12 +104,12 @@ def test_means_and_intervals_are_those_of_the_topics(chains):
 def test_intervals_of_topics_are_quantiles_of_the_posterior(chains):
     """Each sample's topics are Dirichlet, so that the interval is one of a mixture of beta distributions."""
     samples, _ = chains
-    aligned = align_topics(samples)
+    aligned = components(samples)
     for topic in range(N_TOPICS):
         laws = [s.topic_law(int(np.argmax(aligned.which(s) == topic))) for s in samples]
         eta, totals = 0.05, np.array([law.total for law in laws])
         counts = np.array([s.counts[[np.argmax(aligned.which(s) == topic)]].toarray()[0] for s in samples])
-        for ends, level in ((aligned.topics_lower, 0.05), (aligned.topics_upper, 0.95)):
+        for ends, level in ((aligned.rows_lower, 0.05), (aligned.rows_upper, 0.95)):
             a = counts + eta
             below = scipy.stats.beta.cdf(ends[topic], a, totals[:, None] - a).mean(axis=0)
             assert np.abs(below - level).max() < 0.055  # 414 draws: five standard errors
@@ -113,17 +118,17 @@ def test_intervals_of_topics_are_quantiles_of_the_posterior(chains):
 def test_samples_that_have_only_means_have_intervals_of_means(chains):
     samples, _ = chains
     of_means = [attrs.evolve(s, term_means=None, parameters={"mean": s.topics()}) for s in samples]
-    aligned = align_topics(of_means)
+    aligned = components(of_means)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in of_means])
-    assert np.allclose(aligned.topics_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9, atol=1e-15)
-    assert np.allclose(aligned.topics_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9, atol=1e-15)
+    assert np.allclose(aligned.rows_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9, atol=1e-15)
+    assert np.allclose(aligned.rows_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9, atol=1e-15)
     with pytest.raises(StateError, match="means"):
         of_means[0].draw_topics(0)
 
 
 def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
     samples, _ = chains
-    aligned = align_topics(samples)
+    aligned = components(samples)
     lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
     for topic in range(N_TOPICS):
         parameters = [
@@ -137,7 +142,7 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
         # The share of a topic in a group given a state is beta distributed; the posterior is their mixture.
         assert scipy.stats.beta.cdf(lower[0, topic], a, b).mean() == pytest.approx(0.05, abs=0.04)
         assert scipy.stats.beta.cdf(upper[0, topic], a, b).mean() == pytest.approx(0.95, abs=0.04)
-    assert np.array_equal(align_topics(samples).group_shares_lower, lower)  # the same each time
+    assert np.array_equal(components(samples).group_shares_lower, lower)  # the same each time
 
 
 def test_a_consensus_of_two_chains_at_half_has_the_topics_of_both():
@@ -145,7 +150,7 @@ def test_a_consensus_of_two_chains_at_half_has_the_topics_of_both():
     samples = [planted(0, s, [0, 1, 2], rng) for s in range(4)] + [
         planted(1, s, [0, 1, 3], rng) for s in range(4)
     ]
-    aligned = align_topics(samples)
+    aligned = components(samples)
     assert len(consensus(aligned)) == len(consensus(aligned, chains=1.0)) == 2
     assert len(consensus(aligned, chains=0.0)) == 4
 
@@ -182,7 +187,7 @@ def test_distances_are_those_of_dense_topics(chains):
 def test_a_duplicate_aligns_perfectly(fitted):
     trace, _ = fitted
     first = trace.chains[0].samples
-    aligned = align_topics([*first, *(attrs.evolve(sample, chain=9) for sample in first)])
+    aligned = components([*first, *(attrs.evolve(sample, chain=9) for sample in first)])
     for sample in first:
         assert np.array_equal(aligned.which(sample), aligned.which(attrs.evolve(sample, chain=9)))
     assert np.array_equal(*aligned.occurrence_by_chain)
@@ -190,7 +195,7 @@ def test_a_duplicate_aligns_perfectly(fitted):
 
 def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fitted):
     trace, halves = fitted
-    agreed = consensus(align_topics(trace))
+    agreed = consensus(components(trace))
     scores = [
         hk.evaluate(one, halves[0], held_out=halves[1], fit="em").perplexity for one in trace.franchises
     ]
@@ -205,10 +210,10 @@ def test_one_sample_is_scored_as_its_franchise(fitted):
     """The topics of one sample, all kept, with its weights: the state itself."""
     trace, halves = fitted
     state = trace.franchises[1]
-    agreed = consensus(align_topics([state.sample()]))
+    agreed = consensus(components([state.sample()]))
     score = hk.evaluate(state, halves[0], held_out=halves[1], fit="em").perplexity
     assert agreed.perplexity(*halves) == pytest.approx(score, rel=1e-9)
-    assert np.allclose(agreed.rest_topic, 1 / 30)
+    assert np.allclose(agreed.rest_row, 1 / 30)
     proportions = agreed.fold_in(halves[0])
     assert np.allclose(proportions.sum(axis=1), 1.0)
 
@@ -217,14 +222,14 @@ def test_intervals_cover():
     """Of 1,000 probabilities drawn from the law of the samples about 90 in 100 lie in their intervals."""
     rng = np.random.default_rng(5)
     samples = [planted(0, sweep, np.arange(N_TOPICS), rng) for sweep in range(200)]
-    aligned = align_topics(samples, level=0.9)
+    aligned = components(samples, level=0.9)
     covered = [
-        (aligned.topics_lower <= fresh) & (fresh <= aligned.topics_upper)
+        (aligned.rows_lower <= fresh) & (fresh <= aligned.rows_upper)
         for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).draw_topics(i) for i in range(20))
     ]
     often = np.array(covered)[:, TRUTH > 0.02]  # of rare terms a quantile is a whole number of tokens
     assert 0.86 < often.mean() < 0.94
-    assert (aligned.topics_lower <= aligned.topics_upper).all()
+    assert (aligned.rows_lower <= aligned.rows_upper).all()
 
 
 def test_topics_that_come_and_go():
@@ -232,20 +237,20 @@ def test_topics_that_come_and_go():
     rng = np.random.default_rng(2)
     orders = [([0, 1, 2], [0, 1, 2]), ([0, 1], [0, 1]), ([0, 1, 2], [0, 1, 5]), ([0, 1, 2, -1], [0, 1, 5, 6])]
     samples = [planted(0, i, topics, rng, ids) for i, (topics, ids) in enumerate(orders)]
-    aligned = align_topics(samples, min_occurrence=0.3)
+    aligned = components(samples, min_occurrence=0.3)
     assert aligned.occurrence.tolist() == [1.0, 1.0, 0.75]
     assert aligned.ids_by_sample[:, 2].tolist() == [2, -1, 5, 5]
     assert aligned.which(samples[3]).tolist() == [0, 1, 2, -1]
     assert aligned.shares_by_sample.sum(axis=1) == pytest.approx(1.0)
     assert aligned.shares_by_sample[1, 2] == 0.0
     assert aligned.rest > 0
-    assert len(align_topics(samples, min_occurrence=0.0)) == 4
+    assert len(components(samples, min_occurrence=0.0)) == 4
 
 
 def test_an_id_whose_dish_becomes_another_topic_is_not_followed():
     rng = np.random.default_rng(2)
     samples = [planted(0, 0, [0, 1], rng), planted(0, 1, [1, 0], rng)]
-    aligned = align_topics(samples)
+    aligned = components(samples)
     assert [aligned.which(sample).tolist() for sample in samples] == [[0, 1], [1, 0]]
 
 
@@ -260,7 +265,7 @@ def test_a_rest_of_nothing_is_never_negative():
     groups = sp.csr_array(np.tile(sizes, (N_GROUPS, 1)))
     level = attrs.evolve(sample.levels[0], counts=groups, concentration=np.array(0.0))
     sample = attrs.evolve(sample, sizes=sizes, group_counts=groups, levels=[level])
-    aligned = align_topics([sample])
+    aligned = components([sample])
     for rest in (aligned.rest, aligned.shares_by_sample[:, -1], aligned.group_shares[:, -1]):
         assert np.all(np.asarray(rest) >= 0.0)
     assert "-0.0" not in repr(aligned)
@@ -274,19 +279,18 @@ def test_the_consensus_asks_for_samples_and_chains(chains):
         for chain in range(3)
         for sweep in range(4)
     ]
-    aligned = align_topics(samples)
+    aligned = components(samples, min_occurrence=0.0)
     assert len(aligned) == 4
-    assert consensus(aligned).number.tolist() == [0, 1, 2]
-    assert consensus(aligned, chains=1.0).number.tolist() == [0, 1]
-    assert consensus(aligned, occurrence=0.2, chains=1.0).number.tolist() == [0, 1, 3]
-    everything = consensus(aligned, occurrence=0.0, chains=0.0)
-    assert everything.number.tolist() == [0, 1, 2, 3]
+    assert aligned.agreed().tolist() == [0, 1, 2]
+    assert aligned.agreed(chains=1.0).tolist() == [0, 1]
+    assert aligned.agreed(occurrence=0.2, chains=1.0).tolist() == [0, 1, 3]
+    assert aligned.agreed(occurrence=0.0, chains=0.0).tolist() == [0, 1, 2, 3]
     few = consensus(aligned, chains=1.0)
     assert few.weights.sum() == pytest.approx(1.0)
-    assert few.rest_topic.sum() == pytest.approx(1.0)
+    assert few.rest_row.sum() == pytest.approx(1.0)
     assert few.rest == pytest.approx(1.0 - few.shares.sum())
     assert few.group_shares.sum(axis=1) == pytest.approx(1.0)
-    assert np.abs(few.rest_topic - TRUTH[2]).sum() < 0.8  # mostly topic 2
+    assert np.abs(few.rest_row - TRUTH[2]).sum() < 0.8  # mostly topic 2
     assert aligned.selected([1, 3]).shares == pytest.approx(aligned.shares[[1, 3]])
 
 
@@ -302,9 +306,9 @@ def test_components_of_any_measure():
     def apart(a, b):
         return np.abs(a[:, None, 0] - b[None, :, 0])
 
-    aligned = align_topics(trace, distance=apart, threshold=1.0, min_occurrence=0.5)
-    assert sorted(aligned.topics[:3, 0]) == pytest.approx([-5.0, 0.0, 5.0], abs=0.3)
-    assert (aligned.topics_lower[:, 0] <= aligned.topics_upper[:, 0]).all()
+    aligned = components(trace, distance=apart, threshold=1.0, min_occurrence=0.5)
+    assert sorted(aligned.rows[:3, 0]) == pytest.approx([-5.0, 0.0, 5.0], abs=0.3)
+    assert (aligned.rows_lower[:, 0] <= aligned.rows_upper[:, 0]).all()
     assert aligned.group_shares.shape == (6, len(aligned) + 1)
     kept = consensus(aligned)
     assert len(kept) >= 2
@@ -314,14 +318,14 @@ def test_components_of_any_measure():
         aligned.to_pandas()
     assert len(aligned.to_pandas("shares")) == len(aligned)
     with pytest.raises(ParameterError, match="function"):
-        align_topics(trace, distance="euclidean")
+        components(trace, distance="euclidean")
     with pytest.raises(ParameterError, match="function"):
-        align_topics([attrs.evolve(one, dishes=None) for one in trace.samples])
+        components([attrs.evolve(one, dishes=None) for one in trace.samples])
     with pytest.raises(ParameterError, match="threshold"):
-        align_topics(trace, distance=apart)
+        components(trace, distance=apart)
     for wrong in (lambda a, b: apart(a, b)[:, :0], lambda a, b: -apart(a, b), lambda a, b: "far"):
         with pytest.raises(ReturnValueError, match="distance"):
-            align_topics(trace, distance=wrong, threshold=1.0)
+            components(trace, distance=wrong, threshold=1.0)
 
 
 def test_a_distance_of_one_s_own_over_terms(chains):
@@ -330,7 +334,7 @@ def test_a_distance_of_one_s_own_over_terms(chains):
     def total_variation(a, b):
         return 0.5 * np.abs(a[:, None] - b[None]).sum(axis=2)
 
-    aligned = align_topics(samples[:8], distance=total_variation, threshold=0.5)
+    aligned = components(samples[:8], distance=total_variation, threshold=0.5)
     assert all(np.array_equal(aligned.which(s), t) for s, t in zip(samples[:8], topics, strict=False))
 
 
@@ -345,20 +349,20 @@ def test_samples_that_can_t_be_aligned(chains, fitted):
         ([attrs.evolve(samples[0], counts=None, term_means=None), samples[1]], DataError),
     ]:
         with pytest.raises(error):
-            align_topics(wrong)
-    aligned = align_topics(samples)
+            components(wrong)
+    aligned = components(samples)
     with pytest.raises(ParameterError, match="aligned"):
         aligned.which(planted(0, 99, [0, 1], np.random.default_rng(0)))
 
 
 def test_tables(fitted):
     trace, _ = fitted
-    aligned = align_topics(trace)
+    aligned = components(trace)
     words = [f"w{i}" for i in range(30)]
     table = aligned.to_pandas(n_terms=3, vocabulary=words)
     assert list(table.columns) == ["topic", "term", "probability", "lower", "upper"]
     assert len(table) == 3 * len(aligned)
-    assert table.term[0] == words[int(aligned.topics[0].argmax())]
+    assert table.term[0] == words[int(aligned.rows[0].argmax())]
     assert len(aligned.to_pandas(n_terms=None)) == 30 * len(aligned)
     assert aligned.to_pandas("shares").chains.max() == 3
     weights = aligned.to_pandas("weights")
@@ -369,7 +373,7 @@ def test_tables(fitted):
     steps = aligned.to_pandas("trace")
     assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
     assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9
-    assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in trace.samples)
+    assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in aligned.samples)
 
 
 def test_samples_of_several_runs_with_the_same_numbers_keep_their_own_topics():
@@ -377,9 +381,9 @@ def test_samples_of_several_runs_with_the_same_numbers_keep_their_own_topics():
     rng = np.random.default_rng(4)
     orders = [rng.permutation(N_TOPICS) for _ in range(3)]
     samples = [planted(0, 60, order, rng) for order in orders]
-    aligned = align_topics(samples)
+    aligned = components(samples)
     assert [aligned.which(sample).tolist() for sample in samples] == [order.tolist() for order in orders]
-    fewer = merge_topics(aligned, np.arange(N_TOPICS) // 2)
+    fewer = aligned.merged(np.arange(N_TOPICS) // 2)
     np.testing.assert_allclose(fewer.shares, aligned.shares.reshape(-1, 2).sum(axis=1))
 
 
@@ -422,7 +426,7 @@ def clustered(groups, seed=0, chains=2, **options):
 @pytest.mark.parametrize("groups", [False, True])
 def test_components_of_numbers_are_aligned_by_their_customers(groups):
     truth, trace = clustered(groups)
-    aligned = align_topics(trace)
+    aligned = components(trace, partition=False)
     found = consensus(aligned, chains=1.0)
     assert len(found) == 4
     probability = found.memberships
@@ -433,25 +437,25 @@ def test_components_of_numbers_are_aligned_by_their_customers(groups):
     for k in range(4):
         assert found.shares[k] == pytest.approx(probability[:, k].mean(), abs=0.02)
         centre = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])[np.bincount(truth[label == k]).argmax()]
-        np.testing.assert_allclose(found.topics[k][0], centre, atol=0.5)
-        assert (found.topics_lower[k] <= found.topics[k] + 1e-9).all()
+        np.testing.assert_allclose(found.rows[k][0], centre, atol=0.5)
+        assert (found.rows_lower[k] <= found.rows[k] + 1e-9).all()
     # What a function of the parameters finds, too.
     apart = lambda a, b: np.linalg.norm(a[:, None, 0] - b[None, :, 0], axis=2)  # noqa: E731
-    other = consensus(align_topics(trace, distance=apart, threshold=2.0), chains=1.0)
+    other = consensus(components(trace, distance=apart, threshold=2.0), chains=1.0)
     np.testing.assert_allclose(other.shares[:4], found.shares, atol=0.02)
 
 
 def test_parameters_have_names_and_intervals():
     pytest.importorskip("pandas")
     _, trace = clustered(False)
-    found = consensus(align_topics(trace), chains=1.0)
+    found = consensus(components(trace, partition=False), chains=1.0)
     measure = trace.franchises[0].measure
     named = found.named_parameters(measure, ["x", "y"])
     assert list(named) == ["mean[x]", "mean[y]", "sd[x]", "sd[y]", "correlation[x,y]"]
     for values in named.values():
         assert values.shape == (4, 3)
         assert ((values[:, 1] <= values[:, 0]) & (values[:, 0] <= values[:, 2])).all()
-    np.testing.assert_allclose(named["mean[x]"][:, 0], found.topics[:, 0, 0])
+    np.testing.assert_allclose(named["mean[x]"][:, 0], found.rows[:, 0, 0])
     table = found.to_pandas("parameters", measure=measure)
     assert list(table.columns) == ["topic", "parameter", "value", "lower", "upper"]
     assert len(table) == 4 * 5
@@ -463,13 +467,13 @@ def test_parameters_have_names_and_intervals():
 
 def test_no_components_have_no_parameters():
     _, trace = clustered(False)
-    named = align_topics(trace).selected([]).named_parameters(trace.franchises[0].measure)
+    named = components(trace).selected([]).named_parameters(trace.franchises[0].measure)
     assert named
     assert all(values.shape == (0, 3) for values in named.values())
 
 
 def test_words_have_no_named_parameters(fitted):
-    aligned = align_topics(fitted[0])
+    aligned = components(fitted[0])
     with pytest.raises(StateError, match="terms"):
         aligned.named_parameters(hk.NormalGamma(0, 1, 1, 1))
     with pytest.raises(StateError, match="customers"):
@@ -489,12 +493,12 @@ def test_means_lie_within_their_intervals():
     """A topic that one of 40 samples lacks, with nearly the same share in the others: a long tail."""
     rng = np.random.default_rng(3)
     samples = [planted(0, sweep, range(N_TOPICS - (sweep == 20)), rng, tokens=10**6) for sweep in range(40)]
-    found = align_topics(samples)
+    found = components(samples)
     low = np.quantile(found.shares_by_sample[:, :-1], 0.05, axis=0)
     assert (found.shares < low).any()  # the mean is below the quantile
     for point, lower, upper in (
         (found.shares, found.shares_lower, found.shares_upper),
-        (found.topics, found.topics_lower, found.topics_upper),
+        (found.rows, found.rows_lower, found.rows_upper),
         (found.group_shares, found.group_shares_lower, found.group_shares_upper),
     ):
         assert (lower <= point).all()

@@ -6,12 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from hdpkit.kinds.signatures.runs import signatures_of_run
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.kinds.signatures.runs import signatures_of_run
-from hdpkit.pages.report_data import ReportData
-from hdpkit.posterior.run_topics import topics_of_run
 
 RNG = np.random.default_rng(0)
 
@@ -178,26 +176,20 @@ def test_summaries_use_the_states_after_the_burn_in(resumed):
     assert after == 30
     assert {one.sweep for one in resumed.samples} == set(range(12, 61, 2))
     later = set(range(32, 61, 2))
-    material = ReportData(
-        state=resumed.state(1), run_topics=topics_of_run(resumed)[0], place=1, trace=resumed.trace,
-        run=resumed, chain=1, title="", command=None, most_topics=9, n_terms=9, n_documents=9,
-    )  # fmt: skip
-    one_chain = topics_of_run(resumed, 1, intervals=True)[0].aligned
+    one_chain = hk.summaries.components(resumed, chain=1)
     alignments = {
-        "run": hk.summaries.align_topics(resumed),
-        "trace": hk.summaries.align_topics(resumed.trace),
-        "components": hk.summaries.extract_components(resumed),
-        "topics and export": topics_of_run(resumed)[0].aligned,
+        "run": hk.summaries.components(resumed),
+        "trace": hk.summaries.components(resumed.trace),
+        "components": hk.summaries.components(resumed, similar=0.1),
         "signatures": signatures_of_run(resumed)[0].components,
-        "report": material.aligned,
         "one chain": one_chain,
     }
     for name, aligned in alignments.items():
         assert {one.sweep for one in aligned.samples} == later, name
         assert "sweeps 32 to 60" in repr(aligned)
     assert {one.chain for one in one_chain.samples} == {1}
-    assert "30 samples of sweeps 32 to 60" in topics_of_run(resumed)[0].source
-    every = hk.summaries.align_topics(resumed.samples)  # given by the caller: all of them
+    assert hk.summaries.components(resumed).source == "30 samples of 2 chains (sweeps 32 to 60)"
+    every = hk.summaries.components(resumed.samples)  # given by the caller: all of them
     assert len(every.samples) == len(resumed.samples)
 
 
@@ -207,7 +199,7 @@ def test_early_samples_are_used_where_there_are_no_others():
     franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), corpus)
     hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, rng=0)
     trace.keep(franchise.sample())
-    assert len(hk.summaries.align_topics(trace).samples) == 1
+    assert len(hk.summaries.components(trace).samples) == 1
 
 
 def late(n, settles):
@@ -223,7 +215,7 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     def used(*log_joints):
         for chain, values in zip(trace.chains, log_joints, strict=True):
             chain.columns()["log_joint"] = list(values)
-        found = hk.summaries.align_topics(trace)
+        found = hk.summaries.components(trace)
         return {one.sweep for one in found.samples}
 
     flat = RNG.normal(size=100)
@@ -233,8 +225,7 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     assert 60 < first <= 72
     # The same of a folder, which all commands read.
     monkeypatch.setattr(type(resumed), "trace", property(lambda run: trace))
-    assert min(one.sweep for one in hk.summaries.align_topics(resumed).samples) == first
-    assert min(one.sweep for one in topics_of_run(resumed)[0].aligned.samples) == first
+    assert min(one.sweep for one in hk.summaries.components(resumed).samples) == first
     assert min(one.sweep for one in signatures_of_run(resumed)[0].components.samples) == first
     # A chain that never settles: its last quarter is nearest to where it goes.
     assert min(used(flat, late(100, 100))) >= 66

@@ -71,5 +71,5 @@ def test_franchises_and_samples_bring_their_shares():
     assert found.weights == pytest.approx(franchise.dish_counts.sum(axis=1) / 7)
     assert set(found.top_terms(1)[0]) == {"a", "b", "c"}
     assert group_topics(franchise.sample()).weights == pytest.approx(found.weights)
-    aligned = hk.summaries.align_topics([franchise.sample()])
+    aligned = hk.summaries.components([franchise.sample()])
     assert group_topics(aligned).weights == pytest.approx(aligned.shares / aligned.shares.sum())

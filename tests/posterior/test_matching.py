@@ -134,8 +134,8 @@ def test_a_run_has_every_topic_of_itself(runs):
 
 
 def test_topics_in_common_are_matched_by_the_number_of_terms(runs):
-    aligned = hk.summaries.align_topics(runs[0])
-    found = match_topics(aligned, hk.summaries.consensus(aligned))
+    aligned = hk.summaries.components(runs[0])
+    found = match_topics(aligned, aligned.selected(aligned.agreed()))
     assert (found.cosine > 0.99).all()
 
 

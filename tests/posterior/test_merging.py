@@ -10,7 +10,7 @@ from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Sample, TermMeans
 from hdpkit.posterior.merging import merged_sample
-from hdpkit.summaries import exposures, extract_components, merge_components, merge_topics, reconstruction
+from hdpkit.summaries import components, exposures, reconstruction
 
 V, GROUPS, ETA = 40, 6, 0.1
 LAWS = np.random.default_rng(2).dirichlet(np.full(V, 0.1), size=4)
@@ -29,6 +29,12 @@ def planted(chain, sweep, topics, rng, noise=0):
         group_counts=sp.csr_array(by_group), term_means=TermMeans(smoothing=np.array(ETA), inside=scale,
         outside=scale),
     )  # fmt: skip
+
+
+def extracted(samples, similar=0.1, apart=0, **options):
+    """The components that enough chains have, after similar ones were merged."""
+    found = components(samples, threshold=similar, similar=similar, apart=apart, min_occurrence=0.0)
+    return found.selected(found.agreed(**options))
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +83,22 @@ def test_weights_of_groups_add_up_where_dishes_are_merged():
 
 
 def test_components_that_a_state_has_several_dishes_for_are_found_once(split):
-    merged = merge_components(split)
-    assert [sample.n_dishes for sample in merged] == [4 + (sample.sweep == 3) for sample in split]
-    found = extract_components(split, occurrence=0.5, chains=1.0)
+    assert [sample.n_dishes for sample in extracted(split).samples] == [
+        4 + (sample.sweep == 3) for sample in split
+    ]
+    found = extracted(split, occurrence=0.5, chains=1.0)
     assert len(found) == 4
-    unit = found.topics / np.linalg.norm(found.topics, axis=1, keepdims=True)
+    unit = found.rows / np.linalg.norm(found.rows, axis=1, keepdims=True)
     cosine = unit @ (LAWS / np.linalg.norm(LAWS, axis=1, keepdims=True)).T
     assert cosine.max(axis=0).min() > 0.99
     np.testing.assert_allclose(found.occurrence, 1.0)
     assert 0 < found.rest < 0.1  # the noise of two samples
     # Nothing is merged where nothing is alike.
-    assert len(extract_components(split, threshold=1e-9, occurrence=0.0, chains=0.0)) > 4
+    assert len(extracted(split, 1e-9, occurrence=0.0, chains=0.0)) > 4
 
 
 def test_exposures_are_customers(split):
-    found = extract_components(split)
+    found = extracted(split)
     counted = exposures(found)
     assert counted.mean.shape == (GROUPS, 5)
     totals = np.mean([sample.group_counts.sum(axis=1) for sample in split], axis=0)
@@ -124,10 +131,10 @@ def test_known_components_are_never_merged_with_each_other():
     rng = np.random.default_rng(3)
     # Dishes 10 and 11 are both of the first component, and so is 13: with ids below 12 they are known.
     samples = [planted(0, sweep, [0, 0, 1, 0], rng) for sweep in range(4)]
-    assert [sample.n_dishes for sample in merge_components(samples)] == [2] * 4
-    merged = merge_components(samples, apart=12)
+    assert [sample.n_dishes for sample in extracted(samples).samples] == [2] * 4
+    merged = extracted(samples, apart=12).samples
     assert [sorted(sample.ids.tolist()) for sample in merged] == [[10, 11, 12]] * 4
-    found = extract_components(samples, apart=12)
+    found = extracted(samples, apart=12)
     assert len(found) == 3
     assert sorted(found.ids_by_sample[0].tolist()) == [10, 11, 12]
 
@@ -145,15 +152,15 @@ def test_dishes_without_customers_are_averaged_as_they_are():
 def test_merged_topics_have_summed_counts(split):
     sample = split[0]
     labels = np.array([1, 0, 1, 0])
-    merged = merge_topics(sample, labels)
+    merged = merged_sample(sample, labels)
     assert merged.n_dishes == 2
     np.testing.assert_array_equal(
         merged.counts.toarray(), [sample.counts.toarray()[labels == k].sum(axis=0) for k in (0, 1)]
     )
-    aligned = hk.summaries.align_topics(split, min_occurrence=0.0)
+    aligned = hk.summaries.components(split, min_occurrence=0.0)
     to = np.full(len(aligned), -1)
     to[:4] = [5, 2, 5, 2]  # any labels
-    fewer = merge_topics(aligned, to)
+    fewer = aligned.merged(to)
     assert len(fewer) == 2
     sums = np.array([aligned.shares_by_sample[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)])
     order = np.argsort(-sums.mean(axis=1))
@@ -161,5 +168,5 @@ def test_merged_topics_have_summed_counts(split):
     both = fewer.group_shares[:, :2]
     pairs = [aligned.group_shares[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)]
     np.testing.assert_allclose(both.T, np.array(pairs)[order], rtol=1e-9)
-    assert (fewer.topics_lower <= fewer.topics).all()
+    assert (fewer.rows_lower <= fewer.rows).all()
     assert fewer.spread.shape == (2,)

@@ -137,10 +137,9 @@ def test_of_a_flat_mixture_the_customers_are_partitioned(tmp_path):
         found = point_partition(samples)
         assert np.array_equal(found.labels, point_partition(dishes).labels)
         assert found.sizes.tolist() == [12, 8]
-    merged = hk.summaries.merge_components(
-        trace, threshold=100.0, distance=lambda a, b: np.abs(a[:, None, 0] - b[None, :, 0])
-    )
-    assert all(np.array_equal(one.dishes, np.zeros(20)) for one in merged)
+    apart = lambda a, b: np.abs(a[:, None, 0] - b[None, :, 0])  # noqa: E731
+    merged = hk.summaries.components(trace, threshold=100.0, similar=100.0, distance=apart)
+    assert all(np.array_equal(one.dishes, np.zeros(20)) for one in merged.samples)
     without = [attrs.evolve(one, dishes=None) for one in trace.samples]
     with pytest.raises(errors.DataError, match="record"):
         point_partition(without)

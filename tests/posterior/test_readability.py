@@ -8,8 +8,8 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.posterior.comparison.convergence import joint_rhat, nested_rhat
-from hdpkit.posterior.readability import agreed_on, agreement
-from hdpkit.summaries import align_topics, consensus, diagnose
+from hdpkit.posterior.readability import agreement, components_of_pieces
+from hdpkit.summaries import components, diagnose
 
 N_TERMS, N_GROUPS = 60, 24
 LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common
@@ -66,7 +66,7 @@ def test_chains_with_the_same_topics_can_be_read():
     assert found.readable.figures["components"] == 7
     assert found.readable.figures["documents"] > 0.9
     assert found.readable.sentence.startswith(
-        "Yes: the 7 topics that all 3 chains have (cosine at least 0.8) hold 100% of the"
+        "Yes: all 7 topics are in all 3 chains (cosine at least 0.8) and hold 100% of the"
     )
     assert "not looked at: scores of left-out words" in found.readable.sentence
     assert found.quotable.light == "green"
@@ -78,7 +78,9 @@ def test_the_light_follows_the_share_in_common():
     part = diagnose(chains(range(7), [0, 1, 2, 8, 9, 10, 11]))
     assert part.readable.light == "amber"
     assert part.readable.figures["shared"] == pytest.approx(0.65, abs=0.01)
-    assert part.readable.sentence.startswith("In part: read the topics that the chains share. The 3 topics")
+    assert part.readable.sentence.startswith(
+        "In part: read the topics that the chains share. 3 of the 11 topics"
+    )
     none = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]))
     assert none.readable.light == "red"
     assert none.readable.figures["shared"] == pytest.approx(0.35, abs=0.01)
@@ -154,13 +156,14 @@ def test_few_draws_and_no_samples_are_grey():
 def test_shared_components_need_a_cosine_between_the_means_of_the_pieces():
     rng = np.random.default_rng(5)
     pieces = [[state(number, s, range(7), rng) for s in range(4)] for number in range(2)]
-    assert len(agreed_on(pieces)) == 7
-    aligned = align_topics([one for piece in pieces for one in piece])
-    assert len(consensus(aligned, chains=1.0, cosine=0.8)) == 7
-    assert len(consensus(aligned, chains=1.0, cosine=1.0 - 1e-9)) == 0
+    assert components_of_pieces(pieces).in_all_chains.tolist() == list(range(7))
+    aligned = components([one for piece in pieces for one in piece])
+    assert len(aligned.agreed(chains=1.0, cosine=0.8)) == 7
+    assert len(aligned.agreed(chains=1.0, cosine=1.0 - 1e-9)) == 0
     # A component that only a quarter of a piece's samples have isn't shared.
     pieces[1][1:] = [state(1, s, [0, 1, 2, 3, 4, 5, 11], rng) for s in range(1, 4)]
-    agreed = agreed_on(pieces)
+    every = components_of_pieces(pieces)
+    agreed = every.selected(every.in_all_chains)
     assert len(agreed) == 6
     assert agreed.shares.sum() == pytest.approx(0.95, abs=0.01)
 

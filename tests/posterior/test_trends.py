@@ -8,7 +8,7 @@ import pytest
 import hdpkit as hk
 from hdpkit.data.files.dates import date_keys, iso_date, periods_of
 from hdpkit.errors import DataError
-from hdpkit.summaries import align_topics, trends
+from hdpkit.summaries import components, trends
 
 DAYS = [
     "1998-05-31",
@@ -101,7 +101,7 @@ def test_shares_are_those_counted_by_hand(run):
         chosen = [d for d in range(30) if d // 10 == p and d != 3]
         np.testing.assert_allclose(found.shares[p], counts[chosen].sum(axis=0) / (20 * len(chosen)))
     assert found.lower is None
-    aligned = align_topics(trace.samples, min_occurrence=0.0)
+    aligned = components(trace.samples, min_occurrence=0.0)
     of_all = trends(aligned, years, level=0.5)
     each = []
     for one in aligned.samples:

@@ -45,7 +45,7 @@ def test_where_the_states_of_chains_are_is_said_where_one_looks():
     assert "trace.franchises" in repr(given)
     assert ".franchises" in repr(trace)
     for read in (
-        lambda: hk.summaries.align_topics([given.sample()]),
+        lambda: hk.summaries.components([given.sample()]),
         lambda: hk.summaries.group_topics(given),
         lambda: hk.plots.topics(given),
     ):

@@ -30,14 +30,14 @@ def grouped():
     data = hk.Groups.from_arrays([[0.1, 0.2, 5.0], [5.1, 4.9]])
     franchise = hk.Franchise(hk.Restaurant(root, each="group"), data)
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
-    return hk.summaries.align_topics([franchise.sample()])
+    return hk.summaries.components([franchise.sample()])
 
 
 @functools.cache
 def matched():
     franchise = tiny()
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
-    aligned = hk.summaries.align_topics([franchise.sample()])
+    aligned = hk.summaries.components([franchise.sample()])
     return hk.summaries.match_topics(aligned, aligned)
 
 
@@ -122,7 +122,7 @@ PLOTS = {
         drawn("components", franchise=mixture, axes=(1, 0)),
         {
             "franchise": [None, 5, "franchise", [], {}, hk.Franchise, WEIGHTS],
-            "aligned": [5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
+            "aligned": [5, "aligned", [], {}, WEIGHTS, hk.summaries.Components],
             "axes": [5, "01", [0], [0, 0], [0, 2], [0, -1], [0.5, 1], ["x", "y"], [True, 0], {0, 1}],
         },
     ),
@@ -176,7 +176,7 @@ PLOTS = {
     "plots.group_weights": Row(
         drawn("group_weights", aligned=grouped),
         {
-            "aligned": [None, 5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
+            "aligned": [None, 5, "aligned", [], {}, WEIGHTS, hk.summaries.Components],
             "groups": [5, "ab", [], [2], [-1], [0.5], {0, 1}],
             "components": whole(1),
         },

@@ -43,48 +43,40 @@ NO_ITEMS = [5, "ab", [], [0.5], [-1], [3], [[0]]]
 SHARE = [*REAL, -0.1, 1.1]
 
 SUMMARIES = {
-    "summaries.align_topics": Row(
+    "summaries.components": Row(
         lambda franchise: (
-            hk.summaries.align_topics,
+            hk.summaries.components,
             {
-                "samples": [franchise.sample()],
+                "given": [franchise.sample()],
                 "distance": "cosine",
                 "threshold": 0.5,
                 "level": 0.9,
                 "min_occurrence": 0.0,
+                "similar": 0.1,
+                "apart": 0,
+                "partition": False,
+                "chain": 0,
             },
         ),
         {
-            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
+            "given": [None, 5, "", [], [5], hk.Sample, {}, hk.Trace()],
             "distance": [None, 5, "far", "", ["cosine"], int],
             "threshold": POSITIVE[1:],
             "level": [*SHARE, 0.0, 1.0],
             "min_occurrence": SHARE,
+            "similar": [value for value in POSITIVE[1:] if value != 0],
+            "apart": whole(0),
+            "partition": [5, "yes", [], {}],
+            "chain": [-1, 0.5, "0", [], 99],
         },
-    ),
-    "summaries.consensus": Row(
-        lambda franchise: (
-            hk.summaries.consensus,
-            {
-                "aligned": hk.summaries.align_topics([franchise.sample()]),
-                "occurrence": 0.5,
-                "chains": 0.5,
-                "cosine": 0.5,
-            },
-        ),
-        {
-            "aligned": [None, 5, "aligned", [], {}, hk.Trace()],
-            "occurrence": SHARE,
-            "chains": SHARE,
-            "cosine": SHARE,
-        },
+        aliases={"given": ("given", "folder", "run")},
     ),
     "summaries.match_topics": Row(
         lambda franchise: (
             hk.summaries.match_topics,
             {
-                "one": hk.summaries.align_topics([franchise.sample()]),
-                "other": hk.summaries.align_topics([franchise.sample()]),
+                "one": hk.summaries.components([franchise.sample()]),
+                "other": hk.summaries.components([franchise.sample()]),
                 "min_cosine": 0.5,
             },
         ),
@@ -94,41 +86,6 @@ SUMMARIES = {
             "min_cosine": SHARE,
         },
         aliases={"one": ("one", "folder", "run"), "other": ("other", "folder", "run")},
-    ),
-    "summaries.extract_components": Row(
-        lambda franchise: (
-            hk.summaries.extract_components,
-            {
-                "samples": [franchise.sample()],
-                "distance": "cosine",
-                "threshold": 0.1,
-                "occurrence": 0.5,
-                "chains": 0.5,
-                "level": 0.9,
-                "apart": 0,
-            },
-        ),
-        {
-            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
-            "distance": [None, 5, "far", "", ["cosine"], int],
-            "threshold": POSITIVE[1:],
-            "occurrence": SHARE,
-            "chains": SHARE,
-            "level": [*SHARE, 0.0, 1.0],
-            "apart": whole(0),
-        },
-    ),
-    "summaries.merge_components": Row(
-        lambda franchise: (
-            hk.summaries.merge_components,
-            {"samples": [franchise.sample()], "distance": "cosine", "threshold": 0.1, "apart": 0},
-        ),
-        {
-            "samples": [None, 5, "samples", [], [5], hk.Sample, {}, hk.Trace()],
-            "distance": [None, 5, "far", "", ["cosine"], int],
-            "threshold": POSITIVE[1:],
-            "apart": whole(0),
-        },
     ),
     "summaries.trends": Row(
         lambda franchise: (
@@ -149,20 +106,10 @@ SUMMARIES = {
             "level": [None, "0.9", 0.0, 1.0, NAN, [0.9]],
         },
     ),
-    "summaries.merge_topics": Row(
-        lambda franchise: (
-            hk.summaries.merge_topics,
-            {"topics": franchise.sample(), "labels": [0] * franchise.n_dishes},
-        ),
-        {
-            "topics": [None, 5, "topics", [], {}, hk.Trace(), hk.Sample],
-            "labels": [None, 5, "ab", [], [0.5] * 3, [-1] * 3, {}, [[0]]],
-        },
-    ),
     "summaries.exposures": Row(
         lambda franchise: (
             hk.summaries.exposures,
-            {"aligned": hk.summaries.align_topics([franchise.sample()])},
+            {"aligned": hk.summaries.components([franchise.sample()])},
         ),
         {
             "aligned": [None, 5, "aligned", [], {}, hk.Trace()],

@@ -33,7 +33,6 @@ from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.measures.python_bank import PythonBank
-from hdpkit.posterior.run_topics import topics_of_state
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
@@ -92,11 +91,7 @@ def recorded():
 
 
 def aligned():
-    return summaries.align_topics(list(recorded().samples))
-
-
-def consensus():
-    return summaries.consensus(aligned(), occurrence=0.0, chains=0.0)
+    return summaries.components(list(recorded().samples))
 
 
 @functools.cache
@@ -211,7 +206,7 @@ def match_field(name):
 def material():
     state = state_of(tiny())
     return ReportData(
-        state=state, run_topics=topics_of_state(state, "the state"), place=0, trace=recorded(), run=None,
+        state=state, components=summaries.components(tiny()), trace=recorded(), run=None,
         chain=None, title="a", command=None, most_topics=5, n_terms=2, n_documents=2,
     )  # fmt: skip
 
@@ -241,12 +236,11 @@ def home_state():
 
 OBJECTS = {
     "HomeState": home_state,
-    "AlignedTopics": aligned,
+    "Components": aligned,
     "ArpaModel": lambda: read_arpa(arpa()),
     "ChainTrace": lambda: hk.ChainTrace([trace(), trace()]),
     "Checkpoint": lambda: hk.Checkpoint(sweeps=5),
     "Candidate": lambda: hk.Candidate(tiny(), [moves.TableGibbs()]),
-    "Consensus": consensus,
     "Corpus": corpus,
     "CutCorpus": lambda: shards.cut(corpus(), 2),
     "Comparison": functools.cache(comparison),
@@ -493,18 +487,13 @@ GOOD = {
     "summaries.TopicMatch.words.side": lambda: 0,
     "summaries.TopicMatch.words.topic": lambda: 0,
     "summaries.TopicMatch.words.n": lambda: 2,
-    "summaries.AlignedTopics.samples": lambda: aligned().samples,
-    "summaries.AlignedTopics.labels": lambda: aligned()._labels,
-    "summaries.AlignedTopics.vectors": lambda: aligned()._vectors,
-    "summaries.AlignedTopics.level": lambda: 0.9,
-    "summaries.AlignedTopics.selected.topics": lambda: [0],
-    "summaries.AlignedTopics.to_pandas.table": lambda: "topics",
-    "summaries.AlignedTopics.which.sample": lambda: recorded().samples[0],
-    "summaries.Consensus.samples": lambda: consensus().samples,
-    "summaries.Consensus.labels": lambda: consensus()._labels,
-    "summaries.Consensus.vectors": lambda: consensus()._vectors,
-    "summaries.Consensus.level": lambda: 0.9,
-    "summaries.Consensus.selected.topics": lambda: [0],
+    "summaries.Components.samples": lambda: aligned().samples,
+    "summaries.Components.labels": lambda: aligned()._of_dishes,
+    "summaries.Components.vectors": lambda: aligned()._vectors,
+    "summaries.Components.level": lambda: 0.9,
+    "summaries.Components.selected.which": lambda: [0],
+    "summaries.Components.to_pandas.table": lambda: "topics",
+    "summaries.Components.which.sample": lambda: recorded().samples[0],
     "summaries.Exposures.table.names": lambda: None,
     "TopicModel.fit.y": lambda: None,
     "io.corpora.read_corpus.path": lambda: file(LDAC, "c.ldac"),
@@ -716,7 +705,7 @@ def bad_values():
             f"uninitialised {kind.__name__}": functools.partial(uninitialised, kind)
             for kind in (
                 hk.Corpus, hk.Franchise, hk.Trace, hk.Sample, hk.DirichletMultinomial, hk.Restaurant,
-                hk.Gamma, moves.TableGibbs, summaries.AlignedTopics, RandomStream, ExplicitStore,
+                hk.Gamma, moves.TableGibbs, summaries.Components, RandomStream, ExplicitStore,
             )
         },
     }  # fmt: skip

@@ -76,8 +76,7 @@ EXCLUDED = {
 CALLED_BY_THE_PACKAGE = (hk.BaseMeasure, hk.moves.Move, CountedStore, Seating)
 # What users are given: the constructor is for the package.
 MADE = (
-    "AlignedTopics",
-    "Consensus",
+    "Components",
     "CutCorpus",
     "NGrams",
     "RankChoice",

@@ -11,15 +11,15 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, items, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.signatures.channels import Channels, channels_of
 from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
-from hdpkit.posterior.consensus import Consensus
+from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
-from hdpkit.posterior.merging import extract_components
 from hdpkit.posterior.readability import REPEATS
-from hdpkit.posterior.vectors import ComponentSet, first_terms, nearest
+from hdpkit.posterior.vectors import ComponentSet, nearest
 from hdpkit.run.runs import Run
 
 COVER = "in simulated cohorts 90 % intervals contained 68 % to 76 % of the true exposures"
@@ -48,7 +48,7 @@ class Signatures:
 
     Attributes
     ----------
-    components : Consensus
+    components : Components
         The underlying components: means, intervals, occurrence by chain.
     names : tuple of str
         SBS96A, SBS96B and so on, in descending order of their numbers of mutations.
@@ -68,7 +68,7 @@ class Signatures:
 
     def __init__(
         self,
-        components: Consensus,
+        components: Components,
         corpus: Corpus,
         names: tuple[str, ...] | None = None,
         totals: Any = None,
@@ -90,7 +90,7 @@ class Signatures:
     @property
     def matrix(self) -> Floats:
         """Mean share of each channel: float64, shape (T, n_channels); rows sum to one."""
-        return self.components.topics
+        return self.components.rows
 
     @cached_property
     def in_order(self) -> Int64s:
@@ -102,12 +102,12 @@ class Signatures:
     @property
     def lower(self) -> Floats:
         """Lower ends of the intervals of `matrix`."""
-        return self.components.topics_lower
+        return self.components.rows_lower
 
     @property
     def upper(self) -> Floats:
         """Upper ends of the intervals of `matrix`."""
-        return self.components.topics_upper
+        return self.components.rows_upper
 
     @cached_property
     def exposures(self) -> Exposures:
@@ -159,8 +159,7 @@ class Signatures:
         """
 
         def words(signature: int, n: int) -> list[str]:
-            (top,) = first_terms(self.matrix[[signature]], min(n, len(self.vocabulary)))
-            return [self.vocabulary[v] for v in top.tolist()]
+            return [self.vocabulary[v] for v in largest(self.matrix[signature], n).tolist()]
 
         return ComponentSet(
             source=source, names=self.names, shares=self.components.shares, columns=self.vocabulary,
@@ -296,7 +295,7 @@ def extract_signatures(
 ) -> Signatures:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
 
-    This is `hdpkit.summaries.extract_components` in the terms of the field: dishes of a state whose cosine
+    This is `hdpkit.summaries.components` in the terms of the field: dishes of a state whose cosine
     is at least ``similarity`` are merged into one component, components are matched over samples and chains
     by the same measure, and those that occur in enough samples of enough chains are kept. The rest is
     component "0".
@@ -304,7 +303,7 @@ def extract_signatures(
     Parameters
     ----------
     samples : Run, Trace, ChainTrace or sequence of Sample
-        Samples, or a run that kept samples, of which those after the burn-in are used (`align_topics`).
+        Samples, or a run that kept samples, of which those after the burn-in are used, as by `components`.
     corpus : Corpus, optional
         The counts, as read by `read_spectra`; not needed for a run.
     similarity : float
@@ -348,11 +347,12 @@ def extract_signatures(
     data: Corpus = instance(
         "corpus", given, Corpus, "the Corpus of the run", remedy="read_spectra(path) returns one."
     )
-    found = extract_components(
-        samples, threshold=1.0 - similarity, occurrence=occurrence, chains=chains, level=level,
+    found = components(
+        samples, threshold=1.0 - similarity, similar=1.0 - similarity, min_occurrence=0.0, level=level,
         apart=0 if declared is None else declared.n_components,
     )  # fmt: skip
-    n_terms, n_groups = found.topics.shape[1], found.samples[0].n_groups
+    found = found.selected(found.agreed(occurrence, chains))
+    n_terms, n_groups = found.rows.shape[1], found.samples[0].n_groups
     if n_terms != data.n_terms or n_groups != data.n_documents:
         raise DataError(
             "corpus", f"{data.n_documents} samples, {data.n_terms} channels",
@@ -378,7 +378,7 @@ def _declared(run: Run) -> Known | None:
     return known
 
 
-def _names(found: Consensus, declared: Known, channels: Channels | None) -> tuple[str, ...]:
+def _names(found: Components, declared: Known, channels: Channels | None) -> tuple[str, ...]:
     """Names of the known signatures, which have the ids 0, 1, ..., and of the others in their order."""
     ids = found.ids_by_sample
     own = [next((int(i) for i in column if 0 <= i < declared.n_components), -1) for column in ids.T]

@@ -142,8 +142,8 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     ----------
     franchise : Franchise
         Over numbers or vectors; of a run of several chains one of ``trace.franchises``.
-    aligned : AlignedTopics, optional
-        Components that samples have in common (`hdpkit.summaries.consensus`), drawn instead of the dishes of
+    aligned : Components, optional
+        Components that samples have in common (`hdpkit.summaries.components`), drawn instead of the dishes of
         the state. A point has the colour of its most probable component, and points that most samples have in
         none are grey.
     axes : (int or str, int or str), optional
@@ -265,12 +265,12 @@ def _of_state(franchise: Franchise) -> tuple[Any, Any, Any]:
 
 
 def _of_samples(franchise: Franchise, aligned: Any) -> tuple[Any, Any, Any]:
-    members, means = getattr(aligned, "memberships", None), getattr(aligned, "topics", None)
+    members, means = getattr(aligned, "memberships", None), getattr(aligned, "rows", None)
     n = len(franchise.data)
     if isinstance(aligned, type) or members is None or means is None or len(members) != n or len(means) == 0:
         raise ParameterError(
             "aligned", aligned, "components that samples of this franchise have in common",
-            "hdpkit.summaries.consensus(hdpkit.summaries.align_topics(trace)).",
+            "hdpkit.summaries.components(trace).",
         )  # fmt: skip
     members = np.asarray(members)
     best = members.argmax(axis=1)
@@ -282,8 +282,8 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> 
 
     Parameters
     ----------
-    aligned : AlignedTopics
-        ``model.aligned_`` of a `MixtureModel` with groups, or what `hdpkit.summaries.align_topics` returned.
+    aligned : Components
+        ``model.aligned_`` of a `MixtureModel` with groups, or what `hdpkit.summaries.components` returned.
     groups : sequence of int, optional
         Numbers of the groups, from the top; by default the first 40.
     components : int
@@ -303,7 +303,7 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> 
     shares = getattr(aligned, "group_shares", None)
     if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:
         raise DataError(
-            "aligned", aligned, "components of a model with groups", "model.aligned_, or align_topics(trace)."
+            "aligned", aligned, "components of a model with groups", "model.aligned_, or components(trace)."
         )
     n = min(whole_number("components", components, 1, remedy="10 can be told apart."), len(aligned))
     remedy = "Numbers of groups, as in aligned.names."

@@ -10,6 +10,7 @@ import numpy as np
 from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, colour, evenly, heat, names, number, told
 from hdpkit.canvas import named as name_of
 from hdpkit.checks import whole_number
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.posterior.readings import named, term_names, topic_weights
@@ -50,7 +51,7 @@ def topics(topics: Any, vocabulary: Any = None, *, n_topics: int = 12, n_terms: 
     order = np.arange(len(weights)) if sizes is None else np.argsort(-sizes, kind="stable")
     panels = []
     for place, k in enumerate(order[:n_topics].tolist(), start=1):
-        top = np.argsort(-weights[k], kind="stable")[:n_terms]
+        top = largest(weights[k], n_terms)
         values = [
             {"term": printable(str(words[v])), "weight": float(weights[k, v])}
             for v in top[weights[k, top] > 0].tolist()

@@ -14,8 +14,8 @@ from hdpkit.pages.plots.components import MOST_POINTS, picture
 from hdpkit.pages.plots.partitions import together
 from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
+from hdpkit.posterior.components import dishes_of
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import dishes_of
 
 _MOST_PARAMETERS = 60
 _IN_A_LABEL = 2
@@ -127,7 +127,7 @@ def _picture(report: MixtureData) -> Any:
     best = members.argmax(axis=1)
     moments = None
     if measure.supports("moments"):
-        mean, covariance = measure.moments(report.components.topics[:n])
+        mean, covariance = measure.moments(report.components.rows[:n])
         moments = report.plane.moments(np.asarray(mean), np.asarray(covariance))
     labels = np.where(best < n, best, -1)
     return picture(report.plane, report.values, labels, members.max(axis=1), n, moments)

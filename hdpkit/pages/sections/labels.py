@@ -42,7 +42,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
     shares = counts[kept] / tokens[kept, None]
     # Topics for which labels differ most, not the largest topics.
-    spread = np.abs(shares - report.shares_in_state).max(axis=0)
+    spread = np.abs(shares - report.shares).max(axis=0)
     topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
     columns = distinct(keys[i] for i in kept)
     rows = [f"{report.numbers[k]}  {report.labels[k]}" for k in topics]

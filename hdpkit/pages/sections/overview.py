@@ -16,14 +16,12 @@ _BURSTS = "concentration/bursts"
 
 def read_overview(report: ReportData) -> Content:
     """Sizes, the largest topics, and whether the run has converged."""
-    corpus, franchise, nouns = report.corpus, report.franchise, report.nouns
-    merged = report.run_topics.merged_from
-    found = (f"{nouns.topics} found", f"{merged or franchise.n_dishes:,}")
-    if report.agreed and merged is None:
-        found = (f"{nouns.topics} in common", f"{report.run_topics.n_topics:,}")
+    corpus, nouns = report.corpus, report.nouns
+    found = report.components
+    merged = found.merged_from
     tiles = [
-        *([] if merged is None else [(f"{nouns.topics}, merged", f"{report.run_topics.n_topics:,}")]),
-        found,
+        *([] if merged is None else [(f"{nouns.topics} found", f"{merged:,}")]),
+        (f"{nouns.topics}{'' if merged is None else ', merged'}", f"{len(found):,}"),
         (nouns.documents, f"{corpus.n_documents:,}"),
         (nouns.tokens, f"{corpus.n_tokens:,}"),
         (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
@@ -37,13 +35,12 @@ def read_overview(report: ReportData) -> Content:
             "tiles": tiles,
             "half": min(half, len(largest)),
             "largest": largest[:5],
-            "agreed": report.agreed,
+            "source": found.source,
+            "rest": found.rest,
             "groups": _groups(report),
             "boilerplate": _hint(report),
             "repetition": _repetition(report),
             "verdict": diagnosis_of(report),
-            "chain": report.chain,
-            "n_chains": len(report.traces),
         }
     )
 

@@ -23,9 +23,7 @@ def read_reproduce(report: ReportData) -> Content:
         settings.append(("Seed", str(report.trace.seed)))
     settings.append(("Sweeps", str(franchise.sweep)))
     if report.chain is not None:
-        of_one = report.kind == "topics"
-        told = f"; {report.nouns.topics} are of chain {report.chain}" if of_one else ""
-        settings.append(("Chains", f"{len(report.traces)}{told}"))
+        settings.append(("Chains", str(len(report.traces))))
     settings.append(("Store", franchise.store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
     if franchise.known is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import alt, layered, number, over, rounded, told
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.cohort import Cohort
@@ -80,7 +81,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
     for k, row in enumerate(_rows(report)):
         values, low, high = (rows_of[k, order] for rows_of in (found.matrix, found.lower, found.upper))
         charts[f"signatures-{k}"] = spectrum(values, (low, high), channels)
-        top = np.argsort(-found.matrix[k], kind="stable")[:5]
+        top = largest(found.matrix[k], 5)
         rows.append(
             row
             | {

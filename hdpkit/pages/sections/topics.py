@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import bars, rounded
-from hdpkit.errors import printable
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.vectors import unit_rows
@@ -25,7 +24,6 @@ def read_topics(report: ReportData) -> Content:
     shares, nouns = report.document_shares, report.nouns
     lengths = report.document_lengths
     present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
-    topics = report.run_topics
     rows: list[dict[str, Any]] = [
         {
             "number": report.numbers[k],
@@ -36,13 +34,6 @@ def read_topics(report: ReportData) -> Content:
         }
         for k in range(report.n_topics)
     ]
-    for one in report.listed:
-        number = one["number"]
-        if number not in report.numbers:
-            terms = [report.words[v] for v in topics.top_terms(number - 1, _IN_TABLE).tolist()]
-            label = printable(topics.labels[number - 1])
-            rows.append({**one, "label": label, "terms": terms, "documents": None})
-    rows.sort(key=lambda row: row["number"])
     details = _details(report)
     data = {"topics": details, "words": _used(report), "searched": _searched(report)}
     if report.texts is not None:
@@ -51,9 +42,9 @@ def read_topics(report: ReportData) -> Content:
         values={
             "rows": rows,
             "present": _PRESENT,
-            "n_agreed": None if report.run_topics.occurrence is None else report.run_topics.n_topics,
-            "n_hidden": report.franchise.n_dishes - report.n_topics,
-            "has_common": report.aligned is not None and len(report.aligned) > 0,
+            "n_hidden": len(report.components) - report.n_topics,
+            "rest": report.components.rest,
+            "has_common": len(report.samples) > 1,
             "largest_share": max(row["share"] for row in rows),
         },
         charts={"topic-terms": bars([], "term", "weight", f"share of the {nouns.topic}", noun=nouns.term)},
@@ -82,10 +73,9 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
     """A topic's terms by weight, and by relevance: 0.4 log weight + 0.6 log lift."""
     key = f"orders {topic}"
     if key not in report.kept:
-        counts, every = report.topic_counts[topic], report.topic_term_counts
-        there = np.flatnonzero(counts)
-        share = counts[there] / counts.sum()
-        lift = share / (every[there] / every.sum())
+        there = np.flatnonzero(report.counts[topic])
+        share = report.weights[topic][there]
+        lift = share / report.every_term[there]
         relevance = _RELEVANCE * np.log(share) + (1 - _RELEVANCE) * np.log(lift)
         apart = there[np.argsort(-relevance, kind="stable")[: report.n_terms]]
         report.kept[key] = (report.top_terms(topic), apart.tolist())
@@ -95,15 +85,13 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
 
 def _details(report: ReportData) -> list[dict[str, Any]]:
     place = {v: i for i, v in enumerate(_numbers(report))}
-    every = report.topic_term_counts / max(int(report.topic_term_counts.sum()), 1)
     unit = unit_rows(report.weights)
     similar = unit @ unit.T
     details = []
     for k in range(report.n_topics):
-        weights = report.topic_counts[k] / max(int(report.topic_counts[k].sum()), 1)
+        weights, lift = report.weights[k], report.weights[k] / np.maximum(report.every_term, 1e-300)
         terms = [
-            [[place[v], *rounded([weights[v], weights[v] / every[v]], 3)] for v in order]
-            for order in _orders(report, k)
+            [[place[v], *rounded([weights[v], lift[v]], 3)] for v in order] for order in _orders(report, k)
         ]
         column = report.document_shares[:, [k]].tocoo()
         # Many short documents have only one topic; among equal shares the longer document comes first.

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.arrays import Int64s
 from hdpkit.canvas import alt, colour, layered, over, rounded, told
 from hdpkit.errors import printable
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
-from hdpkit.posterior.trends import Trends, trends
+from hdpkit.posterior.trends import Trends
 
 _MOST = 12  # topics, those whose shares change most
 
@@ -21,29 +20,26 @@ def read_trends(report: ReportData) -> Content | None:
     name = report.dated
     if name is None:
         return None
-    codes, keys = report.document_labels[name]
-    dates = [None if code < 0 else str(keys[code]) for code in codes.tolist()]
-    aligned = report.aligned
-    topics = report.shown if aligned is None else aligned
-    place = np.arange(report.shown.n_dishes)[report._order] if aligned is None else report.common
+    codes, _ = report.document_labels[name]
+    found = report.components
     charts: dict[str, Any] = {}
     panels: list[dict[str, Any]] = []
     table: dict[str, Any] | None = None
-    if report.groups is not None and report.groups.n_groups > 1:
-        n = report.shown.n_dishes if aligned is None else len(aligned)
-        of_groups = trends(topics, dates, by=report.by, labels=_groups(report, place, n))
+    if report.groups is not None and len(report.groups) > 1:
+        of_groups = found.trends(report.by, report.groups.of)
+        assert of_groups is not None
         names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3, " · "), start=1)]
         names = names[: of_groups.shares.shape[1]]
         own = range(1, len(names) + 1)
         panels += _panels(charts, of_groups, names, range(len(names)), own, "group")
         table = {"names": names, "rows": _rows(of_groups)}
-    single = trends(topics, dates, by=report.by)
-    shown = [k for k in range(report.n_topics) if place[k] >= 0]
+    single = found.trends(report.by)
+    assert single is not None
     change = np.nanmax(single.shares, axis=0) - np.nanmin(single.shares, axis=0)
-    most = sorted(sorted(shown, key=lambda k: -float(change[place[k]]))[:_MOST])
+    most = sorted(sorted(range(report.n_topics), key=lambda k: -float(change[k]))[:_MOST])
     names = [f"{report.numbers[k]}  {report.labels[k]}" for k in most]
-    columns, numbers = [int(place[k]) for k in most], [report.numbers[k] for k in most]
-    topic_panels = _panels(charts, single, names, columns, numbers, report.nouns.topic)
+    numbers = [report.numbers[k] for k in most]
+    topic_panels = _panels(charts, single, names, most, numbers, report.nouns.topic)
     return Content(
         values={
             "name": printable(name),
@@ -51,28 +47,14 @@ def read_trends(report: ReportData) -> Content | None:
             "topic_panels": topic_panels,
             "table": table,
             "n_dated": int((codes >= 0).sum()),
-            "n_documents": len(dates),
+            "n_documents": len(codes),
             "first": single.periods[0],
             "last": single.periods[-1],
-            "n_samples": 1 if aligned is None else len(aligned.samples),
+            "n_samples": len(found.samples),
             "level": 0.9,
         },
         charts=charts,
     )
-
-
-def _groups(report: ReportData, place: Any, n: int) -> Int64s:
-    """Group of each topic that the trends are of; topics that aren't on the page join the nearest group."""
-    assert report.groups is not None
-    found = np.full(n, -1, dtype=np.int64)
-    there = place >= 0
-    found[place[there]] = report.group[there]
-    missing = np.flatnonzero(found < 0)
-    if len(missing):
-        aligned = report.aligned
-        rows = report.shown.topics_of(missing) if aligned is None else aligned.topic_rows(missing)
-        found[missing] = report.groups.nearest(rows)
-    return found
 
 
 def _panels(

@@ -1,0 +1,132 @@
+"""The number of components that people see: of all samples of all chains, near duplicates as one."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_alignment import N_TOPICS, planted
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.errors import ParameterError
+from hdpkit.report import write_report
+from hdpkit.summaries import components, diagnose
+
+
+def test_a_component_in_a_third_of_the_samples_is_in_the_rest():
+    rng = np.random.default_rng(0)
+    samples = [planted(0, sweep, [0, 1, 2, *([3] if sweep % 3 == 0 else [])], rng) for sweep in range(9)]
+    found = components(samples)
+    assert len(found) == 3
+    assert found.rest == pytest.approx(np.mean([one.shares()[3:].sum() for one in samples]))
+    assert len(components(samples, min_occurrence=0.3)) == 4
+    half = [planted(0, sweep, [0, 1, *([2] if sweep % 2 else [])], rng) for sweep in range(8)]
+    assert components(half).occurrence.tolist() == [1.0, 1.0, 0.5]
+
+
+def test_near_duplicates_are_one():
+    """Every other state has two dishes for one topic; their customers are counted together."""
+    rng = np.random.default_rng(1)
+    samples = [planted(0, sweep, [0, 1, *([0] if sweep % 2 else [])], rng) for sweep in range(6)]
+    found = components(samples)
+    assert len(found) == 2
+    assert found.occurrence.tolist() == [1.0, 1.0]
+    for given, own in zip(samples, found.shares_by_sample, strict=True):
+        labels = found.which(given)  # of a state's own dishes, also of those that are one
+        assert labels.tolist() == [0, 1, *([0] if given.n_dishes == 3 else [])]
+        assert own[0] == pytest.approx(given.shares()[labels == 0].sum())
+    assert len(components(samples, similar=0.0)) == 3
+
+
+def test_topics_of_a_few_words_are_not_near_duplicates():
+    """By the prior alone all of them are nearly the same."""
+    rng = np.random.default_rng(5)
+    corpus = hk.Corpus.from_documents([rng.choice(2000, 4, replace=False) for _ in range(60)], n_terms=2000)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(5.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    start = np.repeat(np.arange(60), 4)
+    hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=start)
+    assert len(components(franchise)) == 60
+
+
+def test_chains_whose_labels_differ_have_the_same_components():
+    rng = np.random.default_rng(2)
+    order = [np.arange(N_TOPICS), np.arange(N_TOPICS)[::-1]]
+    samples = [planted(chain, sweep, order[chain], rng) for chain in range(2) for sweep in range(4)]
+    found = components(samples)
+    assert len(found) == N_TOPICS
+    for sample in samples:
+        assert np.array_equal(found.which(sample), order[sample.chain])
+    alone = components(samples, chain=1)
+    assert alone.chain_numbers == (1,)
+    assert len(alone) == N_TOPICS
+    for wrong in (2, -1):
+        with pytest.raises(ParameterError, match="chain"):
+            components(samples, chain=wrong)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two chains over documents of four topics."""
+    rng = np.random.default_rng(3)
+    words = [[f"{name}{v}" for v in "abcdef"] for name in ("salt", "ship", "wine", "corn")]
+    documents = [
+        [str(rng.choice(words[(d + int(rng.random() < 0.5)) % 4])) for _ in range(40)] for d in range(40)
+    ]
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents))
+    place = tmp_path_factory.mktemp("components") / "run"
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()])
+    schedule.run(franchise, 60, rng=0, chains=2, samples=8, folder=place)
+    return place
+
+
+def command(*arguments):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_one_number_stands_in_verdict_table_page_and_file(folder, tmp_path):
+    found = components(folder)
+    n = len(found)
+    assert n == len(components(hk.open_run(folder)))
+    assert diagnose(hk.open_run(folder)).readable.figures["components"] == n
+    told = json.loads(command("topics", folder, "--format", "json"))
+    assert told["n_topics"] == n == len(told["topics"])
+    assert told["share_of_no_topic"] == pytest.approx(found.rest)
+    rows = list(csv.DictReader(io.StringIO(command("topics", folder, "--format", "csv"))))
+    assert [float(row["share"]) for row in rows] == pytest.approx(found.shares.tolist())
+    assert f"K = {n} topics of {found.source}" in command("topics", folder)
+    command("export", folder, "--to", "csv", "--out", tmp_path / "tables")
+    with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
+        assert [row["terms"] for row in csv.DictReader(file)] == found.table()["terms"]
+    pytest.importorskip("vl_convert")
+    write_report(folder, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"{n} topics occur in at least half of these states" in page
+
+
+def test_shares_of_documents_are_averaged_over_the_samples(folder):
+    found = components(folder)
+    blocks = list(found.documents())
+    np.testing.assert_allclose(np.concatenate([one.shares for one in blocks]), found.group_shares)
+    counts = np.vstack([one.counts.toarray() for one in found.document_counts()])
+    each = [
+        one.group_counts.toarray() @ (found.which(one)[:, None] == np.arange(len(found)))
+        for one in found.samples
+    ]
+    np.testing.assert_allclose(counts, np.mean(each, axis=0))
+    np.testing.assert_allclose(found.document_shares, (counts >= 0.05 * 40).mean(axis=0))
+
+
+def test_the_number_of_an_estimator_is_that_of_its_samples():
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 0.5, size=(30, 2)) for m in ([0, 0], [6, 0])])
+    model = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X)
+    assert model.n_components_ == len(components(model)) == len(model.aligned_)
+    np.testing.assert_array_equal(model.labels_, components(model).partition)
