@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 import pytest
 from calibration import random_rank, rank_uniformity_p
-from hdpkit.posterior.aligned import Components
+from hdpkit.posterior.components import Components
 from long_cases import some_long
 
 import hdpkit as hk

@@ -120,7 +120,7 @@ def named_mixture():
     data = hk.Groups.from_labels([float(i) for i in range(len(NAMES))], {"kind": NAMES})
     franchise = hk.Franchise(hk.Restaurant(root, each="kind"), data)
     hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 2, rng=0)
-    return hk.summaries.align_topics([franchise.sample()])
+    return hk.summaries.components([franchise.sample()])
 
 
 def named_cohort():
