@@ -11,7 +11,7 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.kinds.topic_parts import default_moves
+from hdpkit.kinds.topics import default_moves
 from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 
 ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()

@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import hdpkit as hk
-from hdpkit.cli.hmm import read_sequences
 from hdpkit.cli.main import main
+from hdpkit.cli.tables import Table
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.pages.sections.states import read_states, read_transitions
 from hdpkit.report import write_report
 
@@ -23,6 +24,10 @@ def call(*arguments, code=0):
 def table(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def read_sequences(path, columns=(), sequence=None, emission="normal"):
+    return HiddenMarkov(columns=columns, sequence=sequence, emission=emission).read(Table(path))
 
 
 @pytest.fixture(scope="module")

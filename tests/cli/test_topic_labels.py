@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.cli.main import main
-from hdpkit.kinds.topic import TopicModel
+from hdpkit.kinds.topic_model import TopicModel
 from hdpkit.posterior.run_topics import topics_of_run
 from hdpkit.posterior.topic_labels import (
     LABELS,

@@ -196,7 +196,7 @@ def test_strangers_that_a_reader_would_read_are_found(tmp_path):
     kinds = every_kind(tmp_path)
     for kind in kinds[:-1]:
         for other in kinds[:-1]:
-            for name in ("command.json", "reading.json", "estimator.bin", "model.bin", "init.bin"):
+            for name in ("init.bin",):
                 there, here = tmp_path / other / name, tmp_path / kind / name
                 if here.exists() or not there.exists():
                     continue
