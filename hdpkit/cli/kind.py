@@ -45,7 +45,7 @@ def _option(setting: Setting) -> Decorator:
         name = f"{name}/--no-{name}" if setting.default is None else name
     elif isinstance(taken, values.Names):
         more |= {"multiple": True, "metavar": taken.metavar}
-    elif isinstance(taken, values.OneOf):
+    elif hasattr(taken, "words"):
         more["type"] = click.Choice(list(taken.words))
     elif isinstance(taken, values.Whole):
         more |= {"type": Whole(taken.low, taken.high), "metavar": "K"}

@@ -5,12 +5,12 @@ keeps a `Snapshot` for each sample. Predictions are array operations: the deepes
 and P of each token there in each sample, by the walk of sampling. Only the back-off weights of
 `hdpkit.kinds.back_off` have code of their own.
 
-`TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
-(`hdpkit.posterior.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over
-sequences, and predicts by the forward and backward pass (`hdpkit.posterior.hidden_states`). `MixtureModel`
-declares one restaurant of points, or one for each group, and predicts under the dishes of samples
-(`hdpkit.posterior.mixture_density`). What they share is in `hdpkit.kinds.sampled`. They are imported on
-first use, because they derive from classes of scikit-learn.
+All other kinds of models are classes derived from `hdpkit.kinds.kind.Kind`, which are named in
+`hdpkit.kinds.catalog`. Their estimators derive from `hdpkit.kinds.estimator.Estimator`: they declare the
+franchise of their kind over the data, run a `Scheduler`, and predict from the last state
+(`hdpkit.posterior.evaluation.fixed_topics`), by the forward and backward pass
+(`hdpkit.posterior.hidden_states`), or under the dishes of samples (`hdpkit.posterior.mixture_density`).
+They are imported on first use, because they derive from classes of scikit-learn.
 """
 
 from importlib import import_module

@@ -103,10 +103,11 @@ class Setting:
         """The first sentence as plain text, with the default, for the help of a command."""
         sentence = re.split(r"(?<=\.)\s", self.told, maxsplit=1)[0]
         plain = re.sub(r"\s\[\w+\]|`", "", sentence)
-        usual = self.usual or next(iter(re.findall(r"None: ([^.]*(?:\.\d[^.]*)?)\.$", self.told)), None)
-        if usual is None and self.default not in (None, False, ()):
+        told = re.search(r"(?:None: |\[default: )((?:[^].]|\.\d)*)[].]$", self.told)
+        usual = self.usual or (told[1].replace("`", "") if told else "")
+        if not usual and self.default not in (None, False, ()):
             usual = str(self.default)
-        return f"{plain}  [default: {usual}]" if usual and "[default" not in plain else plain
+        return f"{plain}  [default: {usual}]" if usual else plain
 
     @property
     def documented(self) -> str:
