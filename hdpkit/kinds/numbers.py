@@ -80,7 +80,7 @@ class KeptColumns:
             text = (
                 f"columns are left out: {'; '.join(told)} (but for outliers). They say nothing of clusters."
             )
-            warnings.warn(text, LeftOutColumnsWarning, stacklevel=6)
+            warnings.warn(text, LeftOutColumnsWarning, stacklevel=5)
         return cls(np.array(kept, dtype=np.int64), mean - slopes @ mean[kept], slopes)
 
     def of_data(self, data: Any) -> Any:
@@ -145,7 +145,7 @@ class Numbers(Hierarchy):
                 f"covariances of {D} columns: {sweeps:,} sweeps of a chain over {n:,} rows will take about "
                 f'{minutes:,.0f} minutes. measure="directions" or "diagonal" takes a small part of that, and '
                 "so do fewer columns, for instance the first 30 of sklearn.decomposition.PCA.",
-                SlowModelWarning, stacklevel=4,
+                SlowModelWarning, stacklevel=5,
             )  # fmt: skip
 
 
