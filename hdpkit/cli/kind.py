@@ -75,7 +75,9 @@ def made(kind: type[Kind], options: Mapping[str, Any]) -> Kind:
     given = {
         one.name: options[one.name] for one in kind.settings() if options.get(one.name) not in (None, ())
     }
-    return named(kind, lambda: kind(**given))
+    model: Kind = named(kind, lambda: kind(**given))
+    named(kind, model.check)
+    return model
 
 
 def named(kind: type[Kind], make: Callable[[], Any]) -> Any:

@@ -224,6 +224,10 @@ class Kind:
         }
         return cls(**given, **learnt)
 
+    def check(self) -> None:
+        """Raise a ParameterError for settings that contradict each other, before a table is read."""
+        return
+
     def read(self, table: Any) -> Any:
         """The data of a table."""
         raise NotImplementedError
@@ -306,18 +310,28 @@ class Hierarchy(Kind):
 
         ``between`` is the concentration of levels between the root and the last one.
         """
-        given, finite = self.root_concentration, self.finite
-        if given is not None and (finite or not each):
-            known = "with a number of components" if each else "without groups"
-            remedy = "Components of a finite model weigh the same." if each else "Give concentration alone."
-            raise ParameterError("root_concentration", given, f"left out {known}", remedy)
+        self.check_root(bool(each))
         if not each:
             return Restaurant(measure, concentration=self.concentration, name="root")
-        usual = 1.0 if finite else Gamma(1.0, 1.0)  # of a finite model it is not used
+        given = self.root_concentration
+        usual = 1.0 if self.finite else Gamma(1.0, 1.0)  # of a finite model it is not used
         above = Restaurant(measure, concentration=usual if given is None else given, name="root")
         for label in each[:-1]:
             above = Restaurant(above, concentration=between, each=label)
         return Restaurant(above, concentration=self.concentration, each=each[-1])
+
+    def check(self) -> None:
+        self.check_root(True)
+
+    def check_root(self, grouped: bool) -> None:
+        """Raise a ParameterError for a concentration above all groups where none is used."""
+        given = self.root_concentration
+        if given is not None and (self.finite or not grouped):
+            known = "with a number of components" if grouped else "without groups"
+            remedy = (
+                "Components of a finite model weigh the same." if grouped else "Give concentration alone."
+            )
+            raise ParameterError("root_concentration", given, f"left out {known}", remedy)
 
     @property
     def finite(self) -> int | None:

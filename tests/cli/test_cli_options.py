@@ -28,6 +28,7 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
+from hdpkit.kinds.topics import Topics
 from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves.registry import moves as registry
 
@@ -173,7 +174,7 @@ def test_a_file_of_settings(tmp_path):
         "eta": "gamma(1, 1)",
         "root_concentration": "1.5",
         "quiet": "True",
-        "document_concentration": "2",
+        "concentration": "2",
         "moves": "table-gibbs,split-merge:until=5",
     }
 
@@ -336,6 +337,7 @@ def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
 
 def test_options_of_a_run_have_the_defaults_of_its_functions():
     defaults = {param.name: param.default for param in fit.params}
+    defaults |= {one.name: one.default for one in Topics.settings()}
     for thing, names in (
         (hk.Scheduler.run, ["init", "thin"]),
         (hk.Scheduler, ["threads"]),

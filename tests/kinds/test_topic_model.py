@@ -590,7 +590,7 @@ def test_bad_parameters_are_refused_by_fit(name, value):
 
 
 def test_a_finite_model_has_no_root_concentration():
-    with pytest.raises(HdpkitError, match="root_concentration = 1.0.*a number of components"):
+    with pytest.raises(HdpkitError, match=r"root_concentration = 1\.0.*a number of components"):
         model(n_components=3, root_concentration=1.0).fit(COUNTS)
 
 
