@@ -123,7 +123,10 @@ class Setting:
 
 
 def of_the_data(kind: type) -> Any:
-    """Declare what a kind learns from the data of a fit, to prepare new data: an attrs class, or None."""
+    """Declare what a kind learns from the data of a fit, to prepare new data: an attrs class, or None.
+
+    Its class method ``from_data`` takes the attributes as they are read from a file.
+    """
     return attrs.field(default=None, metadata={"of_the_data": kind})
 
 
@@ -219,7 +222,7 @@ class Kind:
         }
         fields = {field.name: field for field in attrs.fields(cls)}
         learnt = {
-            name: fields[name].metadata["of_the_data"](**tree)
+            name: fields[name].metadata["of_the_data"].from_data(**tree)
             for name, tree in content["of_the_data"].items()
         }
         return cls(**given, **learnt)
