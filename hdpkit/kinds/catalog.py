@@ -40,8 +40,8 @@ def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[A
     with reading(Path(RUN)):
         name = content["kind"]
         found: Any = kind_named(name) if name in KINDS else allowed.find(name)
-        if not (isinstance(found, type) and issubclass(found, Kind)):
-            raise ValueError(f"kind {name!r}")
+        if not (isinstance(found, type) and issubclass(found, Kind) and found.serves(data)):
+            raise ValueError(f"kind {name!r} over {type(data).__name__}")
         return found.from_data(content, allowed)
 
 

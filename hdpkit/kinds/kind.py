@@ -198,8 +198,8 @@ class Kind:
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are of this kind, where the folder of a run doesn't say."""
-        return False
+        """Whether data can be of this kind."""
+        return True
 
     def as_data(self) -> dict[str, Any]:
         """The kind for run.json, which `hdpkit.kinds.catalog.kind_of` reads."""

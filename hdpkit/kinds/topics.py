@@ -367,11 +367,6 @@ class SparseTopics(Topics):
     eta: None = attrs.field(default=None, init=False)
     known: None = attrs.field(default=None, init=False)
 
-    @classmethod
-    def serves(cls, data: Any) -> bool:
-        """False: the folder of a run says that it is of this kind."""
-        return False
-
 
 def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:
     """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
