@@ -17,6 +17,7 @@ from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.cli.output import json_text
 from hdpkit.errors import DataError, printable
+from hdpkit.kinds.topics import Topics
 
 EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
 WORD = EVIL + "ship"
@@ -185,7 +186,9 @@ def test_a_table_on_a_terminal(tmp_path):
     topic = TopicSummary(
         dish=0, terms=(WORD, "[bold]x[/bold]"), tokens=3, token_share=0.5, document_share=0.5
     )
-    Console(file=file, force_terminal=True, color_system=None, width=200).print(topics_table([topic]))
+    Console(file=file, force_terminal=True, color_system=None, width=200).print(
+        topics_table([topic], Topics.nouns)
+    )
     assert "\\x1b[31m" in file.getvalue()
     assert "[bold]x[/bold]" in file.getvalue()
     assert "\x07" not in file.getvalue()

@@ -11,6 +11,7 @@ from rich.console import Console
 from hdpkit.cli.output import echo_table, listed, topics_table
 from hdpkit.data.files.topics import document_shares, summarise_topics, token_shares, top_terms
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.topics import Topics
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
 COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])
@@ -54,7 +55,7 @@ def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
     assert [topic.dish for topic in listed(found)] == [1, 0]
     assert len(listed(found, 40)) == 40
     assert len(listed(found[2:])) == 1  # all are small: the largest is shown
-    echo_table(found, listed(found))
+    echo_table(found, listed(found), Topics.nouns)
     assert "and 147 smaller topics, 0.0% of the tokens together" in capsys.readouterr().out
 
 
@@ -62,7 +63,7 @@ def test_a_sparsity_rounded_below_zero_is_shown_as_zero():
     found = summarise_topics(COUNTS[:1], (), (), VOCABULARY, document_counts=(), n_documents=0,
                              selected_terms=[4 + 1e-9])  # fmt: skip
     table = io.StringIO()
-    Console(file=table, width=120).print(topics_table(found))
+    Console(file=table, width=120).print(topics_table(found, Topics.nouns))
     assert "-0.00%" not in table.getvalue()
 
 
@@ -102,7 +103,8 @@ def test_bad_arguments_are_named():
 def test_the_table_shows_rank_terms_and_shares():
     dishes, document = np.repeat([0, 1], [4, 10]), np.repeat([0, 1], [7, 7])
     file = io.StringIO()
-    Console(file=file, width=100).print(topics_table(summarise_topics(COUNTS, dishes, document, VOCABULARY)))
+    found = summarise_topics(COUNTS, dishes, document, VOCABULARY)
+    Console(file=file, width=100).print(topics_table(found, Topics.nouns))
     rows = [line.split() for line in file.getvalue().splitlines()]
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows
