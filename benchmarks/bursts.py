@@ -26,12 +26,12 @@ import heldout
 import machine
 import numpy as np
 import scipy.sparse
-from hdpkit.kinds.topic_parts import default_moves
 from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
 from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
 from hdpkit.kinds.joint_score import JointScore
+from hdpkit.kinds.topics import default_moves
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
 from hdpkit.posterior.readability import components_of_pieces
 

@@ -18,7 +18,7 @@ import machine
 import numpy as np
 
 import hdpkit as hk
-from hdpkit.cli.options import parse_number_or_prior
+from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.summaries import components
 
 
@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     for name in ("alpha", "gamma"):
-        setattr(options, name, parse_number_or_prior(name, getattr(options, name)))
+        setattr(options, name, NumberOrPrior().parse(name, getattr(options, name)))
     corpus = hk.Corpus.from_ldac(options.corpus)
     halves = [hk.Corpus.from_ldac(path, n_terms=corpus.n_terms) for path in (options.observed, options.held)]
     schedule = [hk.moves.TableGibbs(), hk.moves.DishGibbs(), hk.moves.Concentration()]

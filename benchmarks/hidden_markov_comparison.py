@@ -26,10 +26,10 @@ import warnings
 
 import matplotlib.cbook
 import numpy as np
-from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from machine import block
 
 import hdpkit as hk
+from hdpkit.kinds.hidden_markov import HiddenMarkov
 
 KEPT = 20
 TOLERANCE = 1e-2  # hmmlearn's default
@@ -69,11 +69,10 @@ def stacked(arrays):
 
 def by_hdpkit(train, held, n_terms, seed, budgets):
     data, new = (hk.Sequences.from_arrays(arrays, n_terms=n_terms) for arrays in (train, held))
-    measure = measure_of("normal" if n_terms is None else "words", data)
-    restaurant = restaurants_of_states(measure, 0.0, None, None, None, None)
-    franchise = hk.Franchise(restaurant, data, store="counts", root="weights")
+    kind = HiddenMarkov(emission="normal" if n_terms is None else "words", sticky=0.0)
+    franchise = kind.franchise(data)
     began, times, kept = used(), [], []
-    draws = hk.Scheduler(moves_of_states(restaurant, None)).sample(franchise, 10**9, rng=seed)
+    draws = hk.Scheduler(kind.moves(franchise.declarations[-1])).sample(franchise, 10**9, rng=seed)
     while not times or times[-1] < budgets[-1]:
         next(draws)
         times.append(used() - began)

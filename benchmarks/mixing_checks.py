@@ -14,11 +14,10 @@ from the default start, and this fit is checked. Where the model is right, the a
 import argparse
 import time
 
-from hdpkit.kinds.topic_parts import default_moves
-
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.options import parse_number_or_prior
+from hdpkit.kinds.topics import default_moves
+from hdpkit.kinds.values import NumberOrPrior
 
 HEAD = (
     "data", "verdict", "K", "pairs of document and term (copies; distance)",
@@ -31,7 +30,7 @@ def declare(given):
     """The two-level model with priors on both concentrations."""
     measure = hk.DirichletMultinomial(eta=given.eta)
     if given.bursts:
-        measure = hk.Bursty(measure, parse_number_or_prior("bursts", given.bursts))
+        measure = hk.Bursty(measure, NumberOrPrior().parse("bursts", given.bursts))
     root = hk.Restaurant(base=measure, concentration=hk.Gamma(1.0, 1.0))
     return hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
 

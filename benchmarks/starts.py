@@ -27,8 +27,9 @@ import numpy as np
 import scipy.special
 
 import hdpkit as hk
-from hdpkit.cli.options import parse_init, parse_moves, parse_number_or_prior
+from hdpkit.cli.options import parse_init, parse_moves
 from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
+from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.posterior.comparison.convergence import joint_rhat
 
 MOVES = "table-gibbs,dish-gibbs,concentration"
@@ -91,10 +92,10 @@ def run(corpus, init, seed, options):
     """One chain: array of rows, the start first."""
     measure = hk.DirichletMultinomial(options.eta)
     if options.bursts:
-        measure = hk.Bursty(measure, parse_number_or_prior("bursts", options.bursts))
-    root = hk.Restaurant(measure, concentration=parse_number_or_prior("gamma", options.gamma))
+        measure = hk.Bursty(measure, NumberOrPrior().parse("bursts", options.bursts))
+    root = hk.Restaurant(measure, concentration=NumberOrPrior().parse("gamma", options.gamma))
     documents = hk.Restaurant(
-        root, concentration=parse_number_or_prior("alpha", options.alpha), each="document"
+        root, concentration=NumberOrPrior().parse("alpha", options.alpha), each="document"
     )
     franchise = hk.Franchise(documents, corpus, store=options.store, root=options.root)
     schedule = hk.Scheduler(parse_moves(options.moves), threads=options.threads)

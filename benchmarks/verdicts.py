@@ -24,12 +24,12 @@ import time
 import machine
 import numpy as np
 import scipy.sparse
-from hdpkit.kinds.signatures.runs import TOPICS, nouns_of
-from hdpkit.kinds.topic_parts import default_moves
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.io import demo_corpus, read_corpus
+from hdpkit.kinds.catalog import kind_of
+from hdpkit.kinds.topics import default_moves
 from hdpkit.posterior.readability import components_of_pieces
 from hdpkit.posterior.rounds import samples_of_round
 from hdpkit.signatures import choose_rank
@@ -68,7 +68,7 @@ class Chain:
     def __init__(self, corpus, eta, seed):
         self.seed, self.trace = seed, None
         began = time.process_time()
-        cohort = nouns_of(corpus) is not TOPICS
+        cohort = kind_of(corpus).shown == "signatures"
         root = hk.Restaurant(
             hk.DirichletMultinomial(0.5 if cohort else eta), concentration=hk.Gamma(1.0, 1.0)
         )

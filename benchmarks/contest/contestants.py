@@ -11,12 +11,12 @@ import re
 import time
 
 import numpy as np
-from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 from heldout import topics_of
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.starts import start
+from hdpkit.kinds.topics import Topics
 from hdpkit.random import STARTS, Streams
 
 ETA = 0.1
@@ -107,10 +107,10 @@ class Fit(Contestant):
     """
 
     def __init__(self, corpus, threads=1, seed=0):
-        restaurant = topic_restaurants(topic_measure(ETA_OF_FIT, sparse=False), None, None, None)
+        kind = Topics(eta=ETA_OF_FIT, bursty=False)
         self.name = f"hdpkit fit, {threads} thread{'s' if threads > 1 else ''}"
-        self.franchise = hk.Franchise(restaurant, corpus)
-        self.scheduler = hk.Scheduler(default_moves(restaurant), threads=threads)
+        self.franchise = kind.franchise(corpus)
+        self.scheduler = hk.Scheduler(kind.moves(self.franchise.declarations[-1]), threads=threads)
         self.streams = Streams(seed)
         self.parts = collections.Counter()
         self.draws, self.n_sweeps = None, 0

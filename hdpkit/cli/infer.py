@@ -76,9 +76,9 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     kind: Any = kind_of_run(there)
     if hasattr(kind, "infer"):
         with reading(new):
-            found = kind.infer(there, given_table(new, options), options["chain"])
+            sizes, found = kind.infer(there, given_table(new, options), options["chain"])
         if not quiet:
-            say(f"{len(found[next(iter(found))]):,} {kind.nouns.tokens}", err=True)
+            say(sizes, err=True)
         _write(found, out, options["raw"])
         if not quiet and out is not None:
             say(f"components of the points in {shown_path(out)}", err=True)

@@ -44,7 +44,7 @@ def _option(setting: Setting) -> Decorator:
         name = name if setting.default is False else f"{name}/--no-{name}"
     elif isinstance(taken, values.Names):
         more |= {"multiple": True, "metavar": taken.metavar}
-    elif isinstance(taken, values.OneOf):
+    elif hasattr(taken, "words"):
         more["type"] = click.Choice(list(taken.words))
     elif isinstance(taken, values.Whole):
         more |= {"type": Whole(taken.low, taken.high), "metavar": "K"}
@@ -73,7 +73,9 @@ def made(kind: type[Kind], options: Mapping[str, Any]) -> Kind:
     given = {
         one.name: options[one.name] for one in kind.settings() if options.get(one.name) not in (None, ())
     }
-    return named(kind, lambda: kind(**given))
+    model: Kind = named(kind, lambda: kind(**given))
+    named(kind, model.check)
+    return model
 
 
 def named(kind: type[Kind], make: Callable[[], Any]) -> Any:

@@ -60,7 +60,7 @@ from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
-from hdpkit.run.run_folder import RUN
+from hdpkit.run.run_folder import RUN, RunFolder
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
@@ -431,7 +431,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
         yield check
     if RUN in failed:
         return
-    about = open_run(folder, allow).about
+    about = RunFolder.open(folder).about
     readers: dict[str, Callable[[], str]] = {
         "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
         "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",

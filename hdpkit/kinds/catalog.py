@@ -53,7 +53,9 @@ def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[A
     with reading(Path(RUN)):
         name = content["kind"]
         found: Any = kind_named(name) if name in KINDS else allowed.find(name)
-        made: Kind = a_kind(name, found).from_data(content, allowed)
+        if not a_kind(name, found).serves(data):
+            raise ValueError(f"kind {name!r} over {type(data).__name__}")
+        made: Kind = found.from_data(content, allowed)
         return made
 
 

@@ -84,7 +84,7 @@ class HiddenMarkov(FiniteOrNot, Numbers):
     }
 
     columns: tuple[str, ...] = setting(
-        (), Names(), "Column of observations; several times for rows of numbers.  "
+        (), Names("NAME"), "Column of observations; several times for rows of numbers.  "
         "[default: all but the sequence]", option="column", of="commands", reads=True,
     )  # fmt: skip
     sequence: str | None = setting(

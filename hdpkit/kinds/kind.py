@@ -106,11 +106,11 @@ class Setting:
         """The first sentence as plain text, with the default, for the help of a command."""
         sentence = re.split(r"(?<=\.)\s", self.told, maxsplit=1)[0]
         plain = re.sub(r"\s\[\w+\]|`", "", sentence)
-        usual = self.usual or next(iter(re.findall(r"None: ((?:[^.]|\.\d)*)\.$", self.told)), None)
-        usual = usual.replace("`", "") if usual else usual
-        if usual is None and self.default not in (None, False, ()):
+        told = re.search(r"(?:None: |\[default: )((?:[^].]|\.\d)*)[].]$", self.told)
+        usual = self.usual or (told[1].replace("`", "") if told else "")
+        if not usual and self.default not in (None, False, ()):
             usual = str(self.default)
-        return f"{plain}  [default: {usual}]" if usual and "[default" not in plain else plain
+        return f"{plain}  [default: {usual}]" if usual else plain
 
     @property
     def documented(self) -> str:
@@ -130,9 +130,10 @@ def of_the_data(
 ) -> Any:
     """Declare what a kind learns from the data of a fit; None if there is nothing.
 
-    ``kept`` makes data of it for run.json, and ``back`` what it was: by default an attrs class of its fields.
+    ``kept`` makes data of it for run.json, and ``back`` what it was: by default the class method
+    ``from_data`` of the class, which takes the attributes as they are read from a file.
     """
-    made = (lambda tree: kind(**tree)) if back is None else back
+    made = (lambda tree: kind.from_data(**tree)) if back is None else back
     return attrs.field(default=None, metadata={"of_the_data": (kept, made)})
 
 
@@ -210,8 +211,8 @@ class Kind:
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are of this kind, where the folder of a run doesn't say."""
-        return False
+        """Whether data can be of this kind."""
+        return True
 
     def as_data(self) -> dict[str, Any]:
         """The kind for run.json, which `hdpkit.kinds.catalog.kind_of` reads."""
@@ -238,6 +239,10 @@ class Kind:
             for name, tree in content["of_the_data"].items()
         }
         return cls(**given, **learnt)
+
+    def check(self) -> None:
+        """Raise a ParameterError for settings that contradict each other, before a table is read."""
+        return
 
     def read(self, table: Any) -> Any:
         """The data of a table."""
@@ -321,18 +326,28 @@ class Hierarchy(Kind):
 
         ``between`` is the concentration of levels between the root and the last one.
         """
-        given, finite = self.root_concentration, self.finite
-        if given is not None and (finite or not each):
-            known = "with a number of components" if each else "without groups"
-            remedy = "Components of a finite model weigh the same." if each else "Give concentration alone."
-            raise ParameterError("root_concentration", given, f"left out {known}", remedy)
+        self.check_root(bool(each))
         if not each:
             return Restaurant(measure, concentration=self.concentration, name="root")
-        usual = 1.0 if finite else Gamma(1.0, 1.0)  # of a finite model it is not used
+        given = self.root_concentration
+        usual = 1.0 if self.finite else Gamma(1.0, 1.0)  # of a finite model it is not used
         above = Restaurant(measure, concentration=usual if given is None else given, name="root")
         for label in each[:-1]:
             above = Restaurant(above, concentration=between, each=label)
         return Restaurant(above, concentration=self.concentration, each=each[-1])
+
+    def check(self) -> None:
+        self.check_root(True)
+
+    def check_root(self, grouped: bool) -> None:
+        """Raise a ParameterError for a concentration above all groups where none is used."""
+        given = self.root_concentration
+        if given is not None and (self.finite or not grouped):
+            known = "with a number of components" if grouped else "without groups"
+            remedy = (
+                "Components of a finite model weigh the same." if grouped else "Give concentration alone."
+            )
+            raise ParameterError("root_concentration", given, f"left out {known}", remedy)
 
     @property
     def finite(self) -> int | None:

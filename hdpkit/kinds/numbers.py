@@ -42,6 +42,17 @@ class KeptColumns:
     origin: Floats
     slopes: Floats
 
+    @classmethod
+    def from_data(cls, kept: Any, origin: Any, slopes: Any) -> KeptColumns:
+        """The columns that a file describes; a ValueError if its arrays don't fit each other."""
+        made = cls(
+            np.asarray(kept, dtype=np.int64), *(np.asarray(one, dtype=float) for one in (origin, slopes))
+        )
+        d, (D,) = len(made.kept), made.origin.shape
+        if made.slopes.shape != (D, d) or not np.array_equal(np.arange(D)[made.kept], np.unique(made.kept)):
+            raise ValueError(f"{d} columns of {D}")
+        return made
+
     @property
     def whole(self) -> bool:
         """Whether all columns are kept."""
@@ -80,7 +91,7 @@ class KeptColumns:
             text = (
                 f"columns are left out: {'; '.join(told)} (but for outliers). They say nothing of clusters."
             )
-            warnings.warn(text, LeftOutColumnsWarning, stacklevel=6)
+            warnings.warn(text, LeftOutColumnsWarning, stacklevel=5)
         return cls(np.array(kept, dtype=np.int64), mean - slopes @ mean[kept], slopes)
 
     def of_data(self, data: Any) -> Any:
@@ -119,7 +130,8 @@ class Numbers(Hierarchy):
 
     def width(self, data: Any) -> int:
         """Number of columns of X of an estimator over data: with those that are left out."""
-        return super().width(data) if self.kept is None else len(self.kept.origin)
+        there = super().width(data)
+        return there if self.kept is None else there + len(self.kept.origin) - len(self.kept.kept)
 
     def every_column(self, values: Any) -> Any:
         """Rows of all columns from those that are kept."""
@@ -145,7 +157,7 @@ class Numbers(Hierarchy):
                 f"covariances of {D} columns: {sweeps:,} sweeps of a chain over {n:,} rows will take about "
                 f'{minutes:,.0f} minutes. measure="directions" or "diagonal" takes a small part of that, and '
                 "so do fewer columns, for instance the first 30 of sklearn.decomposition.PCA.",
-                SlowModelWarning, stacklevel=4,
+                SlowModelWarning, stacklevel=5,
             )  # fmt: skip
 
 

@@ -66,6 +66,9 @@ class Points(Numbers):
         """Whether data are points."""
         return isinstance(data, Groups)
 
+    def check(self) -> None:
+        self.check_root(self.groups is not None)
+
     def measure_of(self, values: Floats) -> BaseMeasure:
         """The base measure of components of rows of numbers, shape (n, D)."""
         raise NotImplementedError
@@ -102,8 +105,8 @@ class Points(Numbers):
         width = int(np.prod(data.values.shape[1:], dtype=np.int64))
         return f"{len(data):,} points in {width:,} dimensions{grouped}"
 
-    def infer(self, run: Run, table: Table, chain: int | None = None) -> Columns:
-        """The components of new points of a table, and their log densities."""
+    def infer(self, run: Run, table: Table, chain: int | None = None) -> tuple[str, Columns]:
+        """How many new points a table has, in words; their components, and their log densities."""
         own: Any = run.data
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
         columns, (label,) = own.columns or (), own.label_names or (None,)
@@ -115,9 +118,11 @@ class Points(Numbers):
             )  # fmt: skip
         found = components(run, chain=chain)
         values = self.rows(data.values).reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
-        logs, shares = new_points(found, found.states[0].franchise, values, _places(found, data))
+        group = _places(found, data)
+        logs, shares = new_points(found, found.states[0].franchise, values, group)
         probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
-        return {
+        known = f", {int((group >= 0).sum()):,} of them in groups of the run" if found.has_groups else ""
+        return f"{len(data):,} points{known}", {
             "point": np.arange(1, len(shares) + 1),
             "log_density": logs,
             "component": shares.argmax(axis=1) + 1,

@@ -78,7 +78,7 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
 
 
 def load(cls: Any, folder: str | os.PathLike[str], allow: Iterable[Any]) -> Any:
-    """A model of a class from a folder written by `save`, or by a command of its kind."""
+    """A model of a class from a folder written by `save`."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
     several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
     names = items("allow", allow, "a list of names", remedy=remedy) if several else allow

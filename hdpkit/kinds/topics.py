@@ -40,6 +40,7 @@ from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.run.run_folder import RUN
 from hdpkit.run.samples import Samples
+from hdpkit.stores import stores
 
 
 class Bursts(Flag):
@@ -92,6 +93,11 @@ class Stores(Values):
 
     said = "str or type"
     place = "store"
+
+    @property
+    def words(self) -> list[str]:
+        """The names, for a command."""
+        return sorted(stores)
 
 
 class KnownTopics(Values):
@@ -161,14 +167,14 @@ class Topics(FiniteOrNot):
 
     purpose: str = setting(
         "reading", OneOf(("reading", "prediction"), "What the model is for."),
-        "Chooses what isn't given. For reading: eta = 0.2, ``bursty``, and two chains that run until the "
-        "topics can be read. For prediction: more and narrower topics, with eta = 0.05, in one chain, "
-        "without bursts. See docs/default_topics.md.", option="for",
+        "Chooses what isn't given: for reading two chains of topics with bursts and eta = 0.2, run until "
+        "they can be read; for prediction one chain of more and narrower topics, with eta = 0.05, without "
+        "bursts. See docs/default_topics.md.", option="for",
     )  # fmt: skip
     eta: Any = setting(
         None, PartOfAMeasure(lambda given: NumberOrPrior().parse("eta", given)),
-        "Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics. "
-        "None: 0.2; for prediction 0.05.",
+        "Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics. None: "
+        "0.2; for prediction 0.05.",
     )  # fmt: skip
     sparse: bool = setting(
         False, Flag(), "Each topic selects its own terms (Wang & Blei 2009); eta is not used then."
@@ -176,7 +182,7 @@ class Topics(FiniteOrNot):
     smoothing: Any = setting(
         None,
         PartOfAMeasure(lambda given: parse_smoothing(given), "number|gamma(a,b)|each(gamma(a,b))"),
-        "Dirichlet parameter of the terms that a topic of the sparse model selects; ``hk.Each(prior)``: one "
+        "Dirichlet parameter of the terms that a topic of the sparse model selects. ``hk.Each(prior)``: one "
         "per topic. None: 0.1.",
     )  # fmt: skip
     selection: Any = setting(
@@ -191,18 +197,20 @@ class Topics(FiniteOrNot):
     )  # fmt: skip
     bursty: Any = setting(
         None, Bursts(),
-        "Topics differ by document, so that a term that has occurred in a document occurs there again (see "
-        "`Bursty`). A number or a prior is the concentration: the larger it is, the less terms repeat. True: "
-        "that with the prior Gamma(1, 0.01). None: as the purpose is, and False with ``sparse``.",
+        "Topics differ by document: a term that has occurred in one is likelier to come again there, so that "
+        "what one document repeats counts little in a topic. See `Bursty`. A number or a prior is the "
+        "concentration: the larger it is, the less terms repeat. True: that with the prior Gamma(1, 0.01). "
+        "None: bursty; for prediction and with ``sparse`` not.",
     )  # fmt: skip
-    store: Any = setting("histogram", Stores(), "How seating is stored: see `Franchise`.")
+    store: Any = setting("histogram", Stores(), "How seating is stored. See `Franchise`.")
     root: Any = setting(
         "restaurant", OneOf(("restaurant", "weights"), "Leave it out."),
-        "As in `Franchise`; `moves.SliceGibbs` needs weights.",
+        "Root shared by all documents: a restaurant, or sampled weights, which `moves.SliceGibbs` needs.",
     )  # fmt: skip
     kernel: str = setting(
         "auto", OneOf(("auto", "fused", "generic", "reference"), "Leave it out."),
-        "Which implementation runs: see `Franchise`.", of="commands",
+        'Which code runs: "auto" uses the fastest for each step; "fused", "generic" or "reference" forces '
+        "one.", of="commands",
     )  # fmt: skip
     group_concentration: Any = setting(
         None, NumberOrPrior(),
@@ -359,11 +367,6 @@ class SparseTopics(Topics):
     sparse: bool = attrs.field(default=True, init=False)
     eta: None = attrs.field(default=None, init=False)
     known: None = attrs.field(default=None, init=False)
-
-    @classmethod
-    def serves(cls, data: Any) -> bool:
-        """False: the folder of a run says that it is of this kind."""
-        return False
 
 
 def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:

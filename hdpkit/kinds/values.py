@@ -221,10 +221,10 @@ class Name(Values):
 
 @attrs.frozen
 class Names(Values):
-    """Names of columns; in a command several times, or with commas between them."""
+    """Names of columns; in a command several times, or with commas between them if ``metavar`` says so."""
 
+    metavar: str = "NAME,..."
     said = "sequence of str"
-    metavar = "NAME,..."
 
     wrong = (5, "x")
 

@@ -13,7 +13,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from hdpkit.data.files.text_options import function_words
-from hdpkit.run.run_folder import RunFolder
+from hdpkit.files import reading
+from hdpkit.run.run_folder import RUN, RunFolder
 from hdpkit.run.states import ChainState
 
 _COMMON = 0.3  # a term of boilerplate is in more than this share of the documents
@@ -91,13 +92,17 @@ def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str 
     found = boilerplate(sample.counts, often, data.n_documents, data.vocabulary, sample.topic_counts)
     if found is None:
         return None
-    counter, language = _counter_of(folder), None
-    if counter is not None and counter["options"]["stop_words"] in ("none", []):
+    (of_texts, kept), language = _of_texts(folder), None
+    if kept:
         n_words = np.asarray(sample.counts.sum(axis=0)).ravel().tolist()
         language, _ = function_words(Counter(dict(zip(data.vocabulary, n_words, strict=True))))
-    return found.hint(nouns, counter is not None, language)
+    return found.hint(nouns, of_texts, language)
 
 
-def _counter_of(folder: Path | None) -> Any:
-    """How the command that began the run counted the words of texts; None if it read counts."""
-    return None if folder is None else RunFolder.open(folder).about.get("reading", {}).get("counter")
+def _of_texts(folder: Path | None) -> tuple[bool, bool]:
+    """Whether the command that began the run counted words of texts, and kept function words."""
+    if folder is None:
+        return False, False
+    with reading(folder / RUN):
+        counter = RunFolder.open(folder).about.get("reading", {}).get("counter")
+        return counter is not None, counter is not None and counter["options"]["stop_words"] in ("none", [])

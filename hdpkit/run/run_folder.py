@@ -408,6 +408,11 @@ class RunFolder:
                 if name not in _MAGICS or not isinstance(checksum, str):
                     raise ValueError(f"files: {short_repr(name)}")
             self.about: dict[str, Any] = dict(content["about"])
+            for name, value in self.about.items():
+                if not isinstance(value, list if name == "command" else dict):
+                    raise ValueError(f"about: {short_repr(name)} = {short_repr(value)}")
+            if not all(isinstance(one, str) for one in self.about.get("command", ())):
+                raise ValueError("about: command")
 
     # ------------------------------------------------------------------ making one
 

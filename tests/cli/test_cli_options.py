@@ -23,12 +23,13 @@ from hdpkit.cli.options import (
     parse_init,
     parse_levels,
     parse_moves,
-    parse_number_or_prior,
     positive,
     read_config,
 )
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
+from hdpkit.kinds.topics import Topics
+from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves.registry import moves as registry
 
 
@@ -92,12 +93,12 @@ def test_a_move_that_fails_to_be_built_is_a_typed_error():
 
 
 def test_numbers_and_priors():
-    assert parse_number_or_prior("eta", "0.5") == 0.5
-    assert parse_number_or_prior("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
+    assert NumberOrPrior().parse("eta", "0.5") == 0.5
+    assert NumberOrPrior().parse("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
     for text in ("", "0", "-1", "nan", "inf", "gamma", "gamma(1)", "gamma(1,2,3)", "gamma(1,-1)",
                  "gamma(a,b)", "beta(1,1)", "gamma(1,1)x", "1e400", "__import__('os')"):  # fmt: skip
         with pytest.raises(ParameterError) as caught:
-            parse_number_or_prior("eta", text)
+            NumberOrPrior().parse("eta", text)
         assert caught.value.parameter == "eta"
 
 
@@ -173,7 +174,7 @@ def test_a_file_of_settings(tmp_path):
         "eta": "gamma(1, 1)",
         "root_concentration": "1.5",
         "quiet": "True",
-        "document_concentration": "2",
+        "concentration": "2",
         "moves": "table-gibbs,split-merge:until=5",
     }
 
@@ -336,6 +337,7 @@ def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
 
 def test_options_of_a_run_have_the_defaults_of_its_functions():
     defaults = {param.name: param.default for param in fit.params}
+    defaults |= {one.name: one.default for one in Topics.settings()}
     for thing, names in (
         (hk.Scheduler.run, ["init", "thin"]),
         (hk.Scheduler, ["threads"]),

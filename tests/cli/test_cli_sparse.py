@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fit_command import FIT
-from hdpkit.kinds.topic_parts import default_moves
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.kinds.topics import default_moves
 from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 
 ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()

@@ -5,11 +5,12 @@ import gzip
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hdpkit.cli.hmm import read_sequences
 
 import hdpkit as hk
+from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.pages.sections.states import read_states, read_transitions
 from hdpkit.report import write_report
 
@@ -23,6 +24,10 @@ def call(*arguments, code=0):
 def table(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def read_sequences(path, columns=(), sequence=None, emission="normal"):
+    return HiddenMarkov(columns=columns, sequence=sequence, emission=emission).read(given_table(path, None))
 
 
 @pytest.fixture(scope="module")

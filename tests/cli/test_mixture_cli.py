@@ -6,12 +6,13 @@ import io
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hdpkit.cli.mixture import read_points
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
+from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.mixture import Mixture
 from hdpkit.report import write_report
 
 
@@ -24,6 +25,10 @@ def call(*arguments, code=0):
 def table(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def read_points(path, options=None, *, new=False, **settings):
+    return Mixture(**settings).read(given_table(path, options), new=new)
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +127,12 @@ def test_directions(data, tmp_path):
 def test_tables(tmp_path):
     rows = ['x,"a,b",id', "1.5,-3e2,u", "2,3,", "0,1,u"]
     given = table(tmp_path / "t.csv", rows)
-    found = read_points(given, [], "id")
+    found = read_points(given, groups="id")
     assert found.columns == ("x", "a,b")
     assert found.values.tolist() == [[1.5, -300.0], [2.0, 3.0], [0.0, 1.0]]
     assert found.codes("id").tolist() == [0, -1, 0]
-    assert read_points(given, ["a,b", "x"], None).columns == ("a,b", "x")
-    assert read_points(given, ["x"], "site", new=True).label_names == ()
+    assert read_points(given, columns=["a,b", "x"]).columns == ("a,b", "x")
+    assert read_points(given, columns=["x"], groups="site", new=True).label_names == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,7 @@ def test_tables(tmp_path):
 def test_tables_of_other_programs(tmp_path, rows, encoding):
     given = tmp_path / "t.csv"
     given.write_bytes("\r\n".join(rows).encode(encoding))
-    found = read_points(given, [], None)
+    found = read_points(given)
     assert found.columns == ("x", "y")
     assert found.values.tolist() == [[1.5, 2.0], [3.0, -4.25]]
 
@@ -156,11 +161,11 @@ def test_a_table_without_a_header(tmp_path):
     given = table(tmp_path / "t.csv", ["1.5,2", "3,-4.25"])
     for rows in (["1.5,2", "3,-4.25"], ["a,3,4", "b,5,6"], ["2019,2020", "3,4"]):
         with pytest.raises(DataError, match=r"line 1.*--no-header.*--header"):
-            read_points(table(tmp_path / "numbers.csv", rows), [], None)
-    found = read_points(given, [], None, {"header": False, "quiet": True})
+            read_points(table(tmp_path / "numbers.csv", rows))
+    found = read_points(given, {"header": False, "quiet": True})
     assert (found.columns, len(found)) == (("1", "2"), 2)
-    assert len(read_points(given, [], None, {"header": True, "quiet": True})) == 1
-    assert read_points(table(tmp_path / "t.csv", [",0,1", "0,3,4"]), [], None).columns == ("0", "1")
+    assert len(read_points(given, {"header": True, "quiet": True})) == 1
+    assert read_points(table(tmp_path / "t.csv", [",0,1", "0,3,4"])).columns == ("0", "1")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ def test_a_table_without_a_header(tmp_path):
 )
 def test_bad_tables(tmp_path, rows, columns, group, told):
     with pytest.raises((DataError, ParameterError), match=told):
-        read_points(table(tmp_path / "t.csv", rows), columns, group)
+        read_points(table(tmp_path / "t.csv", rows), columns=columns, groups=group)
 
 
 def test_bad_options(data, tmp_path):

@@ -17,6 +17,7 @@ from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.cli.output import json_text
 from hdpkit.errors import DataError, printable
+from hdpkit.kinds.topics import Topics
 
 EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
 WORD = EVIL + "ship"
@@ -185,7 +186,7 @@ def test_a_table_on_a_terminal(tmp_path):
     root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
     hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
-    table = topics_table(hk.summaries.components(franchise), 1, 10)
+    table = topics_table(hk.summaries.components(franchise), 1, 10, Topics.nouns)
     Console(file=file, force_terminal=True, color_system=None, width=200).print(table)
     assert "\\x1b[31m" in file.getvalue()
     assert "[bold]x[/bold]" in file.getvalue()

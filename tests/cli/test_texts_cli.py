@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fit_command import FIT
+from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -22,12 +23,11 @@ from hdpkit.data.files.delimited import escaped, unescaped
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import write_table, write_workbook
-from hdpkit.data.files.text_options import TextCounter
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
 from hdpkit.files import text_of
 from hdpkit.posterior.export import export_trace
 from hdpkit.run.reading import load_reading, read_like
-from hdpkit.run.run_folder import READING, holding, kept
+from hdpkit.run.run_folder import holding
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 
@@ -82,7 +82,7 @@ def test_labels_become_levels_and_ids_names(folder):
     assert franchise.data.keys("author") == ["ann", "bob"]
     assert "the" not in franchise.data.vocabulary
     assert len(run.samples) == 10
-    assert "reading.json: of a corpus: csv" in done("verify", folder / "run").stdout
+    assert "reading: of a corpus: csv" in done("verify", folder / "run").stdout
 
 
 def test_new_texts_are_counted_as_the_run_counted_its_own(folder):
@@ -368,19 +368,22 @@ def test_bad_options_of_texts_are_one_message(tmp_path, options, message):
 
 def test_damaged_readings_are_typed_errors(folder, tmp_path):
     shutil.copytree(folder / "run", tmp_path / "run")
-    reading, path = load_reading(folder / "run"), tmp_path / "run" / "reading.json"
+    reading, path = load_reading(folder / "run"), tmp_path / "run" / "run.json"
     good = path.read_bytes()
-    other = {**reading.as_data(), "format": "tsv"}
     for bad in (
         b"", b"[]", b"{}", b"[" * 100_000, text_of("other", {}), good.replace(b"csv", b"tsv"), good[:-1],
-        text_of("hdpkit reading", other),  # with the right checksum, but another file than the run's
     ):  # fmt: skip
         path.write_bytes(bad)
-        with pytest.raises(CorruptRunError, match=r"reading\.json"):
+        with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_reading(tmp_path / "run")
-    path.write_bytes(good.replace(b'"version": 1', b'"version": 2'))
-    with pytest.raises(RunError, match="version 1"):
+    path.write_bytes(good.replace(b'"version": 2', b'"version": 3'))
+    with pytest.raises(RunError, match="version 2"):
         load_reading(tmp_path / "run")
+    for forged in (5, [], "csv", {}, {"format": "csv"}, {**reading.as_data(), "counter": 5}):
+        path.write_bytes(good)
+        forge_about(tmp_path / "run", lambda about, forged=forged: about.update(reading=forged))
+        with pytest.raises(CorruptRunError, match=r"run\.json"):
+            load_reading(tmp_path / "run")
     for key, value in (
         ("format", "xml"),
         ("layout", None),
@@ -390,40 +393,22 @@ def test_damaged_readings_are_typed_errors(folder, tmp_path):
     ):
         with pytest.raises((DataError, ValueError)):
             ReadingSettings.from_data({**reading.as_data(), key: value})
-    path.unlink()
-    with pytest.raises(CorruptRunError, match="missing"):
+    path.write_bytes(good)
+    forge_about(tmp_path / "run", lambda about: about.pop("reading"))
+    with pytest.raises(RunError, match="how the corpus was read"):
         load_reading(tmp_path / "run")
 
 
-def test_a_reading_goes_where_no_run_began(tmp_path):
-    reading = ReadingSettings(format="csv", layout=Layout(), counter=TextCounter(vocabulary=["ship"]))
-    (tmp_path / "there").mkdir()
-
-    def begin(name):
-        with kept(tmp_path / name, READING, reading.as_data()):
-            assert (tmp_path / name / "reading.json").exists()
-            raise ZeroDivisionError
-
-    for name in ("new", "there"):
-        with pytest.raises(ZeroDivisionError):
-            begin(name)
-        assert (tmp_path / name).exists() == (name == "there")
-        assert list(tmp_path.rglob("reading.json")) == []
-
-
 def test_a_fit_into_a_folder_in_use_changes_nothing_there(tmp_path):
-    """Neither how the other run reads texts nor its command."""
     (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
     fit = (*FIT, tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
     told = []
     with holding(tmp_path / "run"):
-        for name in ("reading.json", "command.json"):
-            (tmp_path / "run" / name).write_text("of the other")
+        before = sorted(path.name for path in (tmp_path / "run").iterdir())
         other = Thread(target=lambda: told.append(hdpkit(*fit).stderr))
         other.start()
         other.join()
-        for name in ("reading.json", "command.json"):
-            assert (tmp_path / "run" / name).read_text() == "of the other"
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == before
     assert "no other process is using" in told[0]
     assert "space" not in told[0]
     done(*fit)

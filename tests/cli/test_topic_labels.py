@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hdpkit.kinds.topic import TopicModel
 
 import hdpkit as hk
 from hdpkit import errors
 from hdpkit.cli.main import main
+from hdpkit.kinds.topic_model import TopicModel
 from hdpkit.posterior.topic_labels import (
     LABELS,
     heaviest_terms,

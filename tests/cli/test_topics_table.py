@@ -13,6 +13,7 @@ from hdpkit import moves
 from hdpkit.cli.output import echo_topics, listed, topics_table
 from hdpkit.data.top_terms import largest, top_terms
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.topics import Topics
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
 COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])
@@ -59,7 +60,7 @@ def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
     assert listed(topics) == 2
     assert listed(topics, 40) == 40
     assert listed(topics.selected(range(2, n + 2))) == 1  # all are small: the largest is shown
-    echo_topics(topics, listed(topics), 5)
+    echo_topics(topics, listed(topics), 5, Topics.nouns)
     assert "and 147 smaller topics, 0.1% of the tokens together" in capsys.readouterr().out
 
 
@@ -88,7 +89,7 @@ def test_bad_arguments_are_named():
 
 def test_the_table_shows_rank_terms_and_shares(two):
     file = io.StringIO()
-    Console(file=file, width=100).print(topics_table(two, 2, 2))
+    Console(file=file, width=100).print(topics_table(two, 2, 2, Topics.nouns))
     rows = [line.split() for line in file.getvalue().splitlines()]
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows

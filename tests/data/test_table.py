@@ -7,17 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hdpkit.cli.hmm import read_sequences
-from hdpkit.cli.mixture import read_points
 
+from hdpkit.cli.corpus import given_table
 from hdpkit.data.files.corpora import read_corpus
 from hdpkit.data.files.labels import read_labels
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table, missing
 from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.kinds.hidden_markov import HiddenMarkov
+from hdpkit.kinds.mixture import Mixture
 from hdpkit.signatures import CHANNELS, read_signatures, read_spectra
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", ".xlsx")
+
+
+def read_points(path, columns, group, options=None):
+    """The points of a table, as the command reads them."""
+    return Mixture(columns=tuple(columns), groups=group).read(given_table(path, options))
+
+
+def read_sequences(path, columns, sequence, emission):
+    """The sequences of a table, as the command reads them."""
+    kind = HiddenMarkov(columns=tuple(columns), sequence=sequence, emission=emission)
+    return kind.read(given_table(path, None))
 
 
 def write(path, columns):

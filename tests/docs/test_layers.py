@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hdpkit.kinds.catalog import KINDS
+
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 #: The ground is all other modules of the package's own folder, except for those of the face.
@@ -141,6 +143,7 @@ def test_importing_the_package_loads_no_part_of_scipy():
 def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
+    used |= {place.partition(":")[0] for place in KINDS.values()}  # imported by name
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py" and room_of(name) != "face":

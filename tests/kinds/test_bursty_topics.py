@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hdpkit.kinds.topic_parts import default_moves, topic_measure, topic_restaurants
 
 import hdpkit as hk
 from hdpkit.base_measures import Bursty
 from hdpkit.errors import ParameterError
+from hdpkit.kinds.topics import Topics, default_moves, topic_measure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount
 
 
@@ -100,7 +100,7 @@ def test_bad_values(bursty):
     ],
 )
 def test_the_default_schedule_updates_what_has_a_prior(measure, names):
-    restaurant = topic_restaurants(measure, 1.0, 1.0, None)
+    restaurant = Topics(concentration=1.0, root_concentration=1.0).restaurants(measure, "document")
     kinds = (BaseMeasureParameters, Concentration, Discount)
     found = [move.name for move in default_moves(restaurant) if isinstance(move, kinds)]
     assert found == names

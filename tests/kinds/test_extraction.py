@@ -10,8 +10,8 @@ from scipy.special import digamma
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.signatures.extraction import COVER, names_of_signatures
-from hdpkit.kinds.signatures.runs import nouns_of
 from hdpkit.kinds.signatures.starts import RankChoice, _mean_field
 from hdpkit.signatures import (
     CHANNELS,
@@ -96,7 +96,7 @@ def test_signatures_of_few_samples_or_like_others_have_a_remark():
     assert "nearly the same" in remarks[0]
     assert remarks[1] == ""
     assert found.overview()["remark"] == list(found.remarks)
-    verdict = diagnose(trace, words=nouns_of(corpus)).readable
+    verdict = diagnose(trace, words=kind_of(corpus).nouns).readable
     assert verdict.light != "green"
     assert "some of them have 80 % of their mutations in 5 % of the samples" in verdict.sentence
 

@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 import pandas
 import pytest
-from hdpkit.kinds.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -18,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
+from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.report import write_report
 
 
@@ -214,24 +214,28 @@ def test_words_counts_and_a_given_measure():
 def test_a_finite_model():
     found = model(n_components=4, sweeps=10).fit(X)
     assert found.n_states_ <= 4
-    assert isinstance(found._moves(found.franchise_.declarations[-1])[0], moves.ForwardBackward)
+    assert isinstance(found.kind_.moves(found.franchise_.declarations[-1])[0], moves.ForwardBackward)
     assert found.predict_proba(X).shape == (len(X), found.n_states_)
+
+
+def default_moves(data, **settings):
+    kind = HiddenMarkov(**settings)
+    return kind.moves(kind.declare(data))
 
 
 def test_default_schedules():
     data = hk.Sequences.from_arrays([X[:, 0]])
-    own = restaurants_of_states(measure_of("normal", data), hk.Gamma(1.0, 1.0), None, None, None, None)
-    schedule = moves_of_states(own, None)
+    schedule = default_moves(data, sticky=hk.Gamma(1.0, 1.0))
     assert isinstance(schedule[0], moves.BeamSampler)
     assert isinstance(schedule[-1], moves.Sticky)
     kept = hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))
-    plain = restaurants_of_states(kept, 0.0, 1.0, 1.0, None, None)
-    first, second, *others = moves_of_states(plain, None)
+    plain = {"emission": kept, "sticky": 0.0, "concentration": 1.0, "root_concentration": 1.0}
+    first, second, *others = default_moves(data, **plain)
     assert isinstance(first, moves.BeamSampler)
     assert isinstance(second.move, moves.TableGibbs)
     assert [type(move) for move in others] == [moves.DishParameters, moves.RootWeights]
-    begin = restaurants_of_states(kept, 0.0, 1.0, 1.0, hk.Gamma(1.0, 1.0), None)
-    assert moves.Concentration in [type(move) for move in moves_of_states(begin, None)]
+    begin = default_moves(data, **plain, start_concentration=hk.Gamma(1.0, 1.0))
+    assert moves.Concentration in [type(move) for move in begin]
 
 
 def test_several_chains_copies_and_pickles(tmp_path, fitted):

@@ -10,7 +10,6 @@ import numpy as np
 import pandas
 import pytest
 import scipy
-from hdpkit.kinds.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -31,7 +30,7 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture import measure_of_points
+from hdpkit.kinds.mixture import Mixture, measure_of_points
 from hdpkit.posterior.components import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -312,9 +311,8 @@ def test_the_prior_of_regular_data():
 
 
 def test_default_schedules():
-    measure = measure_of_points("normal", X)
-    flat = moves_of_mixture(restaurants_of_mixture(measure, None, None, None))
-    assert [move.name for move in flat] == [
+    kind = Mixture()
+    assert [move.name for move in kind.moves(kind.declare(hk.Groups.from_labels(X)))] == [
         "TableGibbs",
         "SplitMerge",
         "SplitMerge",
@@ -322,8 +320,9 @@ def test_default_schedules():
         "BaseMeasureParameters",
     ]
     plain = hk.NormalInverseWishart.weakly_informative(X)
-    fixed = moves_of_mixture(restaurants_of_mixture(plain, "site", 1.0, 1.0))
-    assert isinstance(fixed[-1], moves.DishGibbs)
+    fixed = Mixture(measure=plain, concentration=1.0, root_concentration=1.0)
+    grouped = hk.Groups.from_labels(X, {"site": ["a"] * len(X)})
+    assert isinstance(fixed.moves(fixed.declare(grouped))[-1], moves.DishGibbs)
 
 
 def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):

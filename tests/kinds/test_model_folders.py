@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit import errors, moves, summaries
 from hdpkit.cli.verification import verify_run
-from hdpkit.files import seal, text_of, to_json
+from hdpkit.files import seal
 from hdpkit.run import samples as record_samples
-from hdpkit.run.run_folder import RunFolder
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
 SETTINGS = {
@@ -113,10 +113,9 @@ def test_an_ordinary_run_folder(whole, folder):
 def test_the_folder_is_a_run_of_the_one_kind(folder):
     """Its samples, its lock and its list of files are those of every run."""
     names = {path.name for path in folder.iterdir()}
-    assert names == {"run.json", "data.bin", "model.bin", "lock", "chain-000"}
-    content = RunFolder.open(folder)
-    assert content.files["model.bin"] == (folder / "model.bin").read_bytes()[-32:].hex()
+    assert names == {"run.json", "data.bin", "lock", "chain-000"}
     run = hk.open_run(folder)
+    assert run.about["language model"]["kind"] == "ngram"
     assert [file.sweep for file in run.samples.files] == [4, 6, 8, 10, 12]
     model = hk.NGramModel.open(folder)
     for kept, sample in zip(run.samples, model.samples, strict=True):
@@ -378,7 +377,7 @@ def test_a_run_without_a_model_is_none(tmp_path):
         hk.NGramModel.open(tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["model.bin", "chain-000/sample-00000008"])
+@pytest.mark.parametrize("name", ["run.json", "chain-000/sample-00000008"])
 def test_damage_is_noticed(folder, name):
     path, name = folder / name, Path(name).name
     content = path.read_bytes()
@@ -409,8 +408,9 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
     with pytest.raises(errors.CorruptRunError, match="another sweep"):
         hk.NGramModel.open(folder)
     shutil.copy(own, samples / "sample-00000008")
-    hk.NGramModel(2, discounts=0.5).fit(TEXT, **PLAN, folder=tmp_path / "bigrams")
-    shutil.copy(tmp_path / "bigrams" / "model.bin", folder)
+    shutil.copy(tmp_path / "other" / "data.bin", folder)
+    hk.NGramModel(2, discounts=0.5).fit([*TEXT, ["a"]], **PLAN, folder=tmp_path / "bigrams")
+    shutil.copy(tmp_path / "bigrams" / "data.bin", folder)
     with pytest.raises(errors.CorruptRunError, match="file of this run"):
         hk.NGramModel.open(folder)
 
@@ -437,10 +437,7 @@ def forged(path, magic, changes):
     ],
 )
 def test_a_forged_model_is_an_error(folder, changes):
-    forged(folder / "model.bin", b"hdpMODEL", changes)
-    content = RunFolder.open(folder)._content
-    files = {**content["files"], "model.bin": (folder / "model.bin").read_bytes()[-32:].hex()}
-    (folder / "run.json").write_bytes(text_of("hdpkit run", to_json({**content, "files": files})))
+    forge_about(folder, lambda about: changes(about["language model"]))
     with pytest.raises(errors.HdpkitError):
         hk.NGramModel.open(folder)
 

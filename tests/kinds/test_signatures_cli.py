@@ -7,20 +7,29 @@ import shutil
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hdpkit.kinds.signatures.runs import load_settings, signatures_of_run
+from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
-from hdpkit.files import text_of
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.signatures.export import _by_channel
 from hdpkit.report import write_report
-from hdpkit.run.run_folder import RunFolder
 from hdpkit.signatures import CHANNELS, extract_signatures
 from hdpkit.stores import KeepsCells
 
 SBS96 = CHANNELS["SBS96"]
 LAWS = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=2)
+
+
+def signatures_of_run(run):
+    """The signatures of a run, and how they are extracted."""
+    kind = kind_of_run(run)
+    return kind.signatures(run), kind
+
+
+def load_settings(folder):
+    return kind_of_run(hk.open_run(folder))
 
 
 @pytest.fixture(scope="module")
@@ -362,33 +371,38 @@ def test_what_is_wrong_is_told_before_anything_is_written(arguments, told, files
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -0.5, 1.5])
-def test_shares_of_known_signatures_are_checked(run, monkeypatch, bad):
-    content = json.loads((run[0] / "signatures.json").read_bytes())["content"]
-    content["known"]["shares"][0][0] = bad
-    monkeypatch.setattr(RunFolder, "read", lambda self, name: content)
+def test_shares_of_known_signatures_are_checked(run, tmp_path, bad):
+    shutil.copytree(run[0], tmp_path / "run")
+
+    def change(about):
+        about["signatures"]["known"]["shares"][0][0] = bad
+
+    forge_about(tmp_path / "run", change)
     with pytest.raises(CorruptRunError, match="ParameterErr"):
-        load_settings(run[0])
+        load_settings(tmp_path / "run")
 
 
 def test_every_byte_of_the_settings_is_covered(run, tmp_path):
-    """A changed, missing or foreign signatures.json is an error of each command that reads or checks it."""
+    """Changed or forged settings in run.json are an error of each command that reads or checks them."""
     assert load_settings(run[0]).known.names == ("SBS1", "SBS2")
     shutil.copytree(run[0], tmp_path / "run")
-    path = tmp_path / "run" / "signatures.json"
+    path = tmp_path / "run" / "run.json"
     good = path.read_bytes()
-    content = json.loads(good)["content"]
+    settings = load_settings(run[0]).as_data()
     for bad in (
-        None, b"", b"[]", b"{}", good.replace(b'"similarity": 0.9', b'"similarity": 0.1'), good[:-1],
-        good.replace(b": ", b":  ", 1), text_of("hdpkit signatures", {**content, "similarity": 0.1}),
+        b"", b"[]", b"{}", good.replace(b'"similarity": 0.9', b'"similarity": 0.1'), good[:-1],
+        good.replace(b": ", b":  ", 1), 5, [], {}, {**settings, "similarity": 2.0},
+        {**settings, "known": {"names": ["a"], "channels": [], "shares": []}},
     ):  # fmt: skip
-        path.unlink()
-        if bad is not None:
+        if isinstance(bad, bytes):
             path.write_bytes(bad)
-        with pytest.raises(CorruptRunError, match=r"signatures\.json"):
+        else:
+            forge_about(tmp_path / "run", lambda about, bad=bad: about.update(signatures=bad))
+        with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_settings(tmp_path / "run")
         result = call("verify", tmp_path / "run")
         assert result.exit_code == 1
-        assert "FAILED  signatures.json" in result.output
+        assert "FAILED" in result.output
         assert (
             call("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "out").exit_code == 1
         )

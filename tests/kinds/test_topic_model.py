@@ -40,6 +40,7 @@ from hdpkit.errors import (
     StorageError,
 )
 from hdpkit.evaluation import fit_proportions
+from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.evaluation import fixed_topics
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.run.reading import read_like
@@ -81,14 +82,14 @@ def test_scikit_learn_checks(kind):
 
 
 def test_what_is_not_given_is_chosen_by_the_purpose():
-    reading = {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"}
-    assert for_purpose("reading", {"eta": None, "sweeps": None}) == reading
-    assert for_purpose("reading", {"sweeps": 5, "chains": 1}) == reading | {
-        "sweeps": 5, "chains": 1, "until": None,
-    }  # fmt: skip
-    assert for_purpose("reading", {"samples": hk.Samples(after=3)})["until"] is None
-    assert for_purpose("reading", {"sparse": True})["bursty"] is False
-    assert for_purpose("prediction", {"until": "quotable"})["until"] == "quotable"
+    kind, prediction = Topics(), Topics(purpose="prediction")
+    assert (kind.usual("eta"), kind.usual("bursty")) == (0.2, True)
+    assert (prediction.usual("eta"), prediction.usual("bursty")) == (0.05, False)
+    assert kind.run_settings({"sweeps": None}) == {"chains": 2, "sweeps": 500, "until": "readable"}
+    assert kind.run_settings({"sweeps": 5, "chains": 1}) == {"chains": 1, "sweeps": 5, "until": None}
+    assert kind.run_settings({"samples": hk.Samples(after=3)})["until"] is None
+    assert Topics(sparse=True).usual("bursty") is False
+    assert prediction.run_settings({"until": "quotable"})["until"] == "quotable"
     fitted = hk.TopicModel(sweeps=2, random_state=0).fit(COUNTS)
     assert len(fitted.franchises_) == 2
     assert isinstance(fitted.franchise_.measure, hk.Bursty)
@@ -528,9 +529,9 @@ def test_folders_that_are_something_else(fitted, tmp_path):
     fitted.save(tmp_path / "model")
     with pytest.raises((RunError, CorruptRunError)):
         hk.NGramModel.open(tmp_path / "model")
-    file = tmp_path / "model" / "estimator.bin"
+    file = tmp_path / "model" / "run.json"
     content = file.read_bytes()
-    file.write_bytes(content[:100] + b"?" + content[101:])
+    file.write_bytes(content.replace(b"prediction", b"predictive"))
     with pytest.raises(CorruptRunError, match="checksum"):
         hk.TopicModel.load(tmp_path / "model")
 
@@ -589,7 +590,7 @@ def test_bad_parameters_are_refused_by_fit(name, value):
 
 
 def test_a_finite_model_has_no_root_concentration():
-    with pytest.raises(HdpkitError, match="n_components"):
+    with pytest.raises(HdpkitError, match=r"root_concentration = 1\.0.*a number of components"):
         model(n_components=3, root_concentration=1.0).fit(COUNTS)
 
 

@@ -17,12 +17,12 @@ import attrs
 import numpy as np
 import pytest
 from calibration import random_rank, rank_uniformity_p
-from hdpkit.posterior.components import Components
 from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.posterior import intervals
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

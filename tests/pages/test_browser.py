@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 from browser import axe_violations, messages, open_page, requests, sized, themed, wait_for
-from hdpkit.kinds.signatures.runs import nouns_of
 from report_cases import HOSTILE
 
 import hdpkit as hk
@@ -14,6 +13,7 @@ from hdpkit import canvas, plots
 from hdpkit.errors import printable
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.pictures import spectrum
+from hdpkit.kinds.topics import Topics
 from hdpkit.pages.page import _vega
 from hdpkit.pages.sections.samples import _intervals
 from hdpkit.pages.sections.topic_map import scatter
@@ -110,7 +110,7 @@ NAMES = [
     *("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "length", "prototype"),
     *("a.b", "a[0]", "it's", '"q"', "\\u0041", "undefined", "null", "NaN", "0", "datum.share", "</text>"),
 ]
-NOUNS = nouns_of(hk.Corpus.from_documents([["a"]]))
+NOUNS = Topics.nouns
 ROWS = {"share": 0.05, "weight": 0.1, "cosine": 0.1, "lower": 0.01, "low": 0.01, "upper": 0.2, "high": 0.2}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fit_command import FIT
+from forged_runs import forge_about
 from report_cases import HOSTILE
 
 import hdpkit as hk
@@ -18,7 +19,6 @@ from hdpkit import errors, moves
 from hdpkit.cli.main import main
 from hdpkit.pages.page import _environment, as_json
 from hdpkit.report import SECTIONS, Content, Section, write_report
-from hdpkit.run.run_folder import load_command
 
 
 class Page(HTMLParser):
@@ -218,22 +218,22 @@ def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
     given = ["fit", "a <b>.txt", "--out", "run", "--sweeps", "6", "--min-documents", "1", "--quiet"]
     result = CliRunner().invoke(main, given)
     assert result.exit_code == 0, result.output
-    assert load_command(tmp_path / "run") == tuple(given)
+    assert hk.open_run("run").about["command"] == given
     html = write_report("run", tmp_path / "a.html").read_text(encoding="utf-8")
     assert "hdpkit fit &#39;a &lt;b&gt;.txt&#39; --out run --sweeps 6 --min-documents 1 --quiet</pre>" in html
     assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 0
-    file = tmp_path / "run" / "command.json"
+    file = tmp_path / "run" / "run.json"
     text = file.read_text()
     file.write_text(text.replace("--quiet", "--loud"))
-    with pytest.raises(errors.CorruptRunError, match=r"command\.json"):
-        load_command(tmp_path / "run")
+    with pytest.raises(errors.CorruptRunError, match=r"run\.json"):
+        hk.open_run("run")
     assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 1
-    file.write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(errors.RunVersionError):
-        load_command(tmp_path / "run")
-    file.unlink()
-    with pytest.raises(errors.CorruptRunError, match=r"command\.json"):
-        load_command(tmp_path / "run")
+    for forged in (5, "fit", [5], {}, None):
+        file.write_text(text)
+        forge_about(tmp_path / "run", lambda about, forged=forged: about.update(command=forged))
+        with pytest.raises(errors.CorruptRunError, match=r"run\.json"):
+            write_report("run", tmp_path / "b.html")
+        assert CliRunner().invoke(main, ["verify", "run"]).exit_code == 1
     assert (
         CliRunner().invoke(main, [*FIT, "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
     )

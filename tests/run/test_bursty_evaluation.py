@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.evaluation import completion_perplexity, fit_proportions
-from hdpkit.kinds import topic
+from hdpkit.kinds import topic_model
 from hdpkit.posterior.evaluation.completion import PASSES
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
 from hdpkit.testing.laws import outcomes
@@ -339,7 +339,7 @@ def test_a_model_scores_new_terms():
 def bursty_model(monkeypatch):
     """A fitted model whose topics differ by document."""
     measure = hk.Bursty(hk.DirichletMultinomial(0.3), 0.9, 0.2)
-    monkeypatch.setattr("hdpkit.kinds.topic.topic_measure", lambda *given, **options: measure)
+    monkeypatch.setattr("hdpkit.kinds.topics.topic_measure", lambda *given, **options: measure)
     counts = np.random.default_rng(1).poisson(0.5, size=(16, 8))
     options = {"transform_tolerance": 1e-10, "schedule": [moves.TableGibbs()], "concentration": 0.9}
     return hk.TopicModel(
@@ -360,7 +360,7 @@ def test_the_model_has_the_scores_of_its_franchise(bursty_model):
     assert learned == pytest.approx(found.perplexity, rel=0.2)
     assert learned != pytest.approx(found.perplexity, rel=1e-4)
     by_tables = one.franchise_.sample().topic_counts.sum(axis=1)
-    assert topic._mass(one.franchise_.sample())[:-1] == pytest.approx(by_tables + 0.3 * 8)
+    assert topic_model._mass(one.franchise_.sample())[:-1] == pytest.approx(by_tables + 0.3 * 8)
 
 
 def test_the_model_transforms_by_the_topics_of_each_document(bursty_model):

@@ -170,18 +170,18 @@ def test_another_version_is_said_to_be_one(small, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(small[0], folder)
     text = (folder / "run.json").read_text()
-    (folder / "run.json").write_text(text.replace('"version": 1', '"version": 2', 1))
-    with pytest.raises(errors.RunVersionError, match="version 1"):
+    (folder / "run.json").write_text(text.replace('"version": 2', '"version": 1', 1))
+    with pytest.raises(errors.RunVersionError, match="version 2"):
         hk.open_run(folder)
     (folder / "run.json").write_text(text)
     for name in ("state-0", "state-1"):
         file = folder / "chain-000" / name
         whole = bytearray(file.read_bytes())
-        whole[8] = 2
+        whole[8] = 1
         file.write_bytes(whole)
     with pytest.raises(errors.RunVersionError):
         hk.open_run(folder).resume()
-    assert module.FORMAT_VERSION == 1
+    assert module.FORMAT_VERSION == 2
 
 
 def test_other_data_are_noticed(small, tmp_path):

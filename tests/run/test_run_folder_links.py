@@ -87,7 +87,7 @@ def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path):
 
 def test_links_where_a_run_is_to_begin(tmp_path):
     victim = outside(tmp_path)
-    for name in ("data.bin", "init.bin", "run.json", "lock", "model.bin"):
+    for name in ("data.bin", "init.bin", "run.json", "lock"):
         folder = tmp_path / f"run-{name}"
         folder.mkdir()
         (folder / "lock").touch()

@@ -19,7 +19,7 @@ from hdpkit import shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, DataError, LockedRunError, ParameterError, RunError, ShardError
-from hdpkit.kinds.signatures.runs import signatures_of_run
+from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.run import over_shards
 from hdpkit.run.states import state_of
 
@@ -253,7 +253,7 @@ def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, mon
     with pytest.raises(RunError, match="corpus"):
         shards.run(restaurant(), run.data, SCHEDULE, sweeps=1, rng=1, folder=tmp_path / "plain")
     with pytest.raises(DataError, match="signatures"):
-        signatures_of_run(run)
+        Cohort().signatures(run)
     with run._files.lock(), pytest.raises(LockedRunError):
         hk.open_run(folder).resume(1)
 

@@ -1,5 +1,6 @@
 """``hdpkit verify``: a good run passes, and damage is named."""
 
+import re
 import shutil
 
 import pytest
@@ -197,15 +198,14 @@ def test_strangers_that_a_reader_would_read_are_found(tmp_path):
     kinds = every_kind(tmp_path)
     for kind in kinds[:-1]:
         for other in kinds[:-1]:
-            for name in ("command.json", "reading.json", "estimator.bin", "model.bin", "init.bin"):
-                there, here = tmp_path / other / name, tmp_path / kind / name
-                if here.exists() or not there.exists():
-                    continue
-                shutil.copy(there, here)
-                code, output = verify(tmp_path / kind)
-                assert code == 1, (kind, name, output)
-                assert f"FAILED  {name}" in output
-                here.unlink()
+            there, here = tmp_path / other / "init.bin", tmp_path / kind / "init.bin"
+            if here.exists() or not there.exists():
+                continue
+            shutil.copy(there, here)
+            code, output = verify(tmp_path / kind)
+            assert code == 1, (kind, output)
+            assert re.search(r"FAILED  start: .*init\.bin", output)
+            here.unlink()
 
 
 def test_states_without_their_beginning_or_their_samples_are_found(tmp_path):

@@ -3,9 +3,9 @@
 import numpy as np
 from bad_input_folders import trace_of
 from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
-from hdpkit.kinds.signatures.runs import nouns_of
 
 import hdpkit as hk
+from hdpkit.kinds.catalog import kind_of
 
 __all__ = ["SUMMARIES"]
 
@@ -224,7 +224,7 @@ SUMMARIES = {
                 "after": 0,
                 "rule": hk.ConvergenceRule(),
                 "data": franchise.data,
-                "words": nouns_of(franchise.data),
+                "words": kind_of(franchise.data).nouns,
                 "commands": False,
             },
         ),

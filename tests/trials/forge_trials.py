@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
-from hdpkit.kinds.signatures.runs import load_settings
 from memory_limit import limit_memory
 
 import hdpkit as hk
@@ -34,9 +33,9 @@ from hdpkit import errors, files, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
 from hdpkit.files import from_json, pack, to_json, unpack
+from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.blocks import BlockReader, BlockWriter
 from hdpkit.run.reading import load_reading
-from hdpkit.run.run_folder import load_command
 from hdpkit.signatures import CHANNELS
 from hdpkit.writing import opened_text, sealed_text
 
@@ -369,7 +368,7 @@ def use_resume(folder, draw):
 
 
 def use_beside(folder, draw):
-    _ = load_command(folder), load_settings(folder), load_reading(folder)
+    _ = kind_of_run(hk.open_run(folder, ALLOW)), load_reading(folder)
 
 
 def use_model(folder, draw):

@@ -1,0 +1,140 @@
+"""Kinds of models: what they say of themselves to files and commands, and what is refused."""
+
+import json
+import shutil
+
+import attrs
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from forged_runs import forge_about
+
+import hdpkit as hk
+from hdpkit import errors
+from hdpkit.cli.main import hmm, main, mixture
+from hdpkit.files import from_json, to_json
+from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
+from hdpkit.kinds.hidden_markov import HiddenMarkov
+from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.numbers import KeptColumns
+from hdpkit.kinds.topics import Topics
+from hdpkit.signatures import CHANNELS
+
+X = np.random.default_rng(0).normal(size=(12, 2)) + np.repeat([[0.0], [9.0]], 6, axis=0)
+
+
+TEXT = hk.Corpus.from_documents([["a", "b"]])
+DATA = {
+    "signatures": hk.Corpus.from_documents([[0]], vocabulary=CHANNELS["SBS96"].names),
+    "topics": TEXT, "sparse topics": TEXT, "hmm": hk.Sequences.from_arrays([[0.0, 1.0]]),
+    "mixture": hk.Groups.from_labels(X),
+}  # fmt: skip
+
+
+def again(kind, allow=()):
+    """A kind that was written to a file."""
+    text = json.dumps(to_json(kind.as_data()))
+    return kind_of(DATA.get(kind.name, DATA["mixture"]), {"model": from_json(json.loads(text))}, allow)
+
+
+def of(kind):
+    return {one.name: repr(getattr(kind, one.name)) for one in kind.settings()}
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Own(Mixture):
+    """A kind of one's own."""
+
+    name = "own"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_the_same_after_a_file(name):
+    kind = kind_named(name)()
+    found = again(kind)
+    assert type(found) is type(kind)
+    assert of(found) == of(kind)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Topics(eta=hk.Gamma(1.0, 2.0), bursty=hk.Gamma(1.0, 0.1), n_components=3, levels=("author",)),
+        Topics(sparse=True, smoothing=hk.Each(hk.Gamma(1.0, 1.0)), selection=hk.Beta(1.0, 2.0)),
+        HiddenMarkov(emission=hk.NormalGamma(0.0, 1.0, 1.0, 1.0), sticky=0.0, n_components=2),
+        Mixture(measure="diagonal", root_concentration=2.0, groups="site"),
+    ],
+)  # fmt: skip
+def test_settings_are_the_same_after_a_file(kind):
+    found = again(kind)
+    assert of(found) == of(kind)
+
+
+def test_a_kind_of_ones_own_is_imported_if_it_is_allowed():
+    assert isinstance(again(Own(), [Own]), Own)
+    with pytest.raises(errors.RunError, match="allow"):
+        again(Own())
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds") / "model"
+    wide = np.column_stack([X, np.full(len(X), 3.0)])
+    with pytest.warns(errors.LeftOutColumnsWarning):
+        hk.MixtureModel(sweeps=4, samples=2, random_state=0).fit(wide).save(folder)
+    return folder
+
+
+FORGED = {
+    "kind": [5, None, "nothing", "os:system", "hdpkit.errors:RunError", "topics"],
+    "settings": [5, [], {"more": 1}, {"measure": "cosine"}, {"n_components": 2}, {"partial_sweeps": -1},
+                 {"measure": {"object": "os:system", "arguments": {}}}],
+    "of_the_data": [5, {"kept": 5}, {"kept": {}}, {"more": {}}, {},
+                    {"kept": {"kept": [0, 5], "origin": [0.0] * 3, "slopes": [[0.0] * 2] * 3}},
+                    {"kept": {"kept": [0], "origin": [0.0] * 3, "slopes": [[0.0]] * 3}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in FORGED.items() for value in values]
+)
+def test_a_forged_kind_is_a_typed_error(key, value, saved, tmp_path):
+    shutil.copytree(saved, tmp_path / "model")
+    forge_about(tmp_path / "model", lambda about: about["model"].update({key: value}))
+    with pytest.raises((errors.RunError, errors.CorruptRunError)):
+        hk.MixtureModel.load(tmp_path / "model")
+    result = CliRunner().invoke(main, ["verify", str(tmp_path / "model")])
+    assert isinstance(result.exception, SystemExit) or result.exit_code == 0
+    if key == "of_the_data":
+        assert result.exit_code in (0, 1), result.output
+    else:
+        assert result.exit_code == 1 or "model: not looked at: it needs" in result.output
+
+
+@pytest.mark.parametrize("forged", [5, [], {}, {"parameters": {}}, {"parameters": 5}])
+def test_a_forged_estimator_is_a_typed_error(forged, saved, tmp_path):
+    shutil.copytree(saved, tmp_path / "model")
+    forge_about(tmp_path / "model", lambda about: about.update(estimator=forged))
+    with pytest.raises((errors.RunError, errors.CorruptRunError)):
+        hk.MixtureModel.load(tmp_path / "model")
+
+
+def test_a_run_is_of_the_kind_that_began_it(saved):
+    run = hk.open_run(saved)
+    kind = kind_of_run(run)
+    assert isinstance(kind, Mixture)
+    assert isinstance(kind.kept, KeptColumns)
+    assert kind.kept.kept.tolist() == [0, 1]
+    for name, data in DATA.items():
+        assert kind_of(data).name == name.removeprefix("sparse ")
+
+
+@pytest.mark.parametrize(("kind", "command"), [(Mixture, mixture), (HiddenMarkov, hmm.commands["fit"])])
+def test_a_command_has_an_option_for_each_setting(kind, command):
+    options = {param.name: param for param in command.params}
+    for one in kind.settings():
+        assert (one.name in options) == (one.of != "estimators")
+        if one.name in options:
+            assert options[one.name].opts == [f"--{one.in_commands}"]
+            assert "[default: " in options[one.name].help
+            assert "`" not in options[one.name].help
