@@ -341,6 +341,8 @@ def topics(
         say(table_json(found, {**facts, "verdicts": _verdicts_data(there)}, terms, most), nl=False)
     else:
         echo_topics(found, len(found) if every or about is not None else listed(found, most), terms, nouns)
+        if len(found.states) == 1:
+            say(_facts_text(found.states[0], found.states[0].seed, nouns))
 
 
 @click.command()
@@ -435,7 +437,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
     readers: dict[str, Callable[[], str]] = {
         "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
         "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
-        "changes": lambda: _check_model(folder, allow),
+        "sentences": lambda: _check_model(folder, allow),
     }
     asked = {name: read for name, read in readers.items() if name in about}
     if os.path.lexists(folder / LABELS):

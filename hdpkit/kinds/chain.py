@@ -119,7 +119,7 @@ class ModelChain:
         if folder is None:
             self._run(rule, target, run)
             return
-        with holding(folder, {"model": self._settings.as_data(), "changes": self.changes}):
+        with holding(folder, {"model": self._settings.as_data(), "sentences": {"changes": self.changes}}):
             self.folder = folder
             self._run(rule, target, run)
 

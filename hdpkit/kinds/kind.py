@@ -214,6 +214,11 @@ class Kind:
         """Whether data can be of this kind."""
         return True
 
+    @classmethod
+    def recognises(cls, data: Any) -> bool:
+        """Whether data are of this kind where the folder of a run doesn't say."""
+        return cls.serves(data)
+
     def as_data(self) -> dict[str, Any]:
         """The kind for run.json, which `hdpkit.kinds.catalog.kind_of` reads."""
         kept = {one.name: one.values.kept(one.name, getattr(self, one.name)) for one in self.settings()}

@@ -219,7 +219,7 @@ class NGramModel:
             settings = attrs.asdict(kind, recurse=False)
             fixed = settings.pop("vocabulary") is not None
             model = cls(**settings, vocabulary=run.data.vocabulary if fixed else None)
-            changes = whole_number("changes", run.about["changes"])
+            changes = whole_number("changes", run.about["sentences"]["changes"])
         model._chain = opened(run, model.settings, changes, allowed)
         return model
 

@@ -12,7 +12,7 @@ from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._bursty_counts cimport OwnCell, collect
 from hdpkit.measures._dish_values cimport (
     copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
-from hdpkit.measures.kept_parameters import HasNumbers
+from hdpkit.measures._dish_values import HasNumbers
 from hdpkit.numerics cimport log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector

@@ -15,7 +15,7 @@ from hdpkit.measures._selection_nodes cimport SelectionNodes, fill_entry, gather
 from hdpkit.measures._sparse_counts cimport SlotFactors, SparseCounts, factors_of, law_of
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.measures._term_counts cimport gather_block
-from hdpkit.measures.kept_parameters import HasNumbers
+from hdpkit.measures._dish_values import HasNumbers
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.vectors cimport has_room, no_memory, vector
 

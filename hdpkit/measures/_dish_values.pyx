@@ -157,3 +157,25 @@ cdef object number_bytes(const DishValues *values):
     """Bytes of the numbers."""
     return (<object>values.kept).memory_bytes() + sizeof(double) * (
         values.of_slot.capacity() + values.offered.capacity() + values.logs.capacity())
+
+
+class HasNumbers:
+    """The methods of a bank with `OwnNumbers` that are the same in Python and compiled."""
+
+    __slots__ = ()
+
+    def bring_back(self, customer):
+        """Give the next new dish the number recorded for this customer, if there is one; after `prepare`."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot):
+        """Number of a dish."""
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot):
+        """Whether the dish already has a number."""
+        return self.kept.has_parameter(slot)
+
+    def check_frozen(self, frozen, slots):
+        """Raise a DataError unless these are numbers, one per dish; None is accepted."""
+        self.kept.check_frozen(frozen, slots)

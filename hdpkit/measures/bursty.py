@@ -263,14 +263,14 @@ class Bursty(ByRestaurant, OwnParameter):
     def log_predictive(self, value: Placed, many: Sequence[Bursts]) -> Floats:
         """log f_jk(v) given the numbers of tables: shape (n,)."""
         logs = np.asarray(self.measure.log_predictive(value.value, [one.tables for one in many]))
-        return self.log_probabilities(many, value, exp_each(logs).tolist())
+        return self._log_probabilities(many, value, exp_each(logs).tolist())
 
-    def log_probabilities(self, many: Sequence[Bursts], value: Placed, topics: Sequence[float]) -> Floats:
+    def _log_probabilities(self, many: Sequence[Bursts], value: Placed, topics: Sequence[float]) -> Floats:
         """log f_jk(v) under each dish, with ``topics`` the predictives of a new table: shape (n,)."""
-        found = [self.weights(*one) for one in zip(many, [value] * len(many), topics, strict=True)]
+        found = [self._weights(*one) for one in zip(many, [value] * len(many), topics, strict=True)]
         return np.array([log((shared + opening) / total) for shared, opening, total in found])
 
-    def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float, float]:
+    def _weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float, float]:
         """Weights of the tables with the term, of a new table with predictive ``topic``, and of all."""
         customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
         here, opened = statistics.totals.get(value.restaurant, (0, 0))
@@ -508,7 +508,7 @@ class BurstyReferenceBank(RestaurantBank):
         """Log predictive of a customer's term under each slot, given the topics."""
         many = [self._of.get(int(slot), Bursts(None)) for slot in slots]
         topics = [self._topic(customer, int(slot)) for slot in slots]
-        return self.measure.log_probabilities(many, self.values[customer], topics)
+        return self.measure._log_probabilities(many, self.values[customer], topics)
 
     def _topic(self, customer: int, slot: int) -> float:
         """Probability of a customer's term under the topic of a dish."""
@@ -519,7 +519,7 @@ class BurstyReferenceBank(RestaurantBank):
     def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
         """Seat a customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
         value, here = self.values[customer], self._of[slot]
-        shared, opening, total = self.measure.weights(here, value, self._topic(customer, slot))
+        shared, opening, total = self.measure._weights(here, value, self._topic(customer, slot))
         log_p = log((shared + opening) / total)
         if opens is None:
             opens = not shared > 0.0 or self._bernoulli(opening / (shared + opening))
@@ -573,7 +573,7 @@ class BurstyReferenceBank(RestaurantBank):
         """Log predictive of a customer's term under each slot and, last, a new dish: shape (n + 1,)."""
         topics = exp_each(np.asarray(self.inner.log_predictive(customer, slots))).tolist()
         many = [*(self._of[int(slot)] for slot in slots), Bursts(None)]
-        return self.measure.log_probabilities(many, self.values[customer], topics)
+        return self.measure._log_probabilities(many, self.values[customer], topics)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.measures._dish_values import HasNumbers
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
@@ -348,29 +349,6 @@ class OwnNumbers(KeptParameters):
         if not isinstance(frozen, Mapping):
             return frozen
         return {name: value for name, value in frozen.items() if name != "opens"} or None
-
-
-class HasNumbers:
-    """The methods of a bank with `OwnNumbers` that are the same in Python and compiled."""
-
-    __slots__ = ()
-    kept: OwnNumbers
-
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the number recorded for this customer, if there is one; after `prepare`."""
-        self.kept.bring_back(customer)
-
-    def parameter(self, slot: int) -> float:
-        """Number of a dish."""
-        return float(self.kept.parameter(slot))
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a number."""
-        return self.kept.has_parameter(slot)
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are numbers, one per dish; None is accepted."""
-        self.kept.check_frozen(frozen, slots)
 
 
 class ParameterBank(HasNumbers, PythonBank):

@@ -151,9 +151,9 @@ def test_predictions_are_those_of_the_exact_posterior(name):
 # levels in reverse 7.4e-53, discounts left out 2.6e-140, contexts in reverse 1.0e-107, 1/2 for 1/V of a word
 # that nobody has had 1.6e-60, samples chosen by their tables 3.9e-35.
 BUGS = [
-    ("pairs, given vocabulary", "settings", "enumerate(zip(concentrations, discounts, strict=True))",
+    ("pairs, given vocabulary", "language", "enumerate(zip(concentrations, discounts, strict=True))",
      "enumerate(zip(concentrations[::-1], discounts[::-1], strict=True))"),
-    ("sentences, order 2", "settings", "concentration=concentration, discount=discount",
+    ("sentences, order 2", "language", "concentration=concentration, discount=discount",
      "concentration=concentration, discount=0.0"),
     ("sentences, order 3", "predict", "laid[0, : len(numbers)] = numbers",
      "laid[0, : len(numbers)] = numbers[::-1]"),

@@ -251,7 +251,7 @@ class Words:
     def weights(self, term):
         """Weights of the tables with a term and of a new one, over their sum with other terms."""
         topic = np.exp(self.measure.measure.log_predictive(term, [self.of.tables])[0])
-        shared, opening = self.measure.weights(self.of, Placed(term, self.restaurant), topic)
+        shared, opening, _ = self.measure._weights(self.of, Placed(term, self.restaurant), topic)
         below = self.of.totals.get(self.restaurant, (0, 0))[0] + self.measure.concentration
         return shared / below, opening / below
 

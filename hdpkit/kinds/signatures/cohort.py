@@ -111,14 +111,19 @@ class Cohort(Hierarchy):
     def __attrs_post_init__(self) -> None:
         if self.burst_concentration is not None and not self.bursty:
             raise ParameterError(
-                "burst_concentration", self.burst_concentration, "left out without bursts",
+                "burst_concentration", self.burst_concentration, "left out with --no-bursty",
                 "Leave out one of the two.",
             )  # fmt: skip
 
     @classmethod
     def serves(cls, data: Any) -> bool:
+        """Whether data are counts."""
+        return hasattr(data, "n_documents")
+
+    @classmethod
+    def recognises(cls, data: Any) -> bool:
         """Whether the terms of documents are channels."""
-        return hasattr(data, "n_documents") and channels_of(data.vocabulary or ()) is not None
+        return cls.serves(data) and channels_of(data.vocabulary or ()) is not None
 
     def said(self, data: Any) -> str:
         """Numbers of samples, mutations and channels."""
