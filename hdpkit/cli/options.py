@@ -125,7 +125,9 @@ _ALL = "hdpkit.all_options"
 def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         ctx.meta[_ALL] = True
-        click.echo(ctx.get_help())
+        from hdpkit.cli.output import say  # it needs more than options do
+
+        say(ctx.get_help())
         ctx.exit()
 
 

@@ -235,6 +235,8 @@ class Kind:
     def from_data(cls, content: Any, allowed: Allowed) -> Self:
         """The kind that `as_data` described."""
         settings = {one.name: one for one in cls.settings()}
+        if set(settings) != set(content["settings"]):
+            raise ValueError(f"settings {sorted(content['settings'])}")
         given = {
             name: settings[name].values.back(tree, allowed) for name, tree in content["settings"].items()
         }

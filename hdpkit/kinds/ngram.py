@@ -210,7 +210,7 @@ class NGramModel:
         allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
         run = open_run(where, allowed)
         kind = kind_of_run(run)
-        if not isinstance(kind, Language):
+        if not isinstance(kind, Language) or "model" not in run.about:
             raise RunError(
                 "folder", str(where), "the run folder of an NGramModel",
                 "hk.open_run opens runs that were begun by a Scheduler.",

@@ -48,7 +48,11 @@ class Bursts(Flag):
 
     said = "bool, float or prior"
     place = "hyperparameter"
-    wrong = (-1.0, "x", [])
+
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return -1.0, "x", []
 
     def check(self, name: str, value: Any) -> Any:
         """The value."""

@@ -35,14 +35,16 @@ class Values:
         The same in the help of a command.
     place : str
         What an object of this setting may be when it is read from a file (`hdpkit.run.describe.rebuild`).
-    wrong : tuple
-        Values that are none of these, for tests of everything that takes the setting.
     """
 
     said = "object"
     metavar: str | None = None
     place = "number"
-    wrong: tuple[Any, ...] = ()
+
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """Values that are none of these, for tests of everything that takes the setting."""
+        return ()
 
     def check(self, name: str, value: Any) -> Any:
         """The value; a ParameterError if it is none of these."""
@@ -73,7 +75,7 @@ class Whole(Values):
     metavar = "N"
 
     @property
-    def wrong(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def wrong(self) -> tuple[Any, ...]:
         """Numbers beyond the ends, and what is no whole number."""
         return self.low - 1, self.high + 1, 1.5, "x", True, [1]
 
@@ -100,7 +102,7 @@ class Between(Values):
     said = "float"
 
     @property
-    def wrong(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def wrong(self) -> tuple[Any, ...]:
         """Numbers beyond the ends, and what is no number."""
         inside = () if self.ends else (self.low,)
         beyond = () if self.high is None else (self.high + 1.0,)
@@ -134,7 +136,10 @@ class NumberOrPrior(Values):
     metavar = "number|gamma(a,b)"
     place = "hyperparameter"
 
-    wrong = (-1.0, math.nan, math.inf, "x", [], {})
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return -1.0, math.nan, math.inf, "x", [], {}
 
     def check(self, name: str, value: Any) -> Any:
         """The value."""
@@ -171,7 +176,10 @@ class OneOf(Values):
     kind: type | None = None
     place: str = "number"
 
-    wrong = ("cosine-like", 5, [], True)
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return "cosine-like", 5, [], True
 
     @property
     def said(self) -> str:  # type: ignore[override]
@@ -198,7 +206,10 @@ class Flag(Values):
 
     said = "bool"
 
-    wrong: tuple[Any, ...] = (2, "yes", [])
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return 2, "yes", []
 
     def check(self, name: str, value: Any) -> bool:
         """The value."""
@@ -212,7 +223,10 @@ class Name(Values):
     said = "str"
     metavar = "NAME"
 
-    wrong = ("", 5, ["x"])
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return "", 5, ["x"]
 
     def check(self, name: str, value: Any) -> str:
         """The name."""
@@ -226,7 +240,10 @@ class Names(Values):
     metavar: str = "NAME,..."
     said = "sequence of str"
 
-    wrong = (5, "x")
+    @property
+    def wrong(self) -> tuple[Any, ...]:
+        """What is none of these."""
+        return 5, "x"
 
     def check(self, name: str, value: Any) -> tuple[str, ...]:
         """The names."""

@@ -48,7 +48,7 @@ class Own(Mixture):
     name = "own"
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"language model"}))
 def test_a_kind_is_the_same_after_a_file(name):
     kind = kind_named(name)()
     found = again(kind)

@@ -80,7 +80,7 @@ def test_a_model_is_what_it_was(whole, folder):
     assert model.folder == folder
     assert whole.folder is None
     assert repr(model) == repr(whole)
-    assert model.settings == whole.settings
+    assert model.settings.as_data() == whole.settings.as_data()
     assert model.sample(3, rng=0) == whole.sample(3, rng=0)
     model.franchise.audit()
     same_model(hk.NGramModel.open(str(folder)).resume(), whole)
@@ -115,7 +115,7 @@ def test_the_folder_is_a_run_of_the_one_kind(folder):
     names = {path.name for path in folder.iterdir()}
     assert names == {"run.json", "data.bin", "lock", "chain-000"}
     run = hk.open_run(folder)
-    assert run.about["language model"]["kind"] == "ngram"
+    assert run.about["model"]["kind"] == "language model"
     assert [file.sweep for file in run.samples.files] == [4, 6, 8, 10, 12]
     model = hk.NGramModel.open(folder)
     for kept, sample in zip(run.samples, model.samples, strict=True):
@@ -433,11 +433,11 @@ def forged(path, magic, changes):
         lambda tree: tree["settings"].update(more=1),
         lambda tree: tree["settings"].update(order="3"),
         lambda tree: tree["settings"].update(base={"object": "os:system", "arguments": {}}),
-        lambda tree: tree.update(changes="many"),
+        lambda tree: tree.update(of_the_data=5),
     ],
 )
 def test_a_forged_model_is_an_error(folder, changes):
-    forge_about(folder, lambda about: changes(about["language model"]))
+    forge_about(folder, lambda about: changes(about["model"]))
     with pytest.raises(errors.HdpkitError):
         hk.NGramModel.open(folder)
 

@@ -375,7 +375,7 @@ def test_shares_of_known_signatures_are_checked(run, tmp_path, bad):
     shutil.copytree(run[0], tmp_path / "run")
 
     def change(about):
-        about["signatures"]["known"]["shares"][0][0] = bad
+        about["model"]["of_the_data"]["known"]["shares"][0][0] = bad
 
     forge_about(tmp_path / "run", change)
     with pytest.raises(CorruptRunError, match="ParameterErr"):
@@ -391,13 +391,13 @@ def test_every_byte_of_the_settings_is_covered(run, tmp_path):
     settings = load_settings(run[0]).as_data()
     for bad in (
         b"", b"[]", b"{}", good.replace(b'"similarity": 0.9', b'"similarity": 0.1'), good[:-1],
-        good.replace(b": ", b":  ", 1), 5, [], {}, {**settings, "similarity": 2.0},
-        {**settings, "known": {"names": ["a"], "channels": [], "shares": []}},
+        good.replace(b": ", b":  ", 1), 5, [], {}, {**settings, "settings": {**settings["settings"], "similarity": 2.0}},
+        {**settings, "of_the_data": {"known": {"names": ["a"], "channels": [], "shares": []}}},
     ):  # fmt: skip
         if isinstance(bad, bytes):
             path.write_bytes(bad)
         else:
-            forge_about(tmp_path / "run", lambda about, bad=bad: about.update(signatures=bad))
+            forge_about(tmp_path / "run", lambda about, bad=bad: about.update(model=bad))
         with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_settings(tmp_path / "run")
         result = call("verify", tmp_path / "run")
