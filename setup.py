@@ -97,7 +97,7 @@ extensions.append(
         shared_utilities,
         [shared_utilities.replace(".", "/") + ".c"],
         define_macros=macros,
-        extra_compile_args=[flag for flag in compile_args if "std" not in flag],
+        extra_compile_args=["-O1" if flag == "-O2" else flag for flag in compile_args if "std" not in flag],
         extra_link_args=link_args,
     )
 )

@@ -94,7 +94,7 @@ def export(
     there = open_corpus_run(run, allow)
     kind: Any = kind_of_run(there)
     of_numbers = kind.shown == "components"
-    points = hasattr(kind, "infer") and n_topics is None and to in EXPORTS[:4]
+    points = kind.infers and n_topics is None and to in EXPORTS[:4]
     if to != "arviz" and of_numbers and not points:
         raise ParameterError(
             "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",

@@ -74,7 +74,7 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
     kind: Any = kind_of_run(there)
-    if hasattr(kind, "infer"):
+    if kind.infers:
         with reading(new):
             sizes, found = kind.infer(there, given_table(new, options), options["chain"])
         if not quiet:

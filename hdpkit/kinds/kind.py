@@ -173,6 +173,8 @@ class Kind:
         What it is called in errors and in the command line.
     nouns : Nouns
         The words of its field.
+    infers : bool
+        Whether `infer` says in which components new rows of a table are.
     shown : str
         What tables show: "components" with parameters, "topics" with terms, or "signatures".
     sections : tuple of str or Section
@@ -192,6 +194,7 @@ class Kind:
     name: ClassVar[str]
     nouns: ClassVar[Nouns]
     sections: ClassVar[tuple[Any, ...]] = ()
+    infers: ClassVar[bool] = False
     shown: ClassVar[str] = "components"
     argument: ClassVar[str] = "data"
     estimator: ClassVar[str] = ""

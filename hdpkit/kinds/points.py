@@ -37,6 +37,7 @@ class Points(Numbers):
     nouns = Nouns("Components", "component", "component", "observation", "group", "dimension")
     sections = ("mixture", "components", "weights", "together")
     argument = "points"
+    infers = True
     estimator = "points_model:PointsModel"
     schedule = "table-gibbs, split-merge, with groups dish-gibbs, and updates of parameters"
     sampling: ClassVar[Mapping[str, Any]] = {"samples": 40}

@@ -391,7 +391,8 @@ def test_every_byte_of_the_settings_is_covered(run, tmp_path):
     settings = load_settings(run[0]).as_data()
     for bad in (
         b"", b"[]", b"{}", good.replace(b'"similarity": 0.9', b'"similarity": 0.1'), good[:-1],
-        good.replace(b": ", b":  ", 1), 5, [], {}, {**settings, "settings": {**settings["settings"], "similarity": 2.0}},
+        good.replace(b": ", b":  ", 1), 5, [], {},
+        {**settings, "settings": {**settings["settings"], "similarity": 2.0}},
         {**settings, "of_the_data": {"known": {"names": ["a"], "channels": [], "shares": []}}},
     ):  # fmt: skip
         if isinstance(bad, bytes):
