@@ -24,6 +24,7 @@ from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
 from hdpkit.run.runs import begin_folder, open_run
 from hdpkit.run.samples import Samples
+from hdpkit.run.sweeps import OneProcess
 
 _PLACES = {"init": "start", "schedule": "move"}
 _OF_THE_PROCESS = ("progress", "random_state", "samples")
@@ -60,7 +61,8 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     chains = len(franchises) if len(franchises) > 1 else None
     written = list[ChainFolder]()
     try:
-        with begin_folder(path, moves, franchises[0], target, streams, init, Plan(), chains) as job:
+        run = OneProcess(moves, franchises[0], streams)
+        with begin_folder(path, run, target, init, Plan(), chains) as job:
             for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
                 written.append(job.folder.chain(number))
                 with closing(

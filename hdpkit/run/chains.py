@@ -16,7 +16,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,61 +25,47 @@ import cloudpickle
 from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker
-from hdpkit.moves import Move
+from hdpkit.franchise.reading import ran_as_copies
 from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.collect import Plan
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Tick
-from hdpkit.run.sweeps import Progress
+from hdpkit.run.sweeps import OneProcess, Progress
 from hdpkit.run.trace import Trace
 
 
 def run_chains(
-    moves: Sequence[Move],
-    franchise: Franchise,
-    sweeps: int,
-    streams: Streams,
-    init: Any,
-    plan: Plan,
-    chains: int,
-    processes: int | None,
+    chain: OneProcess, sweeps: int, init: Any, plan: Plan, chains: int, processes: int | None
 ) -> ChainTrace:
     """Run chains from a start or (``init=None``) from the state of the franchise, which isn't changed."""
+    franchise = chain.franchise
     job = {
-        "recipe": Recipe.of(franchise),
-        "moves": tuple(moves),
         "init": init.freeze() if isinstance(init, Franchise) else init,
         "frozen": franchise.freeze() if init is None else None,
         "sweeps": sweeps,
-        "seed": streams.seed,
     }
-    return _run(job, franchise, plan, chains, processes)
+    return _run(job, chain, plan, chains, processes)
 
 
 def run_chains_in_folder(
-    folder: Path,
-    moves: Sequence[Move],
-    franchise: Franchise,
-    plan: Plan,
-    chains: int,
-    target: int,
-    processes: int | None,
+    folder: Path, chain: OneProcess, plan: Plan, chains: int, target: int, processes: int | None
 ) -> ChainTrace:
     """Start or continue the chains of a run folder, all up to the same sweep."""
-    job = {
-        "recipe": Recipe.of(franchise),
-        "moves": tuple(moves),
-        "folder": folder.resolve(),
-        "target": target,
-    }
-    return _run(job, franchise, plan, chains, processes)
+    return _run({"folder": folder.resolve(), "target": target}, chain, plan, chains, processes)
 
 
 def _run(
-    job: dict[str, Any], franchise: Franchise, plan: Plan, chains: int, processes: int | None
+    job: dict[str, Any], chain: OneProcess, plan: Plan, chains: int, processes: int | None
 ) -> ChainTrace:
-    job["plan"] = attrs.evolve(plan, progress=None, stop=None)
+    franchise = chain.franchise
+    job |= {
+        "recipe": Recipe.of(franchise),
+        "moves": tuple(chain.moves),
+        "seed": chain.streams.seed,
+        "threads": chain.threads,
+        "plan": attrs.evolve(plan, progress=None, stop=None),
+    }
     try:
         text = cloudpickle.dumps(job, protocol=5)
     except Exception as error:  # a user's objects may raise any error
@@ -103,6 +88,7 @@ def _run(
         twin = make(frozen)
         twin.streams = Streams(trace.seed, number)
         finals.append(twin)
+    ran_as_copies(franchise)
     return ChainTrace([trace for trace, _ in done.values()], tuple(done), finals, failures)
 
 

@@ -371,11 +371,10 @@ class Settings:
     exact: bool  # whether all moves are exact
     record: dict[str, str | None]  # names of functions; None for one that can't be found by name
     samples: dict[str, Any] | None = None  # the arguments of `Samples`
-    threads: int | None = None  # over shards: of each part; may change
     spool: str | None = None  # over shards: folder of the files of its tokens; may change
 
 
-_LEFT_OUT = ("samples", "threads", "spool")  # where they are None
+_LEFT_OUT = ("samples", "spool")  # where they are None
 
 
 @attrs.frozen
@@ -419,11 +418,11 @@ class RunFolder:
         moves: Any,
         start: Any,
         settings: Settings,
-        data: RunData | None = None,
+        data: RunData,
     ) -> tuple[Self, filelock.BaseFileLock]:
         """Create a run folder; returns it with its lock, which is held. run.json is written last.
 
-        ``data`` are those of the run if the franchise has only some of them. A RunError if the folder already
+        ``data`` are those of the run; over shards the franchise has others. A RunError if the folder already
         contains a run, or something can't be saved (before anything is written).
         """
         try:
@@ -441,7 +440,6 @@ class RunFolder:
             ) from error
         init_inline, init_packed = described_start(franchise, start)
         to_json(described, path="declaration")
-        data = franchise.data if data is None else data
         of_data: dict[str, Any] = {"kind": type(data).__name__}
         if isinstance(data, ShardedCorpus | CutCorpus):
             of_data |= {"customers": data.n_tokens, "corpus": data.digest}
@@ -621,8 +619,6 @@ def _check_settings(settings: Settings) -> None:
     flag("exact", settings.exact)
     if settings.samples is not None:
         Samples(**settings.samples)
-    if settings.threads is not None:
-        whole_number("threads", settings.threads, 1, LARGEST)
     if not isinstance(settings.spool, str | None):
         raise ValueError(f"spool = {short_repr(settings.spool)}")
     names = settings.record

@@ -1,25 +1,30 @@
-"""The sweeps of one chain, over one franchise or an ensemble."""
+"""The sweeps of one chain, over one franchise or an ensemble, and what a run asks of any chain."""
 
 from __future__ import annotations
 
+import abc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
 
 import attrs
 
 from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
-from hdpkit.errors import ScheduleError, StateError
+from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Kept, answer_looks
-from hdpkit.franchise.starts import start
+from hdpkit.franchise.frozen import FrozenState
+from hdpkit.franchise.starts import check_start, start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock, Tick
-from hdpkit.run.trace import Draw, MoveRecord, make_draw
+from hdpkit.run.run_folder import ChainWriter, RunFolder
+from hdpkit.run.samples import Samples
+from hdpkit.run.trace import Draw, MoveRecord, Trace, make_draw
 
 
 @attrs.frozen
@@ -82,6 +87,29 @@ class Ensemble:
             other.sweep = sweep
 
 
+class Divided(abc.ABC):
+    """A franchise that is in several processes, or not all in memory: it makes its own chain."""
+
+    @abc.abstractmethod
+    def chain(self, moves: Sequence[Move], backend: Any) -> Chain:
+        """The chain of these moves over it."""
+
+
+def chain_of(franchise: Any, moves: Sequence[Move], backend: Any, threads: int = 1) -> Chain:
+    """The chain of these moves over a franchise; its start is computed on so many threads."""
+    if isinstance(franchise, Divided):
+        return franchise.chain(moves, backend)
+    if not isinstance(franchise, Franchise):
+        raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
+    if backend is not None:
+        raise ParameterError(
+            "backend", backend, "None, unless the corpus is in shards",
+            "Leave it out; chains=4 runs four chains in processes. See hdpkit.shards.ShardedFranchise.",
+        )  # fmt: skip
+    franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
+    return OneProcess(moves, franchise, Streams(0), threads)
+
+
 def _others(move: Move, franchise: Franchise) -> tuple[Franchise, ...]:
     """The further franchises of a move, if it returns franchises."""
     others = one_of_kind(move, "others", move.others(franchise), (list, tuple), "a list of franchises")
@@ -96,6 +124,189 @@ def _share(pulse: Callable[[float], None], number: int, n: int) -> Callable[[flo
 
 
 Progress = Callable[[Tick], Any]
+
+
+class Writer(Protocol):
+    """Writes the trace and the checkpoints of a chain into its folder."""
+
+    loaded: Any  # the checkpoint from which the chain is continued, or None
+    trace: Trace
+
+    def swept(self) -> None:
+        """A sweep is in the trace."""
+
+    def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
+        """Write the trace, then the state."""
+
+    def keep(self, sample: Any) -> None:
+        """Write a sample."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+class Chain(Protocol):
+    """A chain as a run drives it: of a franchise in this process, or of one over the shards of a corpus.
+
+    Every process of a run over shards drives it, so they decide together.
+    """
+
+    moves: Sequence[Move]
+    franchise: Any  # whose draws these are; its ``sweep`` is the position of the chain
+    streams: Streams
+    rescues: bool  # whether the state is saved when a callback fails, which may happen in one process alone
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Its own settings in run.json."""
+
+    @property
+    def declared(self) -> Franchise:
+        """The declarations, as a franchise."""
+
+    @property
+    def data(self) -> Any:
+        """The data of the run."""
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers of the data."""
+
+    def check(self, **options: Any) -> None:
+        """Raise an error unless the moves can run, with these options, of which some need one process."""
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error unless the chain can start so."""
+
+    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; no other run of the franchise can begin meanwhile."""
+
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function in the leading process; all get its result, or raise its error."""
+
+    def agreed(self, *wishes: bool) -> Sequence[bool]:
+        """Which of these any process wishes."""
+
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """Defer Ctrl-C, if it must not occur within a sweep; the block gets the function that raises it."""
+
+    def open(self, files: RunFolder, number: int, target: int, rule: Samples | None) -> Writer:
+        """Open the folder of a chain of a run."""
+
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Set the state of a checkpoint of the folder that was opened."""
+
+    def draws(
+        self,
+        sweeps: int,
+        init: Any,
+        progress: Progress | None,
+        audit_every: int | None,
+        begun: Callable[[], None] | None = None,
+    ) -> Any:
+        """An iterator of draws with a method ``close``; parameters as in `sweep_by_sweep`."""
+
+    def state(self) -> Callable[[], Mapping[str, Any] | None]:
+        """A function that returns the state after this sweep for a checkpoint; None if it is lost."""
+
+
+class OneProcess:
+    """The chain of a franchise in this process."""
+
+    rescues = True
+
+    def __init__(
+        self, moves: Sequence[Move], franchise: Franchise, streams: Streams, threads: int = 1
+    ) -> None:
+        self.moves = moves
+        self.franchise = franchise
+        self.streams = streams
+        self.threads = threads  # of the start
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """None."""
+        return {}
+
+    @property
+    def declared(self) -> Franchise:
+        """The franchise."""
+        return self.franchise
+
+    @property
+    def data(self) -> Any:
+        """Its data."""
+        return self.franchise.data
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers of the data."""
+        return len(self.franchise.data)
+
+    def check(self, **options: Any) -> None:
+        """Raise an error unless the moves can run over this franchise, where every option is served."""
+        with self.franchise.lock():
+            for move in self.moves:
+                check_move(move, self.franchise)
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error unless the chain can start so."""
+        with self.franchise.lock():
+            if init is None and not self.franchise.population.all_seated():
+                raise StateError(
+                    "init", None, "a start, since customers are unseated", 'For instance "sequential".'
+                )
+            check_start(init, self.franchise)
+
+    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function while the franchise is claimed for a run."""
+        return self.franchise.access.prepare(function, *arguments)
+
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function."""
+        return act()
+
+    def agreed(self, *wishes: bool) -> Sequence[bool]:
+        """The wishes of this process."""
+        return wishes
+
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """Nothing: a sweep that Ctrl-C ends is undone."""
+        return nullcontext(lambda: None)
+
+    def open(self, files: RunFolder, number: int, target: int, rule: Samples | None) -> ChainWriter:
+        """Open the folder of a chain."""
+        Ensemble.of(self.moves, self.franchise, self.streams)  # before its state is thawed
+        return ChainWriter(files.chain(number), self.streams.seed, self.streams.chain, target, rule)
+
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Set the state of a checkpoint."""
+        self.franchise.thaw(frozen)
+        self.franchise.streams = self.streams
+
+    def draws(
+        self,
+        sweeps: int,
+        init: Any,
+        progress: Progress | None,
+        audit_every: int | None,
+        begun: Callable[[], None] | None = None,
+    ) -> Draws:
+        """The draws, with the franchise claimed."""
+        return Draws(
+            self.franchise,
+            sweep_by_sweep(
+                self.moves, self.franchise, sweeps, self.streams, init, progress, audit_every, begun,
+                self.threads,
+            ),
+        )  # fmt: skip
+
+    def state(self) -> Callable[[], FrozenState]:
+        """The state that the run keeps: the one after the last sweep."""
+        kept = self.franchise.kept
+        assert kept is not None  # within a run
+        frozen = kept.frozen
+        return lambda: frozen
 
 
 def sweep_by_sweep(

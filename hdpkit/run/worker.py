@@ -22,22 +22,22 @@ from hdpkit.random import Streams
 from hdpkit.run.chains import read_frame, write_frame
 from hdpkit.run.collect import collect
 from hdpkit.run.runs import run_in_folder
-from hdpkit.run.sweeps import Ensemble
+from hdpkit.run.sweeps import Ensemble, OneProcess
 from hdpkit.run.trace import Trace
 
 
 def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
     """Do a job; returns the trace and the final state."""
-    franchise, plan, moves = job["recipe"].build(), job["plan"], job["moves"]
+    franchise, plan = job["recipe"].build(), job["plan"]
+    chain = OneProcess(job["moves"], franchise, Streams(job["seed"], number), job["threads"])
     if "folder" in job:
-        trace = run_in_folder(job["folder"], number, moves, franchise, plan, job["target"])
-        return trace, franchise.freeze()
-    streams = Streams(job["seed"], number)
+        return run_in_folder(job["folder"], number, chain, plan, job["target"]), franchise.freeze()
     if job["frozen"] is not None:
-        Ensemble.of(moves, franchise, streams)  # their states are thawed with that of the franchise
+        Ensemble.of(
+            chain.moves, franchise, chain.streams
+        )  # their states are thawed with that of the franchise
         franchise.thaw(job["frozen"])
-    trace = collect(moves, franchise, job["sweeps"], streams, job["init"], plan, Trace())
-    return trace, franchise.freeze()
+    return collect(chain, job["sweeps"], job["init"], plan, Trace()), franchise.freeze()
 
 
 def main() -> None:
