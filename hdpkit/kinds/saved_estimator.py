@@ -61,7 +61,8 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     chains = len(franchises) if len(franchises) > 1 else None
     written = list[ChainFolder]()
     try:
-        run = OneProcess(moves, franchises[0], streams)
+        run = OneProcess(moves, franchises[0])
+        run.streams = streams
         with begin_folder(path, run, target, init, Plan(), chains) as job:
             for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
                 written.append(job.folder.chain(number))

@@ -14,8 +14,9 @@ from hdpkit.errors import RunError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.run.run_folder import ChainWriter
 from hdpkit.run.samples import Samples
-from hdpkit.run.sweeps import Chain, Progress, Writer
+from hdpkit.run.sweeps import Chain, Progress
 from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
@@ -73,10 +74,13 @@ class CheckpointWriter:
     Ctrl-C within a sweep loses only that sweep, and the resumed run equals an uninterrupted one.
     """
 
-    def __init__(self, chain: Chain, writer: Writer, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, chain: Chain, writer: ChainWriter | None, checkpoint: Checkpoint, resumed: bool
+    ) -> None:
         self._chain = chain
-        self._writer = writer
+        self._writer = writer  # of the leading process
         self._checkpoint = checkpoint
+        self._resumed = resumed
         self._state: Callable[[], Mapping[str, Any] | None] | None = None
         self._sweep = -1  # of that state
         self._saved_sweep = -1
@@ -86,12 +90,18 @@ class CheckpointWriter:
         """Called when the chain is at its start, or at the state from which it is resumed."""
         self._stands()
         self.save()
-        if self._writer.loaded is None:  # the other generation too: from now on one that is missing is missed
+        if not self._resumed:  # the other generation too: from now on one that is missing is missed
             self.save()
+
+    def keep(self, sample: Sample | SeatingSample) -> None:
+        """Write a sample."""
+        assert self._writer is not None
+        self._writer.keep(sample)
 
     def swept(self) -> None:
         """Called when a sweep is complete and in the trace."""
-        self._writer.swept()
+        if self._writer is not None:
+            self._writer.swept()
         self._stands()
         due = self._checkpoint.due(self._sweep - self._saved_sweep, time.monotonic() - self._saved_at)
         if self._chain.agreed(due)[0]:
@@ -103,9 +113,16 @@ class CheckpointWriter:
     def save(self, stopped: bool = False) -> None:
         """Write a checkpoint of the state after the last complete sweep."""
         frozen = None if self._state is None else self._state()
-        if frozen is not None:
+        if frozen is None:
+            return
+
+        def write() -> None:
+            assert self._writer is not None
             self._writer.checkpoint(frozen, stopped)
-            self._saved_sweep, self._saved_at = self._sweep, time.monotonic()
+            self._chain.saved(self._sweep)
+
+        self._chain.lead(write)
+        self._saved_sweep, self._saved_at = self._sweep, time.monotonic()
 
     def end(self, stopped: bool) -> None:
         """Write the last checkpoint unless it exists; a copy would overwrite the other generation."""
@@ -143,18 +160,24 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable[[Draw], Any]]:
 
 
 def collect(
-    chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, writer: Writer | None = None
+    chain: Chain,
+    sweeps: int,
+    init: Any,
+    plan: Plan,
+    trace: Trace,
+    checkpoints: CheckpointWriter | None = None,
 ) -> Trace:
-    """Run one chain and record it in a trace; with a writer, also in its folder.
+    """Run one chain and record it in a trace; with checkpoints, also in its folder.
 
     A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
     """
-    collected: Trace = chain.prepare(_collect, chain, sweeps, init, plan, trace, writer)
+    collected: Trace = chain.prepare(_collect, chain, sweeps, init, plan, trace, checkpoints)
     return collected
 
 
-def _collect(chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, writer: Writer | None) -> Trace:
-    checkpoints = None if writer is None else CheckpointWriter(chain, writer, plan.checkpoint)
+def _collect(
+    chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, checkpoints: CheckpointWriter | None
+) -> Trace:
     begun = None if checkpoints is None else checkpoints.begun
     draws = chain.draws(sweeps, init, plan.progress, plan.audit_every, begun)
     trace.own(plan.record)
@@ -171,7 +194,7 @@ def _collect(chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, wri
                             trace.append(draw)
                         trace.append_moves(draw)
                         if plan.samples is not None and plan.samples.wanted(draw.sweep):
-                            (trace if writer is None else writer).keep(_sample(draw))
+                            (trace if checkpoints is None else checkpoints).keep(_sample(draw))
                         if checkpoints is not None:
                             checkpoints.swept()
                     answers = [listener(draw) for listener in plan.callbacks]

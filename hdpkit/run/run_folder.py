@@ -150,6 +150,14 @@ class ChainFolder:
                 append_block(trace, payload, str(self.trace_path))
         return trace
 
+    def begun(self) -> tuple[Checkpointed | None, Trace]:
+        """The newest intact checkpoint, and the trace up to it."""
+        state, blocks = self.load()
+        trace = self.trace(None if state is None else state.position, blocks)
+        for file in self.samples(state):
+            trace.keep(file)
+        return state, trace
+
     def sample(self, sweep: int) -> SampleFile:
         """The file of the sample of a sweep, which need not exist yet."""
         return SampleFile(self.path, self.run, self.chain, sweep)
@@ -210,11 +218,8 @@ class ChainWriter:
         self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
         self._blocks: BlockWriter | None = None
         try:
-            self.loaded, blocks = folder.load()
+            self.loaded, self.trace = folder.begun()
             at = None if self.loaded is None else self.loaded.position
-            self.trace = folder.trace(at, blocks)
-            for file in folder.samples(self.loaded):
-                self.trace.keep(file)
             self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
         except BaseException:
             self.close()

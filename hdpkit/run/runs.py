@@ -21,14 +21,14 @@ from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains_in_folder
-from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
+from hdpkit.run.collect import Checkpoint, CheckpointWriter, Plan, checked_callbacks, collect
 from hdpkit.run.describe import function_name
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.run.progress import bar_of
-from hdpkit.run.run_folder import ChainFolder, Checkpointed, RunFolder, Settings, versions
+from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
 from hdpkit.run.samples import SampleFile, Samples, StoredSamples
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.sweeps import Chain, OneProcess, Progress, Writer, chain_of
+from hdpkit.run.sweeps import Chain, OneProcess, Progress, chain_of
 from hdpkit.run.trace import Draw, Trace, own_functions, scalars
 
 if TYPE_CHECKING:
@@ -117,12 +117,21 @@ def _run_in_folder(path: Path, number: int, chain: Chain, plan: Plan, target: in
     folder = RunFolder.open(path)
     settings = folder.settings
     chain.streams = Streams(settings.seed, settings.stream + number)
-    writer = chain.open(folder, number, target, plan.samples)
+    chain.folder = folder.chain(number)
+    writers = list[ChainWriter]()  # one in the leading process
+    given = chain.folder, chain.streams.seed, chain.streams.chain, target, plan.samples
+    chain.lead(lambda: writers.append(ChainWriter(*given)))
+    writer = writers[0] if writers else None
     try:
+        loaded, trace = chain.folder.begun() if writer is None else (writer.loaded, writer.trace)
+        checkpoints = CheckpointWriter(chain, writer, plan.checkpoint, loaded is not None)
         init = None
-        if writer.loaded is not None:
-            chain.thaw(writer.loaded.frozen)
-            _keep_missing(chain, folder.chain(number), writer, plan)
+        if loaded is not None:
+            chain.thaw(loaded.frozen)
+            sweep = chain.franchise.sweep
+            wanted = plan.samples is not None and plan.samples.wanted(sweep)
+            if wanted and not os.path.lexists(chain.folder.sample(sweep).path):  # it was removed
+                checkpoints.keep(kept_of(chain.franchise))
         else:
             start = folder.start()
             init = start.init
@@ -130,19 +139,12 @@ def _run_in_folder(path: Path, number: int, chain: Chain, plan: Plan, target: in
                 chain.thaw(start.frozen)
         sweeps = target - (chain.franchise.sweep if init is None else 0)
         if sweeps < 1:
-            writer.trace.seed, writer.trace.exact = settings.seed, settings.exact
-            return writer.trace
-        return collect(chain, sweeps, init, plan, writer.trace, writer)
+            trace.seed, trace.exact = settings.seed, settings.exact
+            return trace
+        return collect(chain, sweeps, init, plan, trace, checkpoints)
     finally:
-        writer.close()
-
-
-def _keep_missing(chain: Chain, folder: ChainFolder, writer: Writer, plan: Plan) -> None:
-    """Write the sample of a checkpoint again if it is missing."""
-    sweep = chain.franchise.sweep
-    wanted = plan.samples is not None and plan.samples.wanted(sweep)
-    if wanted and not os.path.lexists(folder.sample(sweep).path):
-        writer.keep(kept_of(chain.franchise))
+        if writer is not None:
+            writer.close()
 
 
 _BITS_DEPEND_ON = ("hdpkit", "numpy")

@@ -6,7 +6,7 @@ import abc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -22,9 +22,8 @@ from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock, Tick
-from hdpkit.run.run_folder import ChainWriter, RunFolder
-from hdpkit.run.samples import Samples
-from hdpkit.run.trace import Draw, MoveRecord, Trace, make_draw
+from hdpkit.run.run_folder import ChainFolder
+from hdpkit.run.trace import Draw, MoveRecord, make_draw
 
 
 @attrs.frozen
@@ -107,7 +106,7 @@ def chain_of(franchise: Any, moves: Sequence[Move], backend: Any, threads: int =
             "Leave it out; chains=4 runs four chains in processes. See hdpkit.shards.ShardedFranchise.",
         )  # fmt: skip
     franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
-    return OneProcess(moves, franchise, Streams(0), threads)
+    return OneProcess(moves, franchise, threads)
 
 
 def _others(move: Move, franchise: Franchise) -> tuple[Franchise, ...]:
@@ -126,76 +125,49 @@ def _share(pulse: Callable[[float], None], number: int, n: int) -> Callable[[flo
 Progress = Callable[[Tick], Any]
 
 
-class Writer(Protocol):
-    """Writes the trace and the checkpoints of a chain into its folder."""
-
-    loaded: Any  # the checkpoint from which the chain is continued, or None
-    trace: Trace
-
-    def swept(self) -> None:
-        """A sweep is in the trace."""
-
-    def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
-        """Write the trace, then the state."""
-
-    def keep(self, sample: Any) -> None:
-        """Write a sample."""
-
-    def close(self) -> None:
-        """Close the files."""
-
-
-class Chain(Protocol):
+class Chain(abc.ABC):
     """A chain as a run drives it: of a franchise in this process, or of one over the shards of a corpus.
 
     Every process of a run over shards drives it, so they decide together.
+
+    Attributes
+    ----------
+    franchise : Franchise or ShardedFranchise
+        Whose draws these are; its ``sweep`` is the position of the chain.
+    declared : Franchise
+        Its declarations.
+    streams : Streams
+    folder : ChainFolder
+        In a run folder, the files of the chain.
     """
 
-    moves: Sequence[Move]
-    franchise: Any  # whose draws these are; its ``sweep`` is the position of the chain
-    streams: Streams
-    rescues: bool  # whether the state is saved when a callback fails, which may happen in one process alone
+    rescues = True  # whether the state is saved when a callback fails, which may happen in one process alone
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Its own settings in run.json."""
+    def __init__(
+        self, moves: Sequence[Move], franchise: Any, declared: Franchise, data: Any, n_customers: int
+    ) -> None:
+        self.moves = moves
+        self.franchise = franchise
+        self.declared = declared
+        self.data = data
+        self.n_customers = n_customers
+        self.streams = Streams(0)
+        self.settings: Mapping[str, Any] = {}  # its own in run.json
+        self.folder: ChainFolder
 
-    @property
-    def declared(self) -> Franchise:
-        """The declarations, as a franchise."""
-
-    @property
-    def data(self) -> Any:
-        """The data of the run."""
-
-    @property
-    def n_customers(self) -> int:
-        """Number of customers of the data."""
-
+    @abc.abstractmethod
     def check(self, **options: Any) -> None:
         """Raise an error unless the moves can run, with these options, of which some need one process."""
 
+    @abc.abstractmethod
     def check_start(self, init: Any) -> None:
         """Raise an error unless the chain can start so."""
 
-    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function; no other run of the franchise can begin meanwhile."""
-
-    def lead(self, act: Callable[[], Any]) -> Any:
-        """Call a function in the leading process; all get its result, or raise its error."""
-
-    def agreed(self, *wishes: bool) -> Sequence[bool]:
-        """Which of these any process wishes."""
-
-    def hold(self) -> AbstractContextManager[Callable[[], None]]:
-        """Defer Ctrl-C, if it must not occur within a sweep; the block gets the function that raises it."""
-
-    def open(self, files: RunFolder, number: int, target: int, rule: Samples | None) -> Writer:
-        """Open the folder of a chain of a run."""
-
+    @abc.abstractmethod
     def thaw(self, frozen: Mapping[str, Any]) -> None:
-        """Set the state of a checkpoint of the folder that was opened."""
+        """Set the state of a checkpoint."""
 
+    @abc.abstractmethod
     def draws(
         self,
         sweeps: int,
@@ -204,44 +176,41 @@ class Chain(Protocol):
         audit_every: int | None,
         begun: Callable[[], None] | None = None,
     ) -> Any:
-        """An iterator of draws with a method ``close``; parameters as in `sweep_by_sweep`."""
+        """An iterator of draws, one after every sweep, with a method ``close``.
 
+        ``begun`` is called when the chain is in its initial state.
+        """
+
+    @abc.abstractmethod
     def state(self) -> Callable[[], Mapping[str, Any] | None]:
         """A function that returns the state after this sweep for a checkpoint; None if it is lost."""
 
+    def saved(self, sweep: int) -> None:  # noqa: B027 - nothing else to do in this process
+        """Called in the leading process when the checkpoint of a sweep has been written."""
 
-class OneProcess:
-    """The chain of a franchise in this process."""
+    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; no other run of the franchise can begin meanwhile."""
+        return function(*arguments)
 
-    rescues = True
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function in the leading process; all get its result, or raise its error."""
+        return act()
 
-    def __init__(
-        self, moves: Sequence[Move], franchise: Franchise, streams: Streams, threads: int = 1
-    ) -> None:
-        self.moves = moves
-        self.franchise = franchise
-        self.streams = streams
-        self.threads = threads  # of the start
+    def agreed(self, *wishes: bool) -> Sequence[bool]:
+        """Which of these any process wishes."""
+        return wishes
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """None."""
-        return {}
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """Defer Ctrl-C, if it must not occur within a sweep; the block gets the function that raises it."""
+        return nullcontext(lambda: None)
 
-    @property
-    def declared(self) -> Franchise:
-        """The franchise."""
-        return self.franchise
 
-    @property
-    def data(self) -> Any:
-        """Its data."""
-        return self.franchise.data
+class OneProcess(Chain):
+    """The chain of a franchise in this process; its start is computed on ``threads``."""
 
-    @property
-    def n_customers(self) -> int:
-        """Number of customers of the data."""
-        return len(self.franchise.data)
+    def __init__(self, moves: Sequence[Move], franchise: Franchise, threads: int = 1) -> None:
+        super().__init__(moves, franchise, franchise, franchise.data, len(franchise.data))
+        self.threads = threads
 
     def check(self, **options: Any) -> None:
         """Raise an error unless the moves can run over this franchise, where every option is served."""
@@ -262,25 +231,9 @@ class OneProcess:
         """Call a function while the franchise is claimed for a run."""
         return self.franchise.access.prepare(function, *arguments)
 
-    def lead(self, act: Callable[[], Any]) -> Any:
-        """Call a function."""
-        return act()
-
-    def agreed(self, *wishes: bool) -> Sequence[bool]:
-        """The wishes of this process."""
-        return wishes
-
-    def hold(self) -> AbstractContextManager[Callable[[], None]]:
-        """Nothing: a sweep that Ctrl-C ends is undone."""
-        return nullcontext(lambda: None)
-
-    def open(self, files: RunFolder, number: int, target: int, rule: Samples | None) -> ChainWriter:
-        """Open the folder of a chain."""
-        Ensemble.of(self.moves, self.franchise, self.streams)  # before its state is thawed
-        return ChainWriter(files.chain(number), self.streams.seed, self.streams.chain, target, rule)
-
     def thaw(self, frozen: Mapping[str, Any]) -> None:
-        """Set the state of a checkpoint."""
+        """Set the state of a checkpoint, also of an ensemble."""
+        Ensemble.of(self.moves, self.franchise, self.streams)
         self.franchise.thaw(frozen)
         self.franchise.streams = self.streams
 
@@ -293,13 +246,7 @@ class OneProcess:
         begun: Callable[[], None] | None = None,
     ) -> Draws:
         """The draws, with the franchise claimed."""
-        return Draws(
-            self.franchise,
-            sweep_by_sweep(
-                self.moves, self.franchise, sweeps, self.streams, init, progress, audit_every, begun,
-                self.threads,
-            ),
-        )  # fmt: skip
+        return Draws(self.franchise, sweep_by_sweep(self, sweeps, init, progress, audit_every, begun))
 
     def state(self) -> Callable[[], FrozenState]:
         """The state that the run keeps: the one after the last sweep."""
@@ -310,21 +257,18 @@ class OneProcess:
 
 
 def sweep_by_sweep(
-    moves: Sequence[Move],
-    franchise: Franchise,
+    chain: OneProcess,
     sweeps: int,
-    streams: Streams,
     init: Any,
     progress: Progress | None,
     audit_every: int | None,
-    begun: Callable[[], None] | None = None,
-    threads: int = 1,
+    begun: Callable[[], None] | None,
 ) -> Iterator[Draw]:
     """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
     A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-    ``begun`` is called when the franchise is in its initial state, which is computed on so many threads.
     """
+    moves, franchise, streams = chain.moves, chain.franchise, chain.streams
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
     franchise.streams = Streams(streams.seed, streams.chain)
@@ -336,7 +280,7 @@ def sweep_by_sweep(
         with deferred_interrupt() as answer, franchise.lock():
             ensemble.on_pulse(lambda fraction: answer())
             try:
-                ensemble.start(init, streams, threads)
+                ensemble.start(init, streams, chain.threads)
             finally:
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.

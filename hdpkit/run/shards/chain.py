@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
 from typing import Any
 
 from hdpkit.checks import instance
@@ -16,8 +15,6 @@ from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock
-from hdpkit.run.run_folder import ChainFolder, ChainWriter, RunFolder
-from hdpkit.run.samples import Samples
 from hdpkit.run.shards.backend import Backend
 from hdpkit.run.shards.common import check_served, one_document
 from hdpkit.run.shards.files import FromFolder, Stored, remove_others, seating_folder
@@ -25,8 +22,8 @@ from hdpkit.run.shards.job import ShardedJob, check_moves, differs
 from hdpkit.run.shards.local import Local
 from hdpkit.run.shards.source import Source
 from hdpkit.run.shards.starts import ShardedStart, as_start
-from hdpkit.run.sweeps import Progress
-from hdpkit.run.trace import Draw, Trace
+from hdpkit.run.sweeps import Chain, Progress
+from hdpkit.run.trace import Draw
 
 
 class Spread:
@@ -85,43 +82,23 @@ class Spread:
         return found
 
 
-class ShardedChain:
+class ShardedChain(Chain):
     """The chain of a `ShardedFranchise` on the workers of a backend."""
 
     rescues = False  # another process may go on without the error
 
     def __init__(self, franchise: Spread, moves: Sequence[Move], backend: Backend | None) -> None:
-        self.franchise = franchise
-        self.moves = moves
-        self.streams = Streams(0)
+        n_tokens = sum(info.n_tokens for info in franchise.corpus.shards)
+        super().__init__(moves, franchise, franchise.declared(), franchise.corpus, n_tokens)
+        self.settings = {"spool": franchise.spool}
         self._backend = Local() if backend is None else backend
         remedy = "hdpkit.shards.Local(2), MPI(), Dask(client)."
         instance("backend", self._backend, Backend, "a backend", remedy=remedy)
         self._start: ShardedStart | None = None  # that was checked
-        self._folder: ChainFolder
         self._loaded: FromFolder
         self._frozen: Mapping[str, Any] | None = None  # the newest state whose shards are in files
+        self._saved = 0  # sweep of the newest checkpoint
         self._log_joint = float("nan")  # after the last sweep
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Its own settings in run.json."""
-        return {"spool": self.franchise.spool}
-
-    @cached_property
-    def declared(self) -> Franchise:
-        """The declarations over a single document."""
-        return self.franchise.declared()
-
-    @property
-    def data(self) -> Any:
-        """The corpus."""
-        return self.franchise.corpus
-
-    @property
-    def n_customers(self) -> int:
-        """Number of tokens of the corpus."""
-        return sum(info.n_tokens for info in self.franchise.corpus.shards)
 
     def check(self, **options: Any) -> None:
         """Raise an error unless the moves can run over shards, and for options that need one process."""
@@ -146,10 +123,6 @@ class ShardedChain:
                 "A run over shards goes on in its folder: hk.open_run(folder).resume().",
             )
         self._start = self._started(init)
-
-    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function."""
-        return function(*arguments)
 
     def lead(self, act: Callable[[], Any]) -> Any:
         """Call a function in the leading process; all get its result, or raise its error."""
@@ -204,22 +177,21 @@ class ShardedChain:
 
     # ------------------------------------------------------------------ its folder
 
-    def open(self, files: RunFolder, number: int, target: int, rule: Samples | None) -> LedWriter:
-        """Open the folder of the chain."""
-        self._folder = files.chain(number)
-        self._frozen = None
-        return LedWriter(self._backend, self._folder, self.streams.seed, target)
-
     def thaw(self, frozen: Mapping[str, Any]) -> None:
         """Begin with the state of a checkpoint, of which each worker reads its shards."""
         franchise, corpus = self.franchise, self.franchise.corpus
         stored = Stored.read(
-            frozen, corpus.n_terms, len(corpus.shards), franchise.root == "weights", self._folder.path,
+            frozen, corpus.n_terms, len(corpus.shards), franchise.root == "weights", self.folder.path,
             differs(franchise.restaurant),
         )  # fmt: skip
-        self._loaded = FromFolder.of(self._folder.path, stored)
+        self._loaded = FromFolder.of(self.folder.path, stored)
         self._frozen = frozen
         franchise.sweep = stored.sweep
+
+    def saved(self, sweep: int) -> None:
+        """Remove the shards of all states but the two newest."""
+        remove_others(self.folder.path, {self._saved, sweep})
+        self._saved = sweep
 
     def state(self) -> Callable[[], Mapping[str, Any] | None]:
         """What writes the shards into files, and returns what all have in common."""
@@ -230,7 +202,7 @@ class ShardedChain:
         if self._frozen is None or self._frozen["sweep"] != franchise.sweep:
             if not franchise._whole:
                 return None
-            written = franchise._gather("write", str(seating_folder(self._folder.path, franchise.sweep)))
+            written = franchise._gather("write", str(seating_folder(self.folder.path, franchise.sweep)))
             commons, counts = franchise._gather("common"), franchise._gather("dish_counts")
             observed = franchise._gather("observed") if differs(franchise.restaurant) else []
             self._frozen = {"sweep": franchise.sweep}
@@ -239,52 +211,6 @@ class ShardedChain:
                 stored = Stored.of(commons[0], added(counts), self._log_joint, shards, *observed[:1])
                 self._frozen = stored.frozen()
         return self._frozen
-
-
-class LedWriter:
-    """Writes the files of a chain over shards in the leading process; all processes raise its errors."""
-
-    def __init__(self, backend: Backend, folder: ChainFolder, seed: int, target: int) -> None:
-        self._backend = backend
-        self._folder = folder
-        self._writer: ChainWriter | None = None
-        self._sweep = 0  # of the checkpoint before
-        self.loaded: Any = None
-        self.trace = Trace()
-
-        def begin() -> None:
-            self._writer = ChainWriter(folder, seed, 0, target)
-            self.loaded, self.trace = self._writer.loaded, self._writer.trace
-
-        backend.lead(begin)
-        if not backend.leads:
-            self.loaded, blocks = folder.load()
-            self.trace = folder.trace(None if self.loaded is None else self.loaded.position, blocks)
-
-    def swept(self) -> None:
-        """A sweep is in the trace."""
-        if self._writer is not None:
-            self._writer.swept()
-
-    def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
-        """Write the trace, then what all shards have in common; files of older states are removed."""
-
-        def seal() -> None:
-            assert self._writer is not None
-            self._writer.checkpoint(frozen, stopped)
-            remove_others(self._folder.path, {self._sweep, frozen["sweep"]})
-
-        self._backend.lead(seal)
-        self._sweep = frozen["sweep"]
-
-    def keep(self, sample: Any) -> None:
-        """Samples need all documents in one process."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Close the files, without writing anything."""
-        if self._writer is not None:
-            self._writer.close()
 
 
 def added(counts: list[Any]) -> Any:
