@@ -63,9 +63,9 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     try:
         run = OneProcess(moves, franchises[0])
         run.streams = streams
-        with begin_folder(path, run, target, init, Plan(), chains) as job:
+        with begin_folder(path, run, target, init, Plan(), chains) as folder:
             for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
-                written.append(job.folder.chain(number))
+                written.append(folder.chain(number))
                 with closing(
                     ChainWriter(written[-1], streams.seed, franchise.streams.chain, target)
                 ) as writer:

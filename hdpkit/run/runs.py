@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -37,45 +37,25 @@ if TYPE_CHECKING:
     from hdpkit.run.shards.franchise import ShardedFranchise
 
 
-class Job:
-    """A run folder with its lock taken, until the end of the block.
-
-    Attributes
-    ----------
-    folder : RunFolder
-    """
-
-    def __init__(
-        self, folder: RunFolder, lock: filelock.BaseFileLock | None, chain: Chain, target: int
-    ) -> None:
-        self.folder = folder
-        self._lock = lock  # of the leading process
-        self._chain = chain
-        self._target = target
-
-    def __enter__(self) -> Job:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def run(self, plan: Plan, processes: int | None) -> Trace | ChainTrace:
-        """Run every chain to its end; the franchise is changed only if there is one chain."""
-        path, chains, chain = self.folder.path, self.folder.settings.chains, self._chain
-        if chains is None:
-            return run_in_folder(path, 0, chain, plan, self._target)
-        assert isinstance(chain, OneProcess)
-        return run_chains_in_folder(path, chain, plan, chains, self._target, processes)
+@contextmanager
+def locked(chain: Chain, take: Callable[[], filelock.BaseFileLock]) -> Iterator[None]:
+    """Hold a lock, which the leading process takes, until the end of the block."""
+    locks = list[filelock.BaseFileLock]()
+    chain.lead(lambda: locks.append(take()))
+    try:
+        yield
+    finally:
+        for lock in locks:
+            lock.release()
 
 
-def begin_folder(path: Path, chain: Chain, sweeps: int, init: Any, plan: Plan, chains: int | None) -> Job:
-    """Create a run folder with all that is needed to run, and to start again after a kill."""
-    target = sweeps + (chain.franchise.sweep if init is None else 0)
+@contextmanager
+def begin_folder(
+    path: Path, chain: Chain, sweeps: int, init: Any, plan: Plan, chains: int | None
+) -> Iterator[RunFolder]:
+    """Create a run folder for the block, with all that is needed to run, and to start again after a kill."""
     settings = Settings(
-        target=target,
+        target=sweeps + (chain.franchise.sweep if init is None else 0),
         seed=chain.streams.seed,
         stream=0 if chains is not None else chain.streams.chain,
         chains=chains,
@@ -88,13 +68,20 @@ def begin_folder(path: Path, chain: Chain, sweeps: int, init: Any, plan: Plan, c
         samples=None if plan.samples is None else plan.samples.as_dict(),
         **chain.settings,
     )
-    locks = list[filelock.BaseFileLock]()
+    given = path, chain.declared, chain.moves, init, settings, chain.data
+    with locked(chain, lambda: RunFolder.create(*given)[1]):
+        yield RunFolder.open(path)
 
-    def create() -> None:
-        locks.append(RunFolder.create(path, chain.declared, chain.moves, init, settings, chain.data)[1])
 
-    chain.lead(create)
-    return Job(RunFolder.open(path), locks[0] if locks else None, chain, target)
+def run_folder_to(
+    folder: RunFolder, chain: Chain, plan: Plan, target: int, processes: int | None
+) -> Trace | ChainTrace:
+    """Run every chain of a folder up to a sweep; the franchise is changed only if there is one chain."""
+    chains = folder.settings.chains
+    if chains is None:
+        return run_in_folder(folder.path, 0, chain, plan, target)
+    assert isinstance(chain, OneProcess)
+    return run_chains_in_folder(folder.path, chain, plan, chains, target, processes)
 
 
 MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
@@ -456,19 +443,11 @@ class Run:
         chain = chain_of(franchise, self.moves, backend)
         chain.check(samples=samples, processes=processes)
         self._warn_of_versions()
-        locks = list[filelock.BaseFileLock]()
-        chain.lead(lambda: locks.append(self._files.lock()))
-        lock = locks[0] if locks else None
-        try:
-            target = chain.lead(lambda: self._target(sweeps))
-            plan = attrs.evolve(plan, samples=self._rule(samples, target))
-        except BaseException:
-            if lock is not None:
-                lock.release()
-            raise
         chain.streams = Streams(settings.seed, settings.stream)
-        with Job(self._files, lock, chain, target) as job, bar_of(progress) as tell:
-            trace = job.run(attrs.evolve(plan, progress=tell), processes)
+        with locked(chain, self._files.lock), bar_of(progress) as tell:
+            target = chain.lead(lambda: self._target(sweeps))
+            plan = attrs.evolve(plan, samples=self._rule(samples, target), progress=tell)
+            trace = run_folder_to(self._files, chain, plan, target, processes)
         warn_of_many_topics(chain.declared, chain.n_customers, trace)
         return ended(trace, on_interrupt, f"sweeps up to {target}")
 

@@ -18,7 +18,7 @@ from hdpkit.run.chains import run_chains
 from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.run.progress import bar_of
-from hdpkit.run.runs import begin_folder
+from hdpkit.run.runs import begin_folder, run_folder_to
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import Chain, Draws, OneProcess, Progress, chain_of
 from hdpkit.run.trace import Draw, Trace, own_functions
@@ -284,8 +284,8 @@ def _begin(
     chain.check(samples=plan.samples, audit_every=plan.audit_every, chains=chains, processes=processes)
     chain.check_start(init)
     if run_folder is not None:
-        with begin_folder(run_folder, chain, sweeps, init, plan, chains) as job:
-            return job.run(plan, processes)
+        with begin_folder(run_folder, chain, sweeps, init, plan, chains) as folder:
+            return run_folder_to(folder, chain, plan, folder.settings.target, processes)
     if chains is not None:
         assert isinstance(chain, OneProcess)
         return run_chains(chain, sweeps, init, plan, chains, processes)
