@@ -45,24 +45,21 @@ class Shards:
         self.leads = self.backend.leads
         root = hk.Restaurant(hk.DirichletMultinomial(ETA), concentration=hk.Gamma(1.0, 1.0))
         document = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
-        self.arguments = (document, shards.cut(corpus, options.workers), SCHEDULE)
+        self.franchise = shards.ShardedFranchise(document, shards.cut(corpus, options.workers))
         self.folder = Path(options.folder) / "run"
-        began = time.perf_counter()
-        self._run(0)
-        self.seconds = time.perf_counter() - began
-
-    def _run(self, sweeps):
-        self.run = shards.run(
-            *self.arguments, sweeps=sweeps, rng=0, backend=self.backend, folder=self.folder, checkpoint=10**6
-        )
 
     def sweep(self, n):
+        began = time.perf_counter()
+        given = {"backend": self.backend, "checkpoint": hk.Checkpoint(sweeps=10**6)}
+        if self.sweeps:  # the reading of the checkpoint counts too
+            hk.open_run(self.folder).resume(n, franchise=self.franchise, **given)
+        else:
+            hk.Scheduler(SCHEDULE).run(self.franchise, n, rng=0, folder=self.folder, **given)
+        self.seconds += time.perf_counter() - began
         self.sweeps += n
-        self._run(self.sweeps)
-        self.seconds += float(self.run.seconds.sum())
 
     def topics(self):
-        counts, state = self.run.dish_counts(), self.run.state()
+        counts, state = self.franchise.dish_counts(), self.franchise.freeze()
         if not self.leads:
             return None
         phi = np.vstack([counts + ETA, np.full(counts.shape[1], ETA)])

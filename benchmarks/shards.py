@@ -21,6 +21,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.random import Streams
 from hdpkit.run.shards.messages import CountBlock, Swept
 from hdpkit.run.shards.worker import Worker
 
@@ -57,15 +59,17 @@ def over_shards(folder, topics, sweeps, backend, threads):
         return answer
 
     Worker.call = counted
-    run = shards.run(
-        declared, corpus, SCHEDULE, sweeps=sweeps, rng=1, init=init, backend=backend, threads=threads
-    )
+    clock = []
+    trace = hk.Scheduler(SCHEDULE, threads=threads).run(
+        shards.ShardedFranchise(declared, corpus), sweeps, rng=1, init=init, backend=backend,
+        callbacks=[lambda draw: clock.append(time.perf_counter())],
+    )  # fmt: skip
     return {
-        "seconds": run.seconds.tolist(),
-        "sent": int(run.sent[-1]),
+        "seconds": np.diff(clock).tolist(),  # but for the first
+        "sent": int(backend.sent),
         "changed": max(changed.values(), default=0),
-        "dishes": int(run.numbers["n_dishes"][-1]),
-        "log_likelihood": float(run.numbers["log_likelihood"][-1]) if backend.leads else None,
+        "dishes": int(trace["n_dishes"][-1]),
+        "log_likelihood": float(trace["log_likelihood"][-1]) if backend.leads else None,
         "leads": backend.leads,
     }
 
@@ -79,7 +83,11 @@ def count(sparse):
 def over_all(folder, topics, sweeps, threads):
     """The same chain by a scheduler over the entire corpus."""
     declared, corpus, init = arguments(folder, topics)
-    start = shards.run(declared, corpus, SCHEDULE, sweeps=0, rng=1, init=init).state()
+    sharded = shards.ShardedFranchise(declared, corpus)
+    chain = sharded.chain(SCHEDULE, None)
+    chain.streams = Streams(1)
+    list(chain.draws(0, init, None, None))  # only its start
+    start = sharded.freeze()
     franchise = hk.Franchise(declared, corpus.corpus(), store="counts", root="weights")
     franchise.expand_cells()
     franchise.thaw(start)

@@ -82,7 +82,8 @@ def child(folder, topics, threads, sweeps):
     declared = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
     init = hk.init.TermClusters(topics)
-    shards.run(declared, corpus, schedule, sweeps=sweeps, rng=1, init=init, threads=threads)
+    franchise = shards.ShardedFranchise(declared, corpus)
+    hk.Scheduler(schedule, threads=threads).run(franchise, sweeps, rng=1, init=init)
     most = np.maximum.accumulate([slots for _, slots, _ in shapes])
     kept = [i for i in range(1, sweeps) if i >= sweeps // 2 and most[i] == most[i - 1]] or [sweeps - 1]
     labels, slots, dishes = np.median(np.array(shapes)[kept], axis=0).tolist()

@@ -88,20 +88,28 @@ def model():
     return document, corpus, schedule
 
 
+def begun():
+    """The state at the start of all chains: one sweep from a random one."""
+    document, corpus, schedule = model()
+    franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+    franchise.expand_cells()
+    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=0, init=hk.init.Random(6))
+    return franchise.freeze()
+
+
 def over(backend):
     """The state after twenty sweeps over workers, each with some of eight shards; None unless it leads."""
     document, corpus, schedule = model()
-    start = hk.init.Random(6)
-    cut = shards.cut(corpus, 8)
-    return shards.run(document, cut, schedule, sweeps=20, rng=1, backend=backend, init=start).state()
+    franchise = shards.ShardedFranchise(document, shards.cut(corpus, 8))
+    hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, init=begun(), backend=backend)
+    return franchise.freeze()
 
 
 def in_one_process():
-    """The state of the chain of `hk.Scheduler` after twenty sweeps, and its trace."""
+    """The state of the chain in this process after twenty sweeps, and its trace."""
     document, corpus, schedule = model()
     franchise = hk.Franchise(document, corpus, store="counts", root="weights")
-    begun = shards.run(document, shards.cut(corpus, 1), schedule, sweeps=0, rng=1, init=hk.init.Random(6))
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, init=begun.state())
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, init=begun())
     return franchise.freeze(), trace
 
 

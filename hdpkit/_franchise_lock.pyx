@@ -514,11 +514,20 @@ cdef class HeldInterrupt:
     KeyboardInterrupt; otherwise nothing changes. The block is identified by its frame: if an exception keeps
     `__exit__` from being called, the next Ctrl-C detects that the block is no longer running and works as
     before.
+
+    Parameters
+    ----------
+    once : bool
+        Raise a second Ctrl-C immediately.
     """
 
     cdef bint asked
     cdef bint held
+    cdef bint once
     cdef object block
+
+    def __cinit__(self, bint once=False):
+        self.once = once
 
     def __enter__(self):
         main = threading.current_thread() is threading.main_thread()
@@ -546,7 +555,7 @@ cdef class HeldInterrupt:
         if frame is not None and not isinstance(frame, FrameType):
             raise ParameterError("frame", frame, "a frame", "Python calls this with the frame that it interrupted.")
         me = self       # Python's only reference to the handler is in the table of handlers, which is about to change
-        if not runs(self.block, frame):
+        if not runs(self.block, frame) or (self.once and self.asked):
             self.give_back()
             raise KeyboardInterrupt
         self.asked = True

@@ -17,12 +17,16 @@ from hdpkit.cli.output import say
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import ShardedCorpus
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.errors import ParameterError
+from hdpkit.errors import ParameterError, RunError, short_repr
+from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.kinds.topics import Topics, topic_updates
 from hdpkit.moves import RootWeights, SliceGibbs
-from hdpkit.run.run_folder import RUN, holding
-from hdpkit.run.trace import Trace
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.describe import describe, described_franchise
+from hdpkit.run.run_folder import RUN, RunFolder, holding
+from hdpkit.run.runs import open_run
+from hdpkit.run.scheduler import Scheduler
 
 SERVING = frozenset(
     {
@@ -46,11 +50,9 @@ def fit_shards(corpus: Path, model: Topics, options: dict[str, Any]) -> None:
                 say(f"{sizes}, {source.n_shards:,} shards, {backend}", err=True)
         backend.lead(partial(_hold, stack, out))
         if backend.leads:
-            carry_out(
-                lambda _: _fit(source, backend, model, options), out, options["terms"], options["quiet"]
-            )
+            carry_out(partial(_fit, source, backend, model, options), out, options["terms"], options["quiet"])
         else:
-            _fit(source, backend, model, options)
+            _fit(source, backend, model, options, None)
 
 
 def _hold(stack: ExitStack, folder: Path) -> None:
@@ -62,32 +64,62 @@ def _hold(stack: ExitStack, folder: Path) -> None:
         stack.enter_context(held_for_a_run(folder, {"reading": reading.as_data()}))
 
 
-def _fit(source: ShardedCorpus, backend: shards.Backend, model: Topics, options: dict[str, Any]) -> Trace:
-    quiet = options["quiet"] or not backend.leads
-
-    def progress(sweep: int, numbers: dict[str, Any]) -> None:
-        if not quiet:
-            likelihood = f"log likelihood {numbers['log_likelihood']:,.0f}"
-            say(f"sweep {sweep}: {numbers['n_dishes']} topics, {likelihood}", err=True)
-
+def _fit(
+    source: ShardedCorpus, backend: shards.Backend, model: Topics, options: dict[str, Any], progress: Any
+) -> Any:
+    """Begin the run, or go on with it if the folder has one of the same command."""
     finite, restaurant = model.n_components, named(Topics, lambda: model.declare(source))
     weights = [] if finite is not None else [RootWeights()]
-    run = shards.run(
-        restaurant,
-        source,
-        options["moves"] or [SliceGibbs(), *weights, *topic_updates(restaurant)],
-        sweeps=options["sweeps"],
-        rng=options["seed"],
-        backend=backend,
-        init=options["init"],
-        root="weights" if finite is None else FixedWeights(finite),
-        threads=options["threads"],
-        spool=options["spool"],
-        folder=options["out"],
-        checkpoint=options["checkpoint_sweeps"] or 10,
-        progress=progress,
+    scheduler = Scheduler(
+        options["moves"] or [SliceGibbs(), *weights, *topic_updates(restaurant)], options["threads"]
     )
-    return run.trace
+    franchise = shards.ShardedFranchise(
+        restaurant, source, root="weights" if finite is None else FixedWeights(finite), spool=options["spool"]
+    )
+    checkpoint = Checkpoint(sweeps=options["checkpoint_sweeps"] or 10)
+    out, sweeps, seed = options["out"], options["sweeps"], options["seed"]
+    if not backend.lead(lambda: (out / RUN).exists()):
+        return scheduler.run(
+            franchise, sweeps, seed, options["init"], folder=out, checkpoint=checkpoint, progress=progress,
+            backend=backend, on_interrupt="raise",
+        )  # fmt: skip
+    backend.lead(partial(_check_same, RunFolder.open(out), franchise, scheduler, seed))
+    there = open_run(out)
+    left = sweeps - backend.lead(lambda: there.sweeps[0] or 0)
+    if left < 1:
+        return there.trace
+    return there.resume(
+        left, franchise=franchise, checkpoint=checkpoint, progress=progress, backend=backend,
+        on_interrupt="raise",
+    )  # fmt: skip
+
+
+def _check_same(
+    files: RunFolder, franchise: shards.ShardedFranchise, scheduler: Scheduler, seed: int
+) -> None:
+    """Raise a RunError unless the folder is that of a run with these arguments; threads may differ."""
+    declared, moves = files.declared()
+    given = described_franchise(franchise.declared())
+    now = [describe(move, "moves") for move in scheduler.moves]
+    digest = franchise.corpus.digest
+    for name, kept, own, shown in (
+        ("corpus", files.corpus_in_shards, digest, digest),
+        ("root", declared["root"], given["root"], franchise.root),
+        ("restaurant", declared, given, franchise.restaurant),
+        ("moves", *map(_without_threads, (moves, now)), scheduler.moves),
+        ("rng, the seed", files.settings.seed, seed, seed),
+    ):
+        if to_json(kept) != to_json(own):
+            raise RunError(
+                f"{name}, in {files.path}", short_repr(kept), f"the argument given now, {shown}",
+                "Give the arguments that the run began with, or another folder.",
+            )  # fmt: skip
+
+
+def _without_threads(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {key: _without_threads(one) for key, one in described.items() if key != "threads"}
+    return [_without_threads(one) for one in described] if isinstance(described, list) else described
 
 
 def _check_options(options: dict[str, Any]) -> None:

@@ -322,8 +322,9 @@ def _unpickled(
 def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
     """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
 
-    Given a choice source, too, it draws parts that are missing in the state. Parts are cloned twice: now,
-    because the franchise may continue in another thread, and for each copy.
+    Given a choice source, too, it draws parts that are missing in the state; without a state no customer is
+    seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
+    copy.
     """
     kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
@@ -331,10 +332,12 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     whole = franchise.store_type in COMPILED_STORES  # what they freeze is complete
 
-    def make(frozen: dict[str, Any], source: ChoiceSource | None = None) -> Any:
+    def make(frozen: dict[str, Any] | None = None, source: ChoiceSource | None = None) -> Any:
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
+        if frozen is None:
+            return twin
         if whole:
             take_over(twin, frozen, source)
         else:

@@ -24,6 +24,7 @@ from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
 from hdpkit.run.runs import begin_folder, open_run
 from hdpkit.run.samples import Samples
+from hdpkit.run.sweeps import OneProcess
 
 _PLACES = {"init": "start", "schedule": "move"}
 _OF_THE_PROCESS = ("progress", "random_state", "samples")
@@ -60,9 +61,11 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     chains = len(franchises) if len(franchises) > 1 else None
     written = list[ChainFolder]()
     try:
-        with begin_folder(path, moves, franchises[0], target, streams, init, Plan(), chains) as job:
+        run = OneProcess(moves, franchises[0])
+        run.streams = streams
+        with begin_folder(path, run, target, init, Plan(), chains) as folder:
             for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
-                written.append(job.folder.chain(number))
+                written.append(folder.chain(number))
                 with closing(
                     ChainWriter(written[-1], streams.seed, franchise.streams.chain, target)
                 ) as writer:

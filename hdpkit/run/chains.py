@@ -1,6 +1,6 @@
 """Several chains, each in its own process.
 
-Parent and child (`hdpkit.run.worker`) exchange pickled frames over pipes, which are never written to a
+Parent and child (`hdpkit.run.worker`) exchange pickles over pipes, which are never written to a
 file. The job is pickled by cloudpickle, with classes and functions of a script or a notebook, so no
 ``__main__`` guard is needed. A child exits as soon as the pipe closes, so it never continues after its parent
 has ended.
@@ -12,13 +12,11 @@ import contextlib
 import os
 import pickle
 import queue
-import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import attrs
 import cloudpickle
@@ -26,61 +24,48 @@ import cloudpickle
 from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker
-from hdpkit.moves import Move
+from hdpkit.franchise.reading import ran_as_copies
 from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.collect import Plan
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Tick
-from hdpkit.run.sweeps import Progress
+from hdpkit.run.sweeps import OneProcess, Progress
 from hdpkit.run.trace import Trace
 
 
 def run_chains(
-    moves: Sequence[Move],
-    franchise: Franchise,
-    sweeps: int,
-    streams: Streams,
-    init: Any,
-    plan: Plan,
-    chains: int,
-    processes: int | None,
+    chain: OneProcess, sweeps: int, init: Any, plan: Plan, chains: int, processes: int | None
 ) -> ChainTrace:
     """Run chains from a start or (``init=None``) from the state of the franchise, which isn't changed."""
+    franchise = chain.franchise
     job = {
-        "recipe": Recipe.of(franchise),
-        "moves": tuple(moves),
         "init": init.freeze() if isinstance(init, Franchise) else init,
         "frozen": franchise.freeze() if init is None else None,
         "sweeps": sweeps,
-        "seed": streams.seed,
     }
-    return _run(job, franchise, plan, chains, processes)
+    return _run(job, chain, plan, chains, processes)
 
 
 def run_chains_in_folder(
-    folder: Path,
-    moves: Sequence[Move],
-    franchise: Franchise,
-    plan: Plan,
-    chains: int,
-    target: int,
-    processes: int | None,
+    folder: Path, chain: OneProcess, plan: Plan, chains: int, target: int, processes: int | None
 ) -> ChainTrace:
     """Start or continue the chains of a run folder, all up to the same sweep."""
-    job = {
-        "recipe": Recipe.of(franchise),
-        "moves": tuple(moves),
-        "folder": folder.resolve(),
-        "target": target,
-    }
-    return _run(job, franchise, plan, chains, processes)
+    return _run({"folder": folder.resolve(), "target": target}, chain, plan, chains, processes)
 
 
 def _run(
-    job: dict[str, Any], franchise: Franchise, plan: Plan, chains: int, processes: int | None
+    job: dict[str, Any], chain: OneProcess, plan: Plan, chains: int, processes: int | None
 ) -> ChainTrace:
-    job["plan"] = attrs.evolve(plan, progress=None, stop=None)
+    franchise = chain.franchise
+    make = maker(franchise, franchise.data)
+    job |= {
+        "make": make,
+        "moves": tuple(chain.moves),
+        "seed": chain.streams.seed,
+        "threads": chain.threads,
+        "plan": attrs.evolve(plan, progress=None, stop=None),
+    }
     try:
         text = cloudpickle.dumps(job, protocol=5)
     except Exception as error:  # a user's objects may raise any error
@@ -98,11 +83,11 @@ def _run(
         first = next(iter(failures.values()))
         raise first from first.original
     finals = []
-    make = maker(franchise, franchise.data)
     for number, (trace, frozen) in done.items():
         twin = make(frozen)
         twin.streams = Streams(trace.seed, number)
         finals.append(twin)
+    ran_as_copies(franchise)
     return ChainTrace([trace for trace, _ in done.values()], tuple(done), finals, failures)
 
 
@@ -155,7 +140,7 @@ class _Supervisor:
                 process.stop(at_once=True)
 
     def _begin(self, number: int) -> None:
-        head = pickle.dumps((number, self._chains, self._progress is not None))
+        head = number, self._chains, self._progress is not None
         self._running[number] = _Process(number, head, self._job, self._news)
 
     def _hear(self, number: int, kind: str, value: Any) -> None:
@@ -202,7 +187,7 @@ class _Supervisor:
 class _Process:
     """One process, with a thread that reads its messages."""
 
-    def __init__(self, number: int, head: bytes, job: bytes, news: queue.Queue[Any]) -> None:
+    def __init__(self, number: int, head: tuple[int, int, bool], job: bytes, news: queue.Queue[Any]) -> None:
         self._number = number
         self._news = news
         self._writing = threading.Lock()
@@ -220,17 +205,20 @@ class _Process:
         )
         threading.Thread(target=self._follow, args=(head, job), daemon=True).start()
 
-    def _follow(self, head: bytes, job: bytes) -> None:
+    def _follow(self, head: tuple[int, int, bool], job: bytes) -> None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
         try:
             with self._writing:
-                write_frame(stdin, head)  # type: ignore[arg-type]
-                write_frame(stdin, job)  # type: ignore[arg-type]
-            while (data := read_frame(stdout)) is not None:  # type: ignore[arg-type]
-                kind, value = pickle.loads(data)
-                self._news.put((self._number, kind, value))
+                pickle.dump((*head, job), stdin, protocol=5)
+                stdin.flush()
+            while True:
+                self._news.put((self._number, *pickle.load(stdout)))
+        except EOFError:
+            pass
+        except pickle.UnpicklingError:  # it has ended within a message
+            self._process.kill()
         except Exception as error:  # a broken pipe, or an answer that can't be read
             self._news.put((self._number, "failed", (repr(error), "", None)))
             self._process.kill()
@@ -257,68 +245,4 @@ class _Process:
             pass  # it has ended already, and the pipe may be closed
 
 
-# ------------------------------------------------------------------ messages
-
 STOP = b"s"  # from the parent: end after the current sweep
-
-_LENGTH = struct.Struct("<Q")
-
-
-def write_frame(stream: BinaryIO, data: bytes) -> None:
-    """Write a length and the bytes."""
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def read_frame(stream: BinaryIO) -> bytes | None:
-    """Read what `write_frame` wrote; None at the end of the stream."""
-    head = stream.read(_LENGTH.size)
-    if head is None or len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    data = stream.read(length)
-    return data if len(data) == length else None
-
-
-@attrs.frozen
-class Recipe:
-    """The data for building a copy of a franchise without seated customers."""
-
-    restaurant: Any
-    data: Any
-    store: Any
-    kernel: str
-    root: Any
-    measure: Any
-    components: dict[str, Any]
-    known: Any = None
-
-    @classmethod
-    def of(cls, franchise: Franchise) -> Recipe:
-        """The recipe of a franchise."""
-        return cls(
-            franchise.declarations[-1],
-            franchise.data,
-            franchise.store_type,
-            franchise.forced_kernel,
-            franchise.root.declared,
-            franchise.measure,
-            dict(franchise.components),
-            franchise.known,
-        )
-
-    def build(self) -> Franchise:
-        """Build it."""
-        franchise = Franchise(
-            self.restaurant,
-            self.data,
-            store=self.store,
-            kernel=self.kernel,
-            root=self.root,
-            measure=self.measure,
-            known=self.known,
-        )
-        for name, component in self.components.items():
-            franchise.register(name, component)
-        return franchise

@@ -12,14 +12,11 @@ import numpy as np
 from hdpkit.checks import function, items, positive_number, real_number, whole_number
 from hdpkit.errors import RunError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.frozen import FrozenState
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
-from hdpkit.moves import Move
-from hdpkit.random import Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.run_folder import ChainWriter
 from hdpkit.run.samples import Samples
-from hdpkit.run.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.sweeps import Chain, Progress
 from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
@@ -77,50 +74,67 @@ class CheckpointWriter:
     Ctrl-C within a sweep loses only that sweep, and the resumed run equals an uninterrupted one.
     """
 
-    def __init__(self, franchise: Franchise, writer: ChainWriter, checkpoint: Checkpoint) -> None:
-        self._franchise = franchise
-        self._writer = writer
+    def __init__(
+        self, chain: Chain, writer: ChainWriter | None, checkpoint: Checkpoint, resumed: bool
+    ) -> None:
+        self._chain = chain
+        self._writer = writer  # of the leading process
         self._checkpoint = checkpoint
-        self._frozen: FrozenState | None = None
+        self._resumed = resumed
+        self._state: Callable[[], Mapping[str, Any] | None] | None = None
+        self._sweep = -1  # of that state
         self._saved_sweep = -1
         self._saved_at = 0.0
 
     def begun(self) -> None:
         """Called when the chain is at its start, or at the state from which it is resumed."""
-        self._frozen = self._current()
+        self._stands()
         self.save()
-        if self._writer.loaded is None:  # the other generation too: from now on one that is missing is missed
+        if not self._resumed:  # the other generation too: from now on one that is missing is missed
             self.save()
+
+    def keep(self, sample: Sample | SeatingSample) -> None:
+        """Write a sample."""
+        assert self._writer is not None
+        self._writer.keep(sample)
 
     def swept(self) -> None:
         """Called when a sweep is complete and in the trace."""
-        self._writer.swept()
-        self._frozen = self._current()
-        if self._checkpoint.due(self._franchise.sweep - self._saved_sweep, time.monotonic() - self._saved_at):
+        if self._writer is not None:
+            self._writer.swept()
+        self._stands()
+        due = self._checkpoint.due(self._sweep - self._saved_sweep, time.monotonic() - self._saved_at)
+        if self._chain.agreed(due)[0]:
             self.save()
+
+    def _stands(self) -> None:
+        self._state, self._sweep = self._chain.state(), self._chain.franchise.sweep
 
     def save(self, stopped: bool = False) -> None:
         """Write a checkpoint of the state after the last complete sweep."""
-        if self._frozen is not None:
-            self._writer.checkpoint(self._frozen, stopped)
-            self._saved_sweep, self._saved_at = self._frozen["sweep"], time.monotonic()
+        frozen = None if self._state is None else self._state()
+        if frozen is None:
+            return
+
+        def write() -> None:
+            assert self._writer is not None
+            self._writer.checkpoint(frozen, stopped)
+            self._chain.saved(self._sweep)
+
+        self._chain.lead(write)
+        self._saved_sweep, self._saved_at = self._sweep, time.monotonic()
 
     def end(self, stopped: bool) -> None:
         """Write the last checkpoint unless it exists; a copy would overwrite the other generation."""
-        if stopped or (self._frozen is not None and self._frozen["sweep"] != self._saved_sweep):
+        if stopped or self._sweep != self._saved_sweep:
             self.save(stopped)
 
     def undo(self) -> None:
         """Undo a sweep that was not recorded: the franchise returns to the state at the end of its trace."""
-        frozen = self._frozen
-        if frozen is not None and self._franchise.sweep != frozen["sweep"]:
-            self._franchise.thaw(frozen)
-
-    def _current(self) -> FrozenState:
-        """The state that the run keeps: the one after the last sweep."""
-        kept = self._franchise.kept
-        assert kept is not None  # within a run
-        return kept.frozen
+        if self._state is not None and self._chain.franchise.sweep != self._sweep:
+            frozen = self._state()
+            if frozen is not None:
+                self._chain.franchise.thaw(frozen)
 
 
 @attrs.frozen(kw_only=True)
@@ -133,7 +147,6 @@ class Plan:
     progress: Progress | None = None
     audit_every: int | None = None
     checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
-    threads: int = 1  # of the start; moves have their own
     samples: Samples | None = None  # the rule, with sweeps counted from the start of the chain
     stop: Callable[[], bool] | None = None  # called after every sweep: whether to end early
 
@@ -147,64 +160,49 @@ def checked_callbacks(callbacks: Any) -> Sequence[Callable[[Draw], Any]]:
 
 
 def collect(
-    moves: Sequence[Move],
-    franchise: Franchise,
+    chain: Chain,
     sweeps: int,
-    streams: Streams,
     init: Any,
     plan: Plan,
     trace: Trace,
-    writer: ChainWriter | None = None,
+    checkpoints: CheckpointWriter | None = None,
 ) -> Trace:
-    """Run one chain and record it in a trace; with a writer, also in its folder.
+    """Run one chain and record it in a trace; with checkpoints, also in its folder.
 
     A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
     """
-    collected: Trace = franchise.access.prepare(
-        _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
-    )
+    collected: Trace = chain.prepare(_collect, chain, sweeps, init, plan, trace, checkpoints)
     return collected
 
 
 def _collect(
-    moves: Sequence[Move],
-    franchise: Franchise,
-    sweeps: int,
-    streams: Streams,
-    init: Any,
-    plan: Plan,
-    trace: Trace,
-    writer: ChainWriter | None,
+    chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, checkpoints: CheckpointWriter | None
 ) -> Trace:
-    checkpoints = None if writer is None else CheckpointWriter(franchise, writer, plan.checkpoint)
     begun = None if checkpoints is None else checkpoints.begun
-    draws = Draws(
-        franchise,
-        sweep_by_sweep(
-            moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun, plan.threads
-        ),
-    )
+    draws = chain.draws(sweeps, init, plan.progress, plan.audit_every, begun)
     trace.own(plan.record)
-    trace.exact = all(move.exact for move in moves)
+    trace.exact = all(move.exact for move in chain.moves)
     trace.interrupted = False
-    trace.seed = streams.seed
+    trace.seed = chain.streams.seed
     stopped = False
     try:
         try:
-            for draw in draws:
-                with deferred_interrupt():  # a draw is recorded completely or not at all
-                    if draw.sweep % plan.thin == 0:
-                        trace.append(draw)
-                    trace.append_moves(draw)
-                    if plan.samples is not None and plan.samples.wanted(draw.sweep):
-                        (trace if writer is None else writer).keep(_sample(draw))
-                    if checkpoints is not None:
-                        checkpoints.swept()
-                answers = [listener(draw) for listener in plan.callbacks]
-                stopped = any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
-                trace.interrupted = plan.stop is not None and plan.stop()
-                if stopped or trace.interrupted:
-                    break
+            with chain.hold() as answer:
+                for draw in draws:
+                    with deferred_interrupt():  # a draw is recorded completely or not at all
+                        if draw.sweep % plan.thin == 0:
+                            trace.append(draw)
+                        trace.append_moves(draw)
+                        if plan.samples is not None and plan.samples.wanted(draw.sweep):
+                            (trace if checkpoints is None else checkpoints).keep(_sample(draw))
+                        if checkpoints is not None:
+                            checkpoints.swept()
+                    answers = [listener(draw) for listener in plan.callbacks]
+                    stops = any(isinstance(one, (bool, np.bool_)) and bool(one) for one in answers)
+                    asked = _was_pressed(answer) or (plan.stop is not None and plan.stop())
+                    stopped, trace.interrupted = chain.agreed(stops, asked)
+                    if stopped or trace.interrupted:
+                        break
         except KeyboardInterrupt:
             trace.interrupted = True
         finally:
@@ -220,9 +218,19 @@ def _collect(
         error.trace = trace
         raise
     except BaseException as error:
-        _rescue(checkpoints, error)
+        if chain.rescues:
+            _rescue(checkpoints, error)
         raise
     return trace
+
+
+def _was_pressed(answer: Callable[[], None]) -> bool:
+    """Whether a Ctrl-C was deferred."""
+    try:
+        answer()
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _sample(draw: Draw) -> Sample | SeatingSample:

@@ -21,15 +21,13 @@ def too_many_topics(n_topics: int, n_tokens: int) -> bool:
     return n_tokens >= FEWEST_TOKENS and n_topics**2 > n_tokens
 
 
-def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
+def warn_of_many_topics(franchise: Franchise, n_tokens: int, trace: Any) -> None:
     """Warn at the end of a run over a topic model if the last recorded state has too many topics.
 
-    Of several chains the one with the most topics counts. Only the data and the measure of the franchise are
-    used.
+    Of several chains the one with the most topics counts. Only the declarations of the franchise are used.
     """
     if not (serves_term_clusters(franchise) and franchise.topology.n_levels > 1) or not trace.n_draws:
         return
-    n_tokens = len(franchise.data)
     n_topics = int(np.max(trace["n_dishes"][..., -1]))
     if not too_many_topics(n_topics, n_tokens):
         return
@@ -85,10 +83,10 @@ def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
     return trace
 
 
-def deferred_interrupt() -> HeldInterrupt:
+def deferred_interrupt(*, once: bool = False) -> HeldInterrupt:
     """Defer Ctrl-C inside the block; calling the yielded function raises a deferred KeyboardInterrupt.
 
     It has an effect only in the main thread, where Python delivers signals, and only if Ctrl-C would raise
-    KeyboardInterrupt.
+    KeyboardInterrupt. ``once``: a second Ctrl-C is raised immediately.
     """
-    return HeldInterrupt()
+    return HeldInterrupt(once)

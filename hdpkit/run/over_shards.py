@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,15 @@ from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
-from hdpkit.run.progress import Tick
 from hdpkit.run.run_folder import Checkpointed, RunFolder
-from hdpkit.run.shards.backend import Backend
 from hdpkit.run.shards.common import begin_without_documents, one_document
 from hdpkit.run.shards.files import FromFolder, Stored, shard_file, summed, totals_of
-from hdpkit.run.shards.job import ShardedJob
-from hdpkit.run.shards.local import Local
-from hdpkit.run.shards.runs import go_on, stored_state, whole_state
+from hdpkit.run.shards.franchise import ShardedFranchise
 from hdpkit.run.shards.scores import log_joint_of_all
-from hdpkit.run.shards.shard_state import OPENS, seat_bursts
+from hdpkit.run.shards.shard_state import OPENS, seat_bursts, whole_state
 from hdpkit.run.states import ChainState, Documents
-from hdpkit.run.sweeps import Progress
-from hdpkit.run.trace import Trace
 from hdpkit.stores._stirling import sum_of_logs
 
 _BYTES = 24  # of a franchise for each token, about
@@ -48,11 +40,28 @@ class OverShards:
         self.data = data
         self.allowed_imports = allowed_imports
 
+    def declared(self) -> ShardedFranchise:
+        """The franchise, without workers."""
+        declared = self._declared(one_document(self.data))
+        return ShardedFranchise(
+            declared.declarations[-1], self.data, root=declared.root.declared, spool=self.files.settings.spool
+        )
+
+    def check_own(self, franchise: Any) -> None:
+        """Raise an error unless a franchise can be one of this run."""
+        instance(
+            "franchise", franchise, ShardedFranchise, "a ShardedFranchise, or None", remedy="Leave it out."
+        )
+        if franchise.corpus.digest != self.data.digest:
+            raise ParameterError("franchise", franchise, "one over the corpus of this run", "Leave it out.")
+
     def stored(self, loaded: Checkpointed) -> tuple[Stored, FromFolder]:
         """What all documents have in common at a checkpoint, and what reads the state of each shard."""
-        differ = self._declared(one_document(self.data)).measure.seats_values
-        stored = stored_state(self.files, self.data, loaded.frozen, differ)
-        return stored, FromFolder.of(self.files.chain(0).path, stored)
+        declared, chain = self._declared(one_document(self.data)), self.files.chain(0).path
+        weights, differ = declared.root.declared == "weights", declared.measure.seats_values
+        n_shards = len(self.data.shards)
+        stored = Stored.read(loaded.frozen, self.data.n_terms, n_shards, weights, chain, differ)
+        return stored, FromFolder.of(chain, stored)
 
     def state(self, number: int, loaded: Checkpointed) -> ChainState:
         """The state of a checkpoint."""
@@ -167,49 +176,6 @@ class OverShards:
         franchise.expand_cells()
         return franchise
 
-    def resume(
-        self,
-        target: Callable[[], int],
-        *,
-        progress: Progress | None,
-        checkpoint: int | None,
-        backend: Backend | None,
-    ) -> Trace:
-        """Continue from the newest checkpoint up to a sweep, computed when the folder is locked."""
-        backend = Local() if backend is None else backend
-        instance("backend", backend, Backend, "a backend", remedy="hdpkit.shards.Local(2), MPI().")
-        settings, declared = self.files.settings, self._declared(one_document(self.data))
-        moves = self.files.moves(self.allowed_imports)
-        for move in moves:
-            check_move(move, declared)
-        job = ShardedJob(
-            declared.declarations[-1], self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
-            declared.root.declared, settings.threads or 1, settings.spool,
-        )  # fmt: skip
-        with ExitStack() as stack:
-            backend.lead(partial(_hold, stack, self.files))
-            last = target()
-            begun = self.files.chain(0).load()[0]
-            first = 0 if begun is None else begun.sweep
-            tell = None if progress is None else partial(_tick, progress, first, last)
-            run = go_on(self.files, job, backend, last, checkpoint, tell)
-        run.trace.exact = settings.exact
-        return run.trace
-
-
-def _hold(stack: ExitStack, files: RunFolder) -> None:
-    stack.callback(files.lock().release)
-
-
-def _tick(progress: Progress, first: int, last: int, sweep: int, numbers: dict[str, Any]) -> None:
-    progress(
-        Tick(
-            sweep=sweep - first, sweeps=last - first, fraction=0.0, n_dishes=numbers["n_dishes"],
-            log_likelihood=numbers["log_likelihood"], customers_per_second=None, seconds_left=None,
-            finished=sweep == last, log_joint=numbers["log_joint"],
-        )
-    )  # fmt: skip
-
 
 def _check_fits(n_tokens: int) -> None:
     """Raise a RunError if a franchise over so many tokens needs more memory than there is."""
@@ -221,12 +187,3 @@ def _check_fits(n_tokens: int) -> None:
             "data", f"{n_tokens:,} tokens in shards", f"what fits into {there >> 30} GB of memory",
             "run.state() has the topics, and the documents in blocks; commands use these.",
         )  # fmt: skip
-
-
-def refuse_options(**given: Any) -> None:
-    """Raise a ParameterError for an option of `Run.resume` that a run over shards doesn't take."""
-    for name, value in given.items():
-        if value:
-            raise ParameterError(
-                name, value, "left out for a run over shards", "Its chain runs shard by shard, without it."
-            )

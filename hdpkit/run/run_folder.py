@@ -150,6 +150,14 @@ class ChainFolder:
                 append_block(trace, payload, str(self.trace_path))
         return trace
 
+    def begun(self) -> tuple[Checkpointed | None, Trace]:
+        """The newest intact checkpoint, and the trace up to it."""
+        state, blocks = self.load()
+        trace = self.trace(None if state is None else state.position, blocks)
+        for file in self.samples(state):
+            trace.keep(file)
+        return state, trace
+
     def sample(self, sweep: int) -> SampleFile:
         """The file of the sample of a sweep, which need not exist yet."""
         return SampleFile(self.path, self.run, self.chain, sweep)
@@ -210,11 +218,8 @@ class ChainWriter:
         self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
         self._blocks: BlockWriter | None = None
         try:
-            self.loaded, blocks = folder.load()
+            self.loaded, self.trace = folder.begun()
             at = None if self.loaded is None else self.loaded.position
-            self.trace = folder.trace(at, blocks)
-            for file in folder.samples(self.loaded):
-                self.trace.keep(file)
             self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
         except BaseException:
             self.close()
@@ -371,11 +376,10 @@ class Settings:
     exact: bool  # whether all moves are exact
     record: dict[str, str | None]  # names of functions; None for one that can't be found by name
     samples: dict[str, Any] | None = None  # the arguments of `Samples`
-    threads: int | None = None  # over shards: of each part; may change
     spool: str | None = None  # over shards: folder of the files of its tokens; may change
 
 
-_LEFT_OUT = ("samples", "threads", "spool")  # where they are None
+_LEFT_OUT = ("samples", "spool")  # where they are None
 
 
 @attrs.frozen
@@ -424,11 +428,11 @@ class RunFolder:
         moves: Any,
         start: Any,
         settings: Settings,
-        data: RunData | None = None,
+        data: RunData,
     ) -> tuple[Self, filelock.BaseFileLock]:
         """Create a run folder; returns it with its lock, which is held. run.json is written last.
 
-        ``data`` are those of the run if the franchise has only some of them. A RunError if the folder already
+        ``data`` are those of the run; over shards the franchise has others. A RunError if the folder already
         contains a run, or something can't be saved (before anything is written).
         """
         try:
@@ -446,7 +450,6 @@ class RunFolder:
             ) from error
         init_inline, init_packed = described_start(franchise, start)
         to_json(described, path="declaration")
-        data = franchise.data if data is None else data
         of_data: dict[str, Any] = {"kind": type(data).__name__}
         if isinstance(data, ShardedCorpus | CutCorpus):
             of_data |= {"customers": data.n_tokens, "corpus": data.digest}
@@ -626,8 +629,6 @@ def _check_settings(settings: Settings) -> None:
     flag("exact", settings.exact)
     if settings.samples is not None:
         Samples(**settings.samples)
-    if settings.threads is not None:
-        whole_number("threads", settings.threads, 1, LARGEST)
     if not isinstance(settings.spool, str | None):
         raise ValueError(f"spool = {short_repr(settings.spool)}")
     names = settings.record

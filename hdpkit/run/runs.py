@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -14,125 +14,124 @@ import filelock
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import LARGEST, absolute_path, function, instance, whole_number
-from hdpkit.errors import ParameterError, RunError, printable
+from hdpkit.errors import LostPartError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
-from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains_in_folder
-from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
+from hdpkit.run.collect import Checkpoint, CheckpointWriter, Plan, checked_callbacks, collect
 from hdpkit.run.describe import function_name
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.run.progress import bar_of
 from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
 from hdpkit.run.samples import SampleFile, Samples, StoredSamples
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.sweeps import Ensemble, Progress
+from hdpkit.run.sweeps import Chain, OneProcess, Progress, chain_of
 from hdpkit.run.trace import Draw, Trace, own_functions, scalars
 
 if TYPE_CHECKING:
     from hdpkit.run.over_shards import OverShards
+    from hdpkit.run.shards.backend import Backend
+    from hdpkit.run.shards.franchise import ShardedFranchise
 
 
-class Job:
-    """A run folder with its lock taken, until the end of the block.
-
-    Attributes
-    ----------
-    folder : RunFolder
-    """
-
-    def __init__(
-        self, folder: RunFolder, lock: filelock.BaseFileLock, moves: Sequence[Move], target: int
-    ) -> None:
-        self.folder = folder
-        self._lock = lock
-        self._moves = moves
-        self._target = target
-
-    def __enter__(self) -> Job:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._lock.release()
-
-    def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
-        """Run every chain to its end; the franchise is changed only if there is one chain."""
-        path, chains = self.folder.path, self.folder.settings.chains
-        if chains is None:
-            return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
-        return run_chains_in_folder(path, self._moves, franchise, plan, chains, self._target, processes)
+@contextmanager
+def locked(chain: Chain, take: Callable[[], filelock.BaseFileLock]) -> Iterator[None]:
+    """Hold a lock, which the leading process takes, until the end of the block."""
+    locks = list[filelock.BaseFileLock]()
+    chain.lead(lambda: locks.append(take()))
+    try:
+        yield
+    finally:
+        for lock in locks:
+            lock.release()
 
 
+@contextmanager
 def begin_folder(
-    path: Path,
-    moves: Sequence[Move],
-    franchise: Franchise,
-    sweeps: int,
-    streams: Streams,
-    init: Any,
-    plan: Plan,
-    chains: int | None,
-) -> Job:
-    """Create a run folder with all that is needed to run, and to start again after a kill."""
-    target = sweeps + (franchise.sweep if init is None else 0)
+    path: Path, chain: Chain, sweeps: int, init: Any, plan: Plan, chains: int | None
+) -> Iterator[RunFolder]:
+    """Create a run folder for the block, with all that is needed to run, and to start again after a kill."""
     settings = Settings(
-        target=target,
-        seed=streams.seed,
-        stream=0 if chains is not None else streams.chain,
+        target=sweeps + (chain.franchise.sweep if init is None else 0),
+        seed=chain.streams.seed,
+        stream=0 if chains is not None else chain.streams.chain,
         chains=chains,
         thin=plan.thin,
         audit_every=plan.audit_every,
         checkpoint_sweeps=plan.checkpoint.sweeps,
         checkpoint_seconds=plan.checkpoint.seconds,
-        exact=all(move.exact for move in moves),
+        exact=all(move.exact for move in chain.moves),
         record={key: function_name(function) for key, function in plan.record.items()},
         samples=None if plan.samples is None else plan.samples.as_dict(),
+        **chain.settings,
     )
-    folder, lock = RunFolder.create(path, franchise, moves, init, settings)
-    return Job(folder, lock, moves, target)
+    given = path, chain.declared, chain.moves, init, settings, chain.data
+    with locked(chain, lambda: RunFolder.create(*given)[1]):
+        yield RunFolder.open(path)
 
 
-def run_in_folder(
-    path: Path, number: int, moves: Sequence[Move], franchise: Franchise, plan: Plan, target: int
-) -> Trace:
-    """Start or continue one chain in this process; returns its complete trace."""
+def run_folder_to(
+    folder: RunFolder, chain: Chain, plan: Plan, target: int, processes: int | None
+) -> Trace | ChainTrace:
+    """Run every chain of a folder up to a sweep; the franchise is changed only if there is one chain."""
+    chains = folder.settings.chains
+    if chains is None:
+        return run_in_folder(folder.path, 0, chain, plan, target)
+    assert isinstance(chain, OneProcess)
+    return run_chains_in_folder(folder.path, chain, plan, chains, target, processes)
+
+
+MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
+
+
+def run_in_folder(path: Path, number: int, chain: Chain, plan: Plan, target: int) -> Trace:
+    """Start or continue one chain; returns its complete trace. If a worker is lost, it begins again."""
+    losses = list[LostPartError]()
+    plan = attrs.evolve(plan, callbacks=(*plan.callbacks, lambda draw: losses.clear()))
+    while True:
+        try:
+            return _run_in_folder(path, number, chain, plan, target)
+        except LostPartError as error:
+            losses.append(error)
+            if len(losses) > MOST_LOSSES:
+                raise
+
+
+def _run_in_folder(path: Path, number: int, chain: Chain, plan: Plan, target: int) -> Trace:
     folder = RunFolder.open(path)
     settings = folder.settings
-    streams = Streams(settings.seed, settings.stream + number)
-    writer = ChainWriter(folder.chain(number), streams.seed, streams.chain, target, plan.samples)
+    chain.streams = Streams(settings.seed, settings.stream + number)
+    chain.folder = folder.chain(number)
+    writers = list[ChainWriter]()  # one in the leading process
+    given = chain.folder, chain.streams.seed, chain.streams.chain, target, plan.samples
+    chain.lead(lambda: writers.append(ChainWriter(*given)))
+    writer = writers[0] if writers else None
     try:
+        loaded, trace = chain.folder.begun() if writer is None else (writer.loaded, writer.trace)
+        checkpoints = CheckpointWriter(chain, writer, plan.checkpoint, loaded is not None)
         init = None
-        Ensemble.of(moves, franchise, streams)  # before its state is thawed
-        if writer.loaded is not None:
-            franchise.thaw(writer.loaded.frozen)
-            franchise.streams = streams
-            _keep_missing(franchise, writer, plan)
+        if loaded is not None:
+            chain.thaw(loaded.frozen)
+            sweep = chain.franchise.sweep
+            wanted = plan.samples is not None and plan.samples.wanted(sweep)
+            if wanted and not os.path.lexists(chain.folder.sample(sweep).path):  # it was removed
+                checkpoints.keep(kept_of(chain.franchise))
         else:
             start = folder.start()
             init = start.init
             if start.frozen is not None:
-                franchise.thaw(start.frozen)
-        sweeps = target - (franchise.sweep if init is None else 0)
+                chain.thaw(start.frozen)
+        sweeps = target - (chain.franchise.sweep if init is None else 0)
         if sweeps < 1:
-            franchise.streams = streams
-            writer.trace.seed, writer.trace.exact = streams.seed, settings.exact
-            return writer.trace
-        return collect(moves, franchise, sweeps, streams, init, plan, writer.trace, writer)
+            trace.seed, trace.exact = settings.seed, settings.exact
+            return trace
+        return collect(chain, sweeps, init, plan, trace, checkpoints)
     finally:
-        writer.close()
-
-
-def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None:
-    """Write the sample of a checkpoint again if it is missing."""
-    sweep = franchise.sweep
-    wanted = plan.samples is not None and plan.samples.wanted(sweep)
-    if wanted and not os.path.lexists(writer.folder.sample(sweep).path):
-        writer.keep(kept_of(franchise))
+        if writer is not None:
+            writer.close()
 
 
 _BITS_DEPEND_ON = ("hdpkit", "numpy")
@@ -175,6 +174,21 @@ class InOneProcess:
     def declared(self) -> Franchise:
         """The franchise, without seated customers."""
         return self.files.franchise(self.allowed_imports, self.data)
+
+    def check_own(self, franchise: Any) -> None:
+        """Raise an error unless a franchise can be one of this run."""
+        instance(
+            "franchise",
+            franchise,
+            Franchise,
+            "a Franchise, or None",
+            remedy="Leave it out, or pass run.franchise().",
+        )
+        if len(franchise.data) != len(self.data):
+            raise ParameterError(
+                "franchise", franchise, f"one of this run, with {len(self.data)} customers",
+                "Leave it out, or pass run.franchise().",
+            )  # fmt: skip
 
     def franchise(self, number: int, loaded: Checkpointed) -> Franchise:
         """The franchise in the state of a checkpoint."""
@@ -361,9 +375,9 @@ class Run:
         samples: int | Samples | None = None,
         checkpoint: Checkpoint | None = None,
         processes: int | None = None,
-        franchise: Franchise | None = None,
+        franchise: Franchise | ShardedFranchise | None = None,
         on_interrupt: str = "return",
-        backend: Any = None,
+        backend: Backend | None = None,
     ) -> Trace | ChainTrace:
         """Continue from the newest checkpoint; the result equals an uninterrupted run bit for bit.
 
@@ -380,13 +394,10 @@ class Run:
             As in `Scheduler.run`, for these sweeps and later ones. The first new sample replaces those up to
             ``samples.after``. By default samples are taken as before.
         franchise : Franchise, optional
-            For a run without chains: a franchise of this run (as returned by `franchise`), which is changed
-            in place. By default a new one is built.
+            For a run without chains: a franchise of this run (as returned by `franchise`; over shards a
+            ShardedFranchise), which is changed in place. By default a new one is built.
         backend : hdpkit.shards.Backend, optional
-            For a run over shards: where its workers run, and how many; by default one worker in this
-            process. On MPI every rank calls this method. Such a run doesn't take ``callbacks``, ``record``,
-            ``samples``, ``processes``, ``franchise`` and seconds between checkpoints, and Ctrl-C raises
-            KeyboardInterrupt: it continues from the last checkpoint.
+            As in `Scheduler.run`, for a run over shards.
 
         Returns
         -------
@@ -411,22 +422,6 @@ class Run:
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
         settings = self._files.settings
         interval = checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds)
-        if not isinstance(self._kind, InOneProcess):
-            from hdpkit.run.over_shards import refuse_options
-
-            refuse_options(
-                callbacks=listeners, record=record, samples=samples, processes=processes,
-                franchise=franchise, checkpoint=interval.seconds,
-            )  # fmt: skip
-            self._warn_of_versions()
-            with bar_of(progress) as tell:
-                return self._kind.resume(
-                    lambda: self._target(sweeps), progress=tell, checkpoint=interval.sweeps, backend=backend
-                )
-        if backend is not None:
-            raise ParameterError("backend", backend, "None for a run that isn't over shards", "Leave it out.")
-        if franchise is not None:
-            self._check_franchise(franchise)
         plan = Plan(
             record=self._functions(record),
             thin=settings.thin,
@@ -434,41 +429,27 @@ class Run:
             audit_every=settings.audit_every,
             checkpoint=interval,
         )
-        moves = self.moves
         if franchise is None:
             franchise = self._kind.declared()
-        for move in moves:
-            check_move(move, franchise)
+        else:
+            if settings.chains is not None:
+                raise ParameterError(
+                    "franchise",
+                    franchise,
+                    "None, since this run has chains",
+                    "Each chain has one of its own.",
+                )
+            self._kind.check_own(franchise)
+        chain = chain_of(franchise, self.moves, backend)
+        chain.check(samples=samples, processes=processes)
         self._warn_of_versions()
-        lock = self._files.lock()
-        try:
-            target = self._target(sweeps)
-            plan = attrs.evolve(plan, samples=self._rule(samples, target))
-        except BaseException:
-            lock.release()
-            raise
-        with Job(self._files, lock, moves, target) as job, bar_of(progress) as tell:
-            trace = job.run(franchise, attrs.evolve(plan, progress=tell), processes)
-        warn_of_many_topics(franchise, trace)
+        chain.streams = Streams(settings.seed, settings.stream)
+        with locked(chain, self._files.lock), bar_of(progress) as tell:
+            target = chain.lead(lambda: self._target(sweeps))
+            plan = attrs.evolve(plan, samples=self._rule(samples, target), progress=tell)
+            trace = run_folder_to(self._files, chain, plan, target, processes)
+        warn_of_many_topics(chain.declared, chain.n_customers, trace)
         return ended(trace, on_interrupt, f"sweeps up to {target}")
-
-    def _check_franchise(self, franchise: Any) -> None:
-        instance(
-            "franchise",
-            franchise,
-            Franchise,
-            "a Franchise, or None",
-            remedy="Leave it out, or pass run.franchise().",
-        )
-        if self._files.settings.chains is not None:
-            raise ParameterError(
-                "franchise", franchise, "None, since this run has chains", "Each chain has one of its own."
-            )
-        if len(franchise.data) != len(self._data):
-            raise ParameterError(
-                "franchise", franchise, f"one of this run, with {len(self._data)} customers",
-                "Leave it out, or pass run.franchise().",
-            )  # fmt: skip
 
     def _states(self) -> list[Checkpointed]:
         """The newest checkpoints of the chains that have one."""

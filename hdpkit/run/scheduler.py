@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
-from hdpkit.errors import ParameterError, ScheduleError, StateError
+from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.reading import ran_as_copies
-from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
-from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains
 from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.run.progress import bar_of
-from hdpkit.run.runs import begin_folder
+from hdpkit.run.runs import begin_folder, run_folder_to
 from hdpkit.run.samples import Samples
-from hdpkit.run.sweeps import Draws, Progress, sweep_by_sweep
+from hdpkit.run.sweeps import Chain, Draws, OneProcess, Progress, chain_of
 from hdpkit.run.trace import Draw, Trace, own_functions
+
+if TYPE_CHECKING:  # other runs don't need its modules
+    from hdpkit.run.shards.backend import Backend
+    from hdpkit.run.shards.franchise import ShardedFranchise
 
 _SWEEPS = "Say how many to run now."
 
@@ -63,7 +65,7 @@ class Scheduler:
     @overload
     def run(
         self,
-        franchise: Franchise,
+        franchise: Franchise | ShardedFranchise,
         sweeps: int,
         rng: Seed = None,
         init: Any = "auto",
@@ -78,13 +80,14 @@ class Scheduler:
         checkpoint: Checkpoint | None = None,
         chains: None = None,
         processes: int | None = None,
+        backend: Backend | None = None,
         on_interrupt: str = "return",
     ) -> Trace: ...
 
     @overload
     def run(
         self,
-        franchise: Franchise,
+        franchise: Franchise | ShardedFranchise,
         sweeps: int,
         rng: Seed = None,
         init: Any = "auto",
@@ -99,12 +102,13 @@ class Scheduler:
         checkpoint: Checkpoint | None = None,
         chains: int,
         processes: int | None = None,
+        backend: Backend | None = None,
         on_interrupt: str = "return",
     ) -> ChainTrace: ...
 
     def run(
         self,
-        franchise: Franchise,
+        franchise: Franchise | ShardedFranchise,
         sweeps: int,
         rng: Seed = None,
         init: Any = "auto",
@@ -119,14 +123,17 @@ class Scheduler:
         checkpoint: Checkpoint | None = None,
         chains: int | None = None,
         processes: int | None = None,
+        backend: Backend | None = None,
         on_interrupt: str = "return",
     ) -> Trace | ChainTrace:
         """Run sweeps and record them.
 
         Parameters
         ----------
-        franchise : Franchise
+        franchise : Franchise or ShardedFranchise
             Changed in place. With ``chains`` it isn't changed: the final states are ``trace.franchises``.
+            Over a corpus in shards (`hdpkit.shards.ShardedFranchise`) there is one chain, bit for bit that
+            over the entire corpus from the same state.
         sweeps : int
             Number of sweeps to run now.
         rng : int, SeedSequence, Generator or None
@@ -165,6 +172,9 @@ class Scheduler:
             ``trace.franchises``; ``franchise`` is as it was.
         processes : int, optional
             How many chains run at the same time; by default the number of processors.
+        backend : hdpkit.shards.Backend, optional
+            Where the workers of a corpus in shards run, and how many; by default one in this process. On MPI
+            every rank calls this method with the same arguments.
         on_interrupt : "return" or "raise"
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
             "raise" raises KeyboardInterrupt when the state is consistent and the folder is written, with
@@ -174,9 +184,9 @@ class Scheduler:
         -------
         Trace or, with ``chains``, ChainTrace
             After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is consistent. (With
-            a folder its state is that at the end of the trace. Chains finish their current sweep; a second
-            Ctrl-C ends them at once.) A topic model that ends with more topics than an average topic has
-            tokens causes a warning (`hk.errors.ManyTopicsWarning`).
+            a folder its state is that at the end of the trace. Chains and workers finish their current
+            sweep; a second Ctrl-C ends them at once.) A topic model that ends with more topics than an
+            average topic has tokens causes a warning (`hk.errors.ManyTopicsWarning`).
 
         Raises
         ------
@@ -184,6 +194,9 @@ class Scheduler:
             With ``folder``: if something can't be saved, before the first sweep; if the folder already
             contains a run; if it can't be written (StorageError, at any time; ``error.trace`` is the trace
             so far) or another process uses it (LockedRunError).
+        ShardError, LostPartError, SlowPartError
+            Over shards: if a shard is missing or damaged; if workers of a cluster are lost and there is no
+            folder, or six in a row without a complete sweep; if one takes too long.
         ChainError
             If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
@@ -198,12 +211,12 @@ class Scheduler:
         check_on_interrupt(on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
-        _is_franchise(franchise)
-        franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
+        chain = chain_of(franchise, self.moves, backend, self._threads)
         begun = franchise.sweep if init is None else 0
         whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
         rule = Samples.of(samples, begun, sweeps)
         with bar_of(progress) as tell:
+            _check_reports(audit_every, tell)
             plan = Plan(
                 record=own,
                 thin=thin,
@@ -212,44 +225,12 @@ class Scheduler:
                 audit_every=audit_every,
                 checkpoint=checkpoint or Checkpoint(),
                 samples=rule,
-                threads=self._threads,
             )
-            if chains is not None:  # chains run on copies
-                with franchise.lock():
-                    self._check(franchise, sweeps, init, audit_every, tell)
-                trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
-            else:
-                trace = franchise.access.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
-        warn_of_many_topics(franchise, trace)
+            given = chain, sweeps, rng, init, plan, run_folder, chains, processes
+            # Chains run on copies, and need no claim.
+            trace = _begin(*given) if chains is not None else chain.prepare(_begin, *given)
+        warn_of_many_topics(chain.declared, chain.n_customers, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
-
-    def _begin(
-        self,
-        franchise: Franchise,
-        sweeps: int,
-        rng: Seed,
-        init: Any,
-        plan: Plan,
-        run_folder: Path | None,
-        chains: int | None = None,
-        processes: int | None = None,
-    ) -> Trace | ChainTrace:
-        """Run with the franchise claimed; chains run on copies and need no claim."""
-        if chains is None:
-            self._check(franchise, sweeps, init, plan.audit_every, plan.progress)
-        streams = _streams(franchise, rng, init)
-        if run_folder is not None:
-            job = begin_folder(run_folder, self.moves, franchise, sweeps, streams, init, plan, chains)
-            with job:
-                trace = job.run(franchise, plan, processes)
-            if chains is not None:
-                ran_as_copies(franchise)
-            return trace
-        if chains is not None:
-            found = run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
-            ran_as_copies(franchise)
-            return found
-        return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
 
     def sample(
         self,
@@ -278,48 +259,48 @@ class Scheduler:
         ScheduleError, ParameterError
             Before the first sweep, as `run` does.
         """
-        _is_franchise(franchise)
-        franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
+        chain = chain_of(franchise, self.moves, None, self._threads)
+        whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
         # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
-        with franchise.lock():
-            self._check(franchise, sweeps, init, audit_every, tell)
-        streams = _streams(franchise, rng, init)
-        return Draws(
-            franchise,
-            sweep_by_sweep(
-                self.moves, franchise, sweeps, streams, init, tell, audit_every, threads=self._threads
-            ),
-        )
-
-    def _check(
-        self,
-        franchise: Franchise,
-        sweeps: int,
-        init: Any,
-        audit_every: int | None,
-        progress: Progress | None,
-    ) -> None:
-        whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
-        if audit_every is not None:
-            whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
-        if progress is not None:
-            function("progress", progress, remedy="For instance hk.ProgressBar().")
-        for move in self.moves:
-            check_move(move, franchise)
-        if init is None and not franchise.population.all_seated():
-            raise StateError(
-                "init", None, "a start, since customers are unseated", 'For instance "sequential".'
-            )
-        check_start(init, franchise)
+        _check_reports(audit_every, tell)
+        chain.streams = Streams(*_stream(franchise, rng, init))
+        chain.check(audit_every=audit_every)
+        chain.check_start(init)
+        return chain.draws(sweeps, init, tell, audit_every)
 
 
-def _is_franchise(franchise: Any) -> None:
-    if not isinstance(franchise, Franchise):
-        raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
+def _begin(
+    chain: Chain,
+    sweeps: int,
+    rng: Seed,
+    init: Any,
+    plan: Plan,
+    run_folder: Path | None,
+    chains: int | None,
+    processes: int | None,
+) -> Trace | ChainTrace:
+    chain.streams = Streams(*chain.lead(partial(_stream, chain.franchise, rng, init)))
+    chain.check(samples=plan.samples, audit_every=plan.audit_every, chains=chains, processes=processes)
+    chain.check_start(init)
+    if run_folder is not None:
+        with begin_folder(run_folder, chain, sweeps, init, plan, chains) as folder:
+            return run_folder_to(folder, chain, plan, folder.settings.target, processes)
+    if chains is not None:
+        assert isinstance(chain, OneProcess)
+        return run_chains(chain, sweeps, init, plan, chains, processes)
+    return collect(chain, sweeps, init, plan, Trace())
 
 
-def _streams(franchise: Franchise, rng: Seed, init: Any) -> Streams:
-    if rng is None and init is None and franchise.streams is not None:
-        return Streams(franchise.streams.seed, franchise.streams.chain)
-    return Streams(rng)
+def _check_reports(audit_every: int | None, progress: Progress | None) -> None:
+    if audit_every is not None:
+        whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
+    if progress is not None:
+        function("progress", progress, remedy="For instance hk.ProgressBar().")
+
+
+def _stream(franchise: Any, rng: Seed, init: Any) -> tuple[int, int]:
+    """The seed and the number of the chain."""
+    going_on = rng is None and init is None and franchise.streams is not None
+    streams = franchise.streams if going_on else Streams(rng)
+    return streams.seed, streams.chain

@@ -1,24 +1,28 @@
-"""The sweeps of one chain, over one franchise or an ensemble."""
+"""The sweeps of one chain, over one franchise or an ensemble, and what a run asks of any chain."""
 
 from __future__ import annotations
 
+import abc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import attrs
 
 from hdpkit._franchise_lock import Claim
 from hdpkit.checks import one_of_kind
-from hdpkit.errors import ScheduleError, StateError
+from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Kept, answer_looks
-from hdpkit.franchise.starts import start
+from hdpkit.franchise.frozen import FrozenState
+from hdpkit.franchise.starts import check_start, start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock, Tick
+from hdpkit.run.run_folder import ChainFolder
 from hdpkit.run.trace import Draw, MoveRecord, make_draw
 
 
@@ -82,6 +86,29 @@ class Ensemble:
             other.sweep = sweep
 
 
+class Divided(abc.ABC):
+    """A franchise that is in several processes, or not all in memory: it makes its own chain."""
+
+    @abc.abstractmethod
+    def chain(self, moves: Sequence[Move], backend: Any) -> Chain:
+        """The chain of these moves over it."""
+
+
+def chain_of(franchise: Any, moves: Sequence[Move], backend: Any, threads: int = 1) -> Chain:
+    """The chain of these moves over a franchise; its start is computed on so many threads."""
+    if isinstance(franchise, Divided):
+        return franchise.chain(moves, backend)
+    if not isinstance(franchise, Franchise):
+        raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
+    if backend is not None:
+        raise ParameterError(
+            "backend", backend, "None, unless the corpus is in shards",
+            "Leave it out; chains=4 runs four chains in processes. See hdpkit.shards.ShardedFranchise.",
+        )  # fmt: skip
+    franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
+    return OneProcess(moves, franchise, threads)
+
+
 def _others(move: Move, franchise: Franchise) -> tuple[Franchise, ...]:
     """The further franchises of a move, if it returns franchises."""
     others = one_of_kind(move, "others", move.others(franchise), (list, tuple), "a list of franchises")
@@ -98,22 +125,150 @@ def _share(pulse: Callable[[float], None], number: int, n: int) -> Callable[[flo
 Progress = Callable[[Tick], Any]
 
 
+class Chain(abc.ABC):
+    """A chain as a run drives it: of a franchise in this process, or of one over the shards of a corpus.
+
+    Every process of a run over shards drives it, so they decide together.
+
+    Attributes
+    ----------
+    franchise : Franchise or ShardedFranchise
+        Whose draws these are; its ``sweep`` is the position of the chain.
+    declared : Franchise
+        Its declarations.
+    streams : Streams
+    folder : ChainFolder
+        In a run folder, the files of the chain.
+    """
+
+    rescues = True  # whether the state is saved when a callback fails, which may happen in one process alone
+
+    def __init__(
+        self, moves: Sequence[Move], franchise: Any, declared: Franchise, data: Any, n_customers: int
+    ) -> None:
+        self.moves = moves
+        self.franchise = franchise
+        self.declared = declared
+        self.data = data
+        self.n_customers = n_customers
+        self.streams = Streams(0)
+        self.settings: Mapping[str, Any] = {}  # its own in run.json
+        self.folder: ChainFolder
+
+    @abc.abstractmethod
+    def check(self, **options: Any) -> None:
+        """Raise an error unless the moves can run, with these options, of which some need one process."""
+
+    @abc.abstractmethod
+    def check_start(self, init: Any) -> None:
+        """Raise an error unless the chain can start so."""
+
+    @abc.abstractmethod
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Set the state of a checkpoint."""
+
+    @abc.abstractmethod
+    def draws(
+        self,
+        sweeps: int,
+        init: Any,
+        progress: Progress | None,
+        audit_every: int | None,
+        begun: Callable[[], None] | None = None,
+    ) -> Any:
+        """An iterator of draws, one after every sweep, with a method ``close``.
+
+        ``begun`` is called when the chain is in its initial state.
+        """
+
+    @abc.abstractmethod
+    def state(self) -> Callable[[], Mapping[str, Any] | None]:
+        """A function that returns the state after this sweep for a checkpoint; None if it is lost."""
+
+    def saved(self, sweep: int) -> None:  # noqa: B027 - nothing else to do in this process
+        """Called in the leading process when the checkpoint of a sweep has been written."""
+
+    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; no other run of the franchise can begin meanwhile."""
+        return function(*arguments)
+
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function in the leading process; all get its result, or raise its error."""
+        return act()
+
+    def agreed(self, *wishes: bool) -> Sequence[bool]:
+        """Which of these any process wishes."""
+        return wishes
+
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """Defer Ctrl-C, if it must not occur within a sweep; the block gets the function that raises it."""
+        return nullcontext(lambda: None)
+
+
+class OneProcess(Chain):
+    """The chain of a franchise in this process; its start is computed on ``threads``."""
+
+    def __init__(self, moves: Sequence[Move], franchise: Franchise, threads: int = 1) -> None:
+        super().__init__(moves, franchise, franchise, franchise.data, len(franchise.data))
+        self.threads = threads
+
+    def check(self, **options: Any) -> None:
+        """Raise an error unless the moves can run over this franchise, where every option is served."""
+        with self.franchise.lock():
+            for move in self.moves:
+                check_move(move, self.franchise)
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error unless the chain can start so."""
+        with self.franchise.lock():
+            if init is None and not self.franchise.population.all_seated():
+                raise StateError(
+                    "init", None, "a start, since customers are unseated", 'For instance "sequential".'
+                )
+            check_start(init, self.franchise)
+
+    def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function while the franchise is claimed for a run."""
+        return self.franchise.access.prepare(function, *arguments)
+
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Set the state of a checkpoint, also of an ensemble."""
+        Ensemble.of(self.moves, self.franchise, self.streams)
+        self.franchise.thaw(frozen)
+        self.franchise.streams = self.streams
+
+    def draws(
+        self,
+        sweeps: int,
+        init: Any,
+        progress: Progress | None,
+        audit_every: int | None,
+        begun: Callable[[], None] | None = None,
+    ) -> Draws:
+        """The draws, with the franchise claimed."""
+        return Draws(self.franchise, sweep_by_sweep(self, sweeps, init, progress, audit_every, begun))
+
+    def state(self) -> Callable[[], FrozenState]:
+        """The state that the run keeps: the one after the last sweep."""
+        kept = self.franchise.kept
+        assert kept is not None  # within a run
+        frozen = kept.frozen
+        return lambda: frozen
+
+
 def sweep_by_sweep(
-    moves: Sequence[Move],
-    franchise: Franchise,
+    chain: OneProcess,
     sweeps: int,
-    streams: Streams,
     init: Any,
     progress: Progress | None,
     audit_every: int | None,
-    begun: Callable[[], None] | None = None,
-    threads: int = 1,
+    begun: Callable[[], None] | None,
 ) -> Iterator[Draw]:
     """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
     A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-    ``begun`` is called when the franchise is in its initial state, which is computed on so many threads.
     """
+    moves, franchise, streams = chain.moves, chain.franchise, chain.streams
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
     franchise.streams = Streams(streams.seed, streams.chain)
@@ -125,7 +280,7 @@ def sweep_by_sweep(
         with deferred_interrupt() as answer, franchise.lock():
             ensemble.on_pulse(lambda fraction: answer())
             try:
-                ensemble.start(init, streams, threads)
+                ensemble.start(init, streams, chain.threads)
             finally:
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.

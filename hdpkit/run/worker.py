@@ -19,25 +19,22 @@ import attrs
 import cloudpickle
 
 from hdpkit.random import Streams
-from hdpkit.run.chains import read_frame, write_frame
 from hdpkit.run.collect import collect
 from hdpkit.run.runs import run_in_folder
-from hdpkit.run.sweeps import Ensemble
+from hdpkit.run.sweeps import OneProcess
 from hdpkit.run.trace import Trace
 
 
 def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
     """Do a job; returns the trace and the final state."""
-    franchise, plan, moves = job["recipe"].build(), job["plan"], job["moves"]
+    franchise, plan = job["make"](), job["plan"]
+    chain = OneProcess(job["moves"], franchise, job["threads"])
+    chain.streams = Streams(job["seed"], number)
     if "folder" in job:
-        trace = run_in_folder(job["folder"], number, moves, franchise, plan, job["target"])
-        return trace, franchise.freeze()
-    streams = Streams(job["seed"], number)
+        return run_in_folder(job["folder"], number, chain, plan, job["target"]), franchise.freeze()
     if job["frozen"] is not None:
-        Ensemble.of(moves, franchise, streams)  # their states are thawed with that of the franchise
-        franchise.thaw(job["frozen"])
-    trace = collect(moves, franchise, job["sweeps"], streams, job["init"], plan, Trace())
-    return trace, franchise.freeze()
+        chain.thaw(job["frozen"])
+    return collect(chain, job["sweeps"], job["init"], plan, Trace()), franchise.freeze()
 
 
 def main() -> None:
@@ -46,16 +43,17 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and sends a message
     requests = sys.stdin.buffer
-    head, text = read_frame(requests), read_frame(requests)
-    if head is None or text is None:
+    try:
+        number, chains, ticking, text = pickle.load(requests)
+    except (EOFError, pickle.UnpicklingError):
         os._exit(1)
-    number, chains, ticking = pickle.loads(head)
     sending, asked = threading.Lock(), threading.Event()
 
-    def send(kind: str, value: Any) -> None:
-        data = pickle.dumps((kind, value), protocol=5)
+    def tell(kind: str, value: Any) -> None:
+        data = pickle.dumps((kind, value), protocol=5)  # first: what can't be pickled sends nothing
         with sending:
-            write_frame(answers, data)
+            answers.write(data)
+            answers.flush()
 
     def listen() -> None:
         while requests.read(1):
@@ -67,11 +65,11 @@ def main() -> None:
         job = pickle.loads(text)
 
         def tick(value: Any) -> None:
-            send("tick", attrs.evolve(value, chain=number, chains=chains))
+            tell("tick", attrs.evolve(value, chain=number, chains=chains))
 
         job["plan"] = attrs.evolve(job["plan"], progress=tick if ticking else None, stop=asked.is_set)
         result = work(job, number)
-        send("done", result)
+        tell("done", result)
     except BaseException as error:
         text_of_error = traceback.format_exc()
         try:
@@ -79,7 +77,7 @@ def main() -> None:
             pickle.loads(carried or b"")
         except Exception:  # if the error can't be pickled, its text is sent
             carried = None
-        send("failed", (repr(error), text_of_error, carried))
+        tell("failed", (repr(error), text_of_error, carried))
     os._exit(0)  # a normal exit would wait for the thread that still reads
 
 

@@ -30,7 +30,7 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
     whole = fit(folder, tmp_path / "whole", "--sweeps", "4", "--eta", "0.1")
     assert whole.exit_code == 0, whole.output
     assert "3 shards" in whole.output
-    assert "sweep 4:" in whole.output
+    assert "sweep 4/4, K = " in whole.output
     out = tmp_path / "run"
     for sweeps, options in (("2", []), ("4", ["--spool", str(tmp_path / "spool")])):
         assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet", *options).exit_code == 0
@@ -103,9 +103,11 @@ def test_a_folder_without_shards_is_refused(tmp_path):
 def test_another_run_in_the_folder_is_refused(folder, tmp_path):
     out = tmp_path / "run"
     assert fit(folder, out, "--sweeps", "2", "--quiet").exit_code == 0
-    done = fit(folder, out, "--sweeps", "3", "--seed", "5")
-    assert done.exit_code == 2
-    assert "seed" in done.output
+    for option, value in (("seed", 5), ("moves", "count-gibbs,root-weights"), ("eta", 0.3), ("topics", 5)):
+        done = fit(folder, out, "--sweeps", "3", f"--{option}", str(value))
+        assert done.exit_code == 2
+        assert "the argument given now" in done.output
+    assert fit(folder, out, "--sweeps", "3", "--threads", "2", "--quiet").exit_code == 0
     plain = tmp_path / "plain"
     (tmp_path / "a.ldac").write_text("2 0:1 3:2\n1 5:4\n")
     given = [*FIT, str(tmp_path / "a.ldac"), "--out", str(plain), "--sweeps", "1", "--quiet"]

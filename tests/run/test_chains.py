@@ -521,11 +521,12 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
 
 
 def test_the_worker_does_a_job_in_this_process_too():
-    from hdpkit.run.chains import Recipe
+    from hdpkit.franchise.freezing import maker
     from hdpkit.run.collect import Plan
 
-    job = {"recipe": Recipe.of(franchise()), "plan": Plan(), "moves": schedule().moves,
-           "frozen": None, "init": "one", "seed": 3, "sweeps": 4}  # fmt: skip
+    state = franchise()
+    job = {"make": maker(state, state.data), "plan": Plan(), "moves": schedule().moves,
+           "frozen": None, "init": "one", "seed": 3, "sweeps": 4, "threads": 1}  # fmt: skip
     trace, frozen = work(job, 0)
     assert_same(trace, schedule().run(franchise(), 4, rng=3, init="one"))
     assert frozen["sweep"] == 4

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, run_shards, same
 
 import hdpkit as hk
 from hdpkit import shards
@@ -84,14 +84,14 @@ def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch, copied
     monkeypatch.setattr(DocumentSweeps, "share", share)
 
     def ended(workers):
-        return shards.run(
+        return run_shards(
             restaurant(), shards.cut(data, 4), SCHEDULE, sweeps=3, rng=3, init=hk.init.Random(60),
             backend=shards.Local(workers), threads=1 + workers % 2,
         )  # fmt: skip
 
     one = ended(1)
     assert drawn == []
-    assert one.numbers["n_dishes"][0] > 32
+    assert one.trace["n_dishes"][0] > 32
     for workers in (2, 3):
         same(ended(workers).state(), one.state())
     assert sorted(drawn, key=lambda place: place[::-1]) == [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
@@ -102,7 +102,7 @@ def test_without_memory_in_common_each_part_draws_all_topics(monkeypatch, tmp_pa
     data = corpus()
     begun, ended, _ = in_one_process(2, data)
     monkeypatch.setattr(memory, "FOLDER", tmp_path / "none")
-    run = shards.run(
+    run = run_shards(
         restaurant(), shards.cut(data, 3), SCHEDULE, sweeps=2, rng=11, init=begun, backend=shards.Local(2)
     )
     same(run.state(), ended)

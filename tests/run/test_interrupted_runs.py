@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from shard_cases import run_shards
 from stopping_moves import Raises
 
 import hdpkit as hk
@@ -180,8 +181,8 @@ def ways(kind):
         "drawn": lambda: hk.Scheduler([hk.Mixture([(Raises(kind), 1.0)])]).run(state, 5, **raising),
         "draws": lambda: list(scheduler.sample(state, 5, rng=0)),
         "chains": lambda: scheduler.run(state, 5, chains=2, **raising),
-        "shards": lambda: shards.run(OVER_DOCUMENTS, cut, moves_of_all, **given),
-        "two workers": lambda: shards.run(
+        "shards": lambda: run_shards(OVER_DOCUMENTS, cut, moves_of_all, **given),
+        "two workers": lambda: run_shards(
             OVER_DOCUMENTS, cut, moves_of_all, backend=shards.Local(2), **given
         ),
     }

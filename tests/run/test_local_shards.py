@@ -13,6 +13,7 @@ from shard_cases import (
     corpus,
     in_one_process,
     restaurant,
+    run_shards,
     same,
     same_case,
     same_numbers,
@@ -40,13 +41,13 @@ def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
     chain, n_shards, workers, threads
 ):
     begun, ended, trace = chain
-    run = shards.run(
+    run = run_shards(
         restaurant(), shards.cut(DATA, n_shards), SCHEDULE, sweeps=6, rng=11, init=begun, threads=threads,
         backend=shards.Local(workers),
     )  # fmt: skip
     same(run.state(), ended)
-    assert run.numbers["largest_shares"].shape == (6, 5)
-    same_numbers(run.numbers, trace)
+    assert run.trace["largest_shares"].shape == (6, 5)
+    same_numbers(run.trace, trace)
 
 
 @pytest.mark.parametrize("name", cases())
@@ -55,12 +56,12 @@ def test_a_prior_on_every_hyperparameter(name, tmp_path):
     begun, ended, trace = case_in_one_process(case, 6)
     for workers, threads, steps in ((1, 1, [6]), (2, 2, [6]), (3, 1, [6]), (2, 1, [1, 3, 6])):
         for sweeps in steps:  # it goes on from its checkpoint
-            run = shards.run(
+            run = run_shards(
                 case.restaurant, source, case.schedule, sweeps=sweeps, rng=11, init=begun, root=case.root,
                 backend=shards.Local(workers), threads=threads,
                 folder=tmp_path / "run" if len(steps) > 1 else None,
             )  # fmt: skip
-        same_case(case, run.state(), run.numbers, ended, trace)
+        same_case(case, run.state(), run.trace, ended, trace)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_other_hyperparameters_are_refused(of_root, of_documents, error, what):
     root = hk.Restaurant(**{"base": hk.DirichletMultinomial(0.5), **of_root})
     declared = hk.Restaurant(root, each="document", **of_documents)
     with pytest.raises(error, match=f"^{what} = "):
-        shards.run(declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
+        run_shards(declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_other_hyperparameters_are_refused(of_root, of_documents, error, what):
 def test_no_folder_is_made_for_topics_that_workers_do_not_serve(tmp_path, measure, error, what):
     declared = hk.Restaurant(hk.Restaurant(measure), each="document")
     with pytest.raises(error, match=f"^{what} = "):
-        shards.run(
+        run_shards(
             declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0, folder=tmp_path / "run"
         )
     assert not (tmp_path / "run").exists()
@@ -112,12 +113,12 @@ def test_an_infinite_concentration_of_bursts_is_the_chain_of_plain_topics():
     begun, ended, trace = in_one_process(2, DATA, schedule=SCHEDULE[:3])
     measure = hk.Bursty(hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)), float("inf"))
     root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0))
-    run = shards.run(
+    run = run_shards(
         hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0)), shards.cut(DATA, 3),
         SCHEDULE[:3], sweeps=2, rng=11, init=begun, backend=shards.Local(2),
     )  # fmt: skip
     same(run.state(), ended)
-    same_numbers(run.numbers, trace)
+    same_numbers(run.trace, trace)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_an_infinite_concentration_of_bursts_is_the_chain_of_plain_topics():
 def test_other_schedules(schedule):
     begun, ended, _ = in_one_process(3, DATA, schedule=schedule)
     same(
-        shards.run(
+        run_shards(
             restaurant(), shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, backend=shards.Local(3)
         ).state(),
         ended,
@@ -154,11 +155,11 @@ def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_eac
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(method)]
 
     def ended(workers, sweeps):
-        run = shards.run(
+        run = run_shards(
             declared, shards.cut(DATA, 4), schedule, sweeps=sweeps, rng=3, init=hk.init.Random(6),
             backend=shards.Local(workers),
         )  # fmt: skip
-        for worker in run._backend._workers:
+        for worker in run.franchise._backend._workers:
             whole = worker.franchise.whole_corpus
             assert (whole.lengths is not None) == in_order
             assert whole.n_customers == DATA.n_tokens
@@ -186,8 +187,8 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
 
     def worker():
         cut = shards.cut(DATA, 2)
-        run = shards.run(restaurant(), cut, SCHEDULE, sweeps=0, rng=11, init=hk.init.Random(40))
-        return run._backend._workers[0].franchise
+        run = run_shards(restaurant(), cut, SCHEDULE, sweeps=0, rng=11, init=hk.init.Random(40))
+        return run.franchise._backend._workers[0].franchise
 
     def read(blocks):
         return np.concatenate([read_sparse(block) for block in blocks], axis=1)
@@ -221,7 +222,7 @@ def test_topics_under_a_small_eta_do_not_depend_on_the_parts():
     hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     begun = franchise.freeze()
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=11, init=begun)
-    run = shards.run(
+    run = run_shards(
         small, shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, backend=shards.Local(2)
     )
     same(run.state(), franchise.freeze())
@@ -231,7 +232,7 @@ def test_a_measure_without_compiled_sweeps_is_refused_before_any_sweep():
     root = hk.Restaurant(hk.SparseDirichletMultinomial(0.5), concentration=1.0)
     sparse = hk.Restaurant(root, each="document", concentration=1.0)
     with pytest.raises(errors.HdpkitError, match="DirichletMultinomial"):
-        shards.run(sparse, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
+        run_shards(sparse, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
 
 
 @pytest.mark.parametrize("name", cases())
@@ -240,12 +241,12 @@ def test_log_joint_does_not_depend_on_parts_and_threads(name):
     begun, _, trace = case_in_one_process(case, 4)
     source, found = shards.cut(case_corpus(), 4), []
     for workers, threads in ((1, 1), (3, 1), (2, 2)):
-        run = shards.run(
+        run = run_shards(
             case.restaurant, source, case.schedule, sweeps=4, rng=11, init=begun, root=case.root,
             backend=shards.Local(workers), threads=threads,
         )  # fmt: skip
-        same_numbers(run.numbers, trace)
-        found.append(run.numbers["log_joint"])
+        same_numbers(run.trace, trace)
+        found.append(run.trace["log_joint"])
         np.testing.assert_array_equal(found[-1], found[0])
 
 

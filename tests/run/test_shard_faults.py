@@ -2,7 +2,7 @@
 
 import attrs
 import pytest
-from shard_cases import BURSTY, SCHEDULE, corpus, in_one_process, restaurant, same, same_numbers
+from shard_cases import BURSTY, SCHEDULE, corpus, in_one_process, restaurant, run_shards, same, same_numbers
 
 from hdpkit import shards
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
@@ -145,12 +145,12 @@ def test_planted_bugs_are_caught_where_topics_differ_by_document(bug, bursty_cha
     begun, ended, trace = bursty_chain
 
     def run():
-        done = shards.run(
+        done = run_shards(
             restaurant(bursty=True), shards.cut(DATA, 2), BURSTY, sweeps=3, rng=11, init=begun,
             backend=shards.Local(2),
         )  # fmt: skip
         same(done.state(), ended)
-        same_numbers(done.numbers, trace)
+        same_numbers(done.trace, trace)
 
     run()
     bug(monkeypatch)
@@ -169,7 +169,7 @@ def test_planted_bugs_are_caught(bug, chain, monkeypatch):
 
     def run():
         same(
-            shards.run(
+            run_shards(
                 restaurant(),
                 shards.cut(DATA, 2),
                 SCHEDULE,

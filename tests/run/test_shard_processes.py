@@ -22,6 +22,7 @@ from shard_cases import (
     corpus,
     in_one_process,
     restaurant,
+    run_shards,
     same,
     same_case,
 )
@@ -98,14 +99,14 @@ def test_a_worker_of_dask_that_hangs_is_an_error_that_names_its_shards(chain, cl
     root, begun, _ = chain
     pids = list(client.run(os.getpid).values())
 
-    def hanging(sweep, numbers):
-        if sweep == 2:
+    def hanging(draw):
+        if draw.sweep == 2:
             os.kill(pids[0], signal.SIGSTOP)
 
     def run():
-        return shards.run(
+        return run_shards(
             restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-            backend=shards.Dask(client, workers=2, patience=1.5), progress=hanging,
+            backend=shards.Dask(client, workers=2, patience=1.5), callback=hanging,
         )  # fmt: skip
 
     try:
@@ -130,7 +131,7 @@ def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
 
 def here(chain, backend, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
     root, begun, _ = chain
-    return shards.run(
+    return run_shards(
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
         backend=backend, folder=folder, checkpoint=2,
     )  # fmt: skip
@@ -205,12 +206,12 @@ def on_others(backend, priors, sweeps, kept=None):
     """The same on a backend that this process drives."""
     ended = {}
     for name, case in cases().items():
-        run = shards.run(
+        run = run_shards(
             case.restaurant, hk.ShardedCorpus.open(priors[0] / "corpus"), case.schedule, sweeps=sweeps,
             rng=11, init=priors[1][name][0], root=case.root, backend=backend,
             folder=None if kept is None else kept / name,
         )  # fmt: skip
-        ended[name] = run.state(), run.numbers
+        ended[name] = run.state(), run.trace
     return ended
 
 
@@ -250,17 +251,43 @@ def test_drawn_proportions_on_every_backend(client, tmp_path):
     same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
 
 
+STOPPING = """
+import sys
+import hdpkit as hk
+from hdpkit import shards
+from shard_cases import SCHEDULE, restaurant
+
+backend = shards.MPI()
+franchise = shards.ShardedFranchise(restaurant(), hk.ShardedCorpus.open(sys.argv[1]))
+checkpoint = hk.Checkpoint(seconds=1e-9 if backend.leads else 1e9)
+trace = hk.Scheduler(SCHEDULE).run(
+    franchise, 9, folder=sys.argv[2], backend=backend, checkpoint=checkpoint,
+    callbacks=[lambda draw: draw.sweep == 3 and not backend.leads],
+)
+backend.lead(lambda: print(trace.n_draws, hk.open_run(sys.argv[2]).sweeps))
+"""
+
+
+def test_a_callback_of_one_rank_ends_the_run_of_all(chain, tmp_path):
+    """Ranks decide together about the end and about checkpoints, and draw one seed."""
+    (tmp_path / "stopping.py").write_text(STOPPING)
+    done = on_mpi(2, chain[0] / "corpus", tmp_path / "run", program=tmp_path / "stopping.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == "3 [3]"
+    assert not hk.open_run(tmp_path / "run").trace.interrupted
+
+
 @pytest.mark.parametrize(("rank", "what"), [(1, r"shard [23] = "), (0, r"shard [01] = ")])
 def test_a_disk_that_is_full_for_one_rank_ends_all_and_the_run_goes_on(chain, tmp_path, rank, what):
     kept = tmp_path / "run"
-    done = on_mpi(2, chain[0], SWEEPS, 1, kept, 1, -1, 2, rank)
+    done = on_mpi(2, chain[0], SWEEPS, 1, kept, 1, -1, 1, rank)
     assert done.returncode != 0
     # Both ranks say it. What they print may be mixed, but neither of these two parts is broken up.
     assert len(re.findall(r"errors\.StorageError\b", done.stderr)) == 2, done.stderr
     assert len(re.findall(r": " + what, done.stderr)) == 2, done.stderr
     assert "run again: the run goes on from its last checkpoint" in done.stderr
     run = here(chain, shards.Local(), folder=kept)
-    assert len(run.seconds) == 3
+    assert run.made == 3
     same(run.state(), chain[2])
 
 
@@ -293,8 +320,8 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
     again = tmp_path / "again"
     shutil.copytree(kept, again)
     run = here(chain, shards.Dask(client), folder=kept)
-    assert len(run.seconds) == 2
-    assert len(run.numbers["n_dishes"]) == SWEEPS
+    assert run.made == 2
+    assert len(run.trace["n_dishes"]) == SWEEPS
     same(run.state(), chain[2])
     same(here(chain, shards.Local(3), folder=again).state(), chain[2])
 
@@ -310,16 +337,16 @@ def test_ranks_go_on_from_the_checkpoint_of_dask(chain, client, tmp_path):
 def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
     root, begun, ended = chain
 
-    def killing(sweep, numbers):
-        if sweep == 3 and not killed:
-            killed.append(sweep)
+    def killing(draw):
+        if draw.sweep == 3 and not killed:
+            killed.append(draw.sweep)
             pids = client.run(os.getpid)
             os.kill(next(iter(pids.values())), 9)
 
     killed = []
-    run = shards.run(
+    run = run_shards(
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        backend=shards.Dask(client), folder=tmp_path / "run", checkpoint=2, progress=killing,
+        backend=shards.Dask(client), folder=tmp_path / "run", checkpoint=2, callback=killing,
     )  # fmt: skip
     assert killed == [3]
     same(run.state(), ended)

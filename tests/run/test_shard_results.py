@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -33,7 +33,7 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     begun = franchise.freeze()
     scheduler.run(franchise, sweeps=4, rng=11, init=begun)
-    run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, backend=shards.Local(2))
+    run = run_shards(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, backend=shards.Local(2))
     same(run.state(), franchise.freeze())
 
 
@@ -43,12 +43,12 @@ def finished(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     sharded = hk.ShardedCorpus.write(DATA, folder / "shards", 3)
     declared, schedule = restaurant(bursty=request.param), BURSTY if request.param else SCHEDULE
-    run = shards.run(declared, sharded, schedule, sweeps=5, rng=2, folder=folder / "run")
+    run = run_shards(declared, sharded, schedule, sweeps=5, rng=2, folder=folder / "run")
     franchise = hk.Franchise(declared, DATA, store="counts", root="weights")
     franchise.expand_cells()
     franchise.thaw(run.state())
-    np.testing.assert_array_equal(run.dish_counts(), franchise.dish_counts)
-    np.testing.assert_array_equal(run.topic_counts(), franchise.topic_counts)
+    np.testing.assert_array_equal(run.franchise.dish_counts(), franchise.dish_counts)
+    np.testing.assert_array_equal(run.franchise.topic_counts(), franchise.topic_counts)
     return folder / "run", franchise
 
 
@@ -57,7 +57,7 @@ def test_many_topics_are_read_without_an_array_of_topics_by_terms(tmp_path):
     documents = [np.random.default_rng(d).integers(0, 20_000, 10) for d in range(200)]
     data = hk.Corpus.from_documents(documents, n_terms=20_000)
     run = tmp_path / "run"
-    shards.run(
+    run_shards(
         restaurant(), shards.cut(data, 2), [moves.Concentration()], sweeps=1, rng=0,
         init=hk.init.Random(1000), folder=run,
     )  # fmt: skip
@@ -91,11 +91,11 @@ def test_finite_models(tmp_path):
     root = hk.Restaurant(hk.DirichletMultinomial(0.3))
     finite = hk.Restaurant(root, each="document", concentration=0.7)
     data = shards.cut(DATA, 2)
-    run = shards.run(
+    run = run_shards(
         finite, data, [moves.SliceGibbs()], sweeps=2, rng=1, root=hk.FixedWeights(5), folder=tmp_path
     )
     state = hk.open_run(tmp_path).state()
-    np.testing.assert_array_equal(state.sample.counts.toarray(), run.dish_counts())
+    np.testing.assert_array_equal(state.sample.counts.toarray(), run.franchise.dish_counts())
     assert state.sample.root_weights.sum() == pytest.approx(1.0)
     assert state.sample.root_weights[0] == 0.2
     assert 1 < hk.evaluate(state.franchise, NEW).perplexity < 40

@@ -1,11 +1,12 @@
 """Runs over shards: starts, checkpoints, invalid arguments, and errors that name the shard."""
 
 import shutil
+import signal
 from contextlib import suppress
 
 import numpy as np
 import pytest
-from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -38,7 +39,7 @@ def franchise_of(root="weights"):
 
 def run(source, sweeps=3, workers=1, **options):
     options = {"rng": 11, "init": hk.init.Random(4), "moves": schedule(), **options}
-    return shards.run(
+    return run_shards(
         restaurant(**MODEL), source, options.pop("moves"), sweeps=sweeps, backend=shards.Local(workers),
         **options,
     )  # fmt: skip
@@ -73,8 +74,8 @@ def test_a_start_goes_on_as_in_one_process():
     hk.Scheduler(schedule()).run(franchise, sweeps=3, rng=11, init=None)
     ended = run(shards.cut(DATA, 3), workers=3)
     same(ended.state(), franchise.freeze())
-    np.testing.assert_array_equal(ended.dish_counts(), franchise.dish_counts)
-    rows = ended.document_counts()
+    np.testing.assert_array_equal(ended.franchise.dish_counts(), franchise.dish_counts)
+    rows = ended.franchise.document_counts()
     counts = np.zeros((DATA.n_documents, franchise.n_dishes), dtype=np.int64)
     np.add.at(counts, (DATA.document, franchise.dishes), 1)
     found = np.zeros_like(counts)
@@ -97,10 +98,10 @@ def test_a_state_as_start_is_that_of_a_scheduler(root, workers, threads):
             if sweeps:
                 trace = hk.Scheduler(schedule()).run(franchise, sweeps=sweeps, rng=11, init=init)
             begun = run(shards.cut(DATA, 4), sweeps=sweeps, workers=workers, threads=threads, init=init)
-            assert begun.sweep == len(begun.seconds) == sweeps
+            assert begun.franchise.sweep == begun.made == sweeps
             if sweeps:
                 same(begun.state(), franchise.freeze())
-                same_numbers(begun.numbers, trace)
+                same_numbers(begun.trace, trace)
             else:
                 state = begun.state()
                 bursts = {"concentration/bursts": 10.0, "discount/bursts": 1.0 / 3.0}
@@ -232,7 +233,7 @@ def test_a_finite_model():
 
     def ended(n_shards, workers, sweeps=3):
         pieces, backend, init = shards.cut(DATA, n_shards), shards.Local(workers), hk.init.Random(4)
-        return shards.run(
+        return run_shards(
             declared, pieces, schedule, sweeps=sweeps, rng=2, init=init, root=finite, backend=backend
         )
 
@@ -255,7 +256,7 @@ def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     spooled = run(source, workers=2, spool=tmp_path / "spool", folder=tmp_path / "run")
     same(spooled.state(), run(source).state())
     assert list((tmp_path / "spool").iterdir()) == []  # files without names
-    for worker in spooled._backend._workers:
+    for worker in spooled.franchise._backend._workers:
         franchise = worker.franchise
         for array in (franchise.data.values, franchise.topology.home):
             assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
@@ -278,13 +279,13 @@ def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     whole = run(source, sweeps=5)
     first = run(source, sweeps=3, workers=3, folder=kept, checkpoint=2)
-    assert first.sweep == 3
+    assert first.franchise.sweep == 3
     assert files.stored_sweeps(kept / "chain-000") == {2, 3}
     second = run(source, sweeps=5, workers=2, folder=kept)
-    assert len(second.seconds) == 2
+    assert second.made == 2
     same(second.state(), whole.state())
-    for key, values in whole.numbers.items():
-        np.testing.assert_array_equal(second.numbers[key], values, err_msg=key)
+    for key, values in whole.trace.items():
+        np.testing.assert_array_equal(second.trace[key], values, err_msg=key)
 
 
 @pytest.mark.usefixtures("both")
@@ -296,11 +297,11 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(tmp_path
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limited(limit):
-        def progress(sweep, numbers):
-            if sweep == 2:
+        def callback(draw):
+            if draw.sweep == 1:  # after its checkpoint
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited[1]))
 
-        return progress
+        return callback
 
     whole = run(source, sweeps=4)
     run(source, sweeps=2, folder=kept)
@@ -311,11 +312,11 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(tmp_path
         try:
             told = what + r".*\(File too large\).*(run again|goes on from)"
             with pytest.raises(hk.errors.StorageError, match=told):
-                run(source, sweeps=4, workers=2, folder=kept, checkpoint=1, progress=limited(limit))
+                run(source, sweeps=4, workers=2, folder=kept, checkpoint=1, callback=limited(limit))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
         again = run(source, sweeps=4, workers=3, folder=kept)
-        assert len(again.seconds) == 3
+        assert again.made == 3
         same(again.state(), whole.state())
         assert files.stored_sweeps(kept / "chain-000") == {1, 4}
         assert all(check.passed for check in verify_run(kept))
@@ -325,39 +326,36 @@ def test_a_second_run_in_a_folder_that_is_in_use_is_refused(folder, tmp_path):
     """Also from the process of the first, whose chain is as if there had been no other."""
     source, kept, told = hk.ShardedCorpus.open(folder), tmp_path / "run", []
 
-    def second(sweep, numbers):
+    def second(draw):
         with pytest.raises(hk.errors.LockedRunError, match="no other process is using") as caught:
-            run(source, sweeps=5, workers=2, folder=kept, checkpoint=1)
+            run(source, sweeps=9, workers=2, folder=kept, checkpoint=1)
         told.append(str(caught.value))
 
-    first = run(source, sweeps=5, folder=kept, checkpoint=1, progress=second)
+    first = run(source, sweeps=5, folder=kept, checkpoint=1, callback=second)
     assert len(told) == 5
     assert "space" not in told[0]
     same(first.state(), run(source, sweeps=5).state())
-    assert run(source, sweeps=6, folder=kept).sweep == 6  # it is free again
-    with pytest.raises(hk.errors.RunError, match="seed"):
-        run(source, sweeps=6, folder=kept, rng=3)
-    assert run(source, sweeps=7, folder=kept).sweep == 7  # after an error too
+    assert run(source, sweeps=6, folder=kept).franchise.sweep == 6  # it is free again
+    with pytest.raises(hk.errors.RunError, match="holds no run"):
+        hk.Scheduler(SCHEDULE).run(first.franchise, 6, folder=kept)
+    assert run(source, sweeps=7, folder=kept).franchise.sweep == 7  # after an error too
 
 
 def test_what_is_no_full_disk_is_not_called_one(folder, tmp_path):
-    def removed(sweep, numbers):
+    def removed(draw):
         shutil.rmtree(kept)
         kept.write_text("")
 
     kept = tmp_path / "run"
     with pytest.raises(hk.errors.StorageError, match=r"Not a directory|File exists") as caught:
-        run(hk.ShardedCorpus.open(folder), folder=kept, checkpoint=1, progress=removed)
+        run(hk.ShardedCorpus.open(folder), folder=kept, checkpoint=1, callback=removed)
     assert "space" not in str(caught.value)
 
 
-def test_other_arguments_than_those_of_the_run_are_refused(folder, tmp_path):
+def test_a_franchise_over_another_corpus_is_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
-    for options in ({"rng": 12}, {"moves": SCHEDULE[:2]}):
-        with pytest.raises(hk.errors.RunError, match="the argument given now"):
-            run(source, folder=kept, **options)
-    with pytest.raises(hk.errors.RunError, match="corpus"):
+    with pytest.raises(hk.errors.ParameterError, match="corpus"):
         run(shards.cut(DATA, 4), folder=kept)
 
 
@@ -401,6 +399,86 @@ def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
         run(hk.ShardedCorpus.open(folder), folder=tmp_path / "file" / "run")
 
 
+# ------------------------------------------------------------------ one run, over shards too
+
+
+def pressing(times):
+    """A callback that presses Ctrl-C so often after the third sweep."""
+
+    def callback(draw):
+        if draw.sweep == 3:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    return callback
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_a_run_after_its_sweep_with_a_checkpoint(folder, tmp_path, times):
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    franchise, given = shards.ShardedFranchise(restaurant(), source), {"rng": 11, "init": hk.init.Random(4)}
+    with pytest.warns(hk.errors.InterruptedRunWarning, match="after sweep 3"):
+        trace = hk.Scheduler(SCHEDULE).run(
+            franchise, 6, folder=kept, backend=shards.Local(2), callbacks=[pressing(times)], **given
+        )
+    assert trace.interrupted
+    assert trace.n_draws == franchise.sweep == 3
+    assert hk.open_run(kept).sweeps == [3]
+    whole = run(source, sweeps=6)
+    same_numbers(hk.open_run(kept).resume(), whole.trace)
+    same(hk.open_run(kept).franchise().freeze(), whole.state())
+
+
+class Interrupts(moves.Concentration):
+    """Raises a second Ctrl-C within the third sweep."""
+
+    over = "totals"
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep == 2:
+            raise KeyboardInterrupt
+        return super().apply(state, rng, steps)
+
+
+def test_a_sweep_that_ctrl_c_ends_is_not_saved(folder, tmp_path):
+    """The workers can't undo it: the folder has the last checkpoint, from which the run goes on."""
+    franchise = shards.ShardedFranchise(restaurant(), hk.ShardedCorpus.open(folder))
+    schedule = [moves.SliceGibbs(), moves.RootWeights(), Interrupts()]
+    with pytest.warns(hk.errors.InterruptedRunWarning, match="after sweep 2"):
+        trace = hk.Scheduler(schedule).run(franchise, 6, rng=11, folder=tmp_path / "run")
+    assert trace.n_draws == 2
+    assert hk.open_run(tmp_path / "run", [Interrupts]).sweeps == [0]
+    with pytest.raises(hk.errors.StateError, match="open the folder of its run"):
+        franchise.freeze()
+
+
+def test_what_a_run_records_is_recorded_over_shards(folder, tmp_path):
+    source, ticks = hk.ShardedCorpus.open(folder), []
+    franchise = shards.ShardedFranchise(restaurant(), source)
+    given = {"rng": 11, "init": hk.init.Random(4), "backend": shards.Local(2)}
+    trace = hk.Scheduler(SCHEDULE).run(
+        franchise, 6, thin=2, record={"most": most_tokens}, folder=tmp_path / "run", progress=ticks.append,
+        callbacks=[lambda draw: draw.sweep == 4], checkpoint=hk.Checkpoint(seconds=1e-9), **given,
+    )  # fmt: skip
+    assert trace["sweep"].tolist() == [2, 4]
+    assert trace["most"][-1] == franchise.dish_counts().sum(axis=1).max()
+    assert not trace.interrupted
+    assert (ticks[0].sweep, ticks[0].sweeps, ticks[0].chains) == (1, 6, 1)
+    again = hk.open_run(tmp_path / "run", [most_tokens]).resume(2, franchise=franchise)
+    assert again["sweep"].tolist() == [2, 4, 6]
+    same(franchise.freeze(), run(source, sweeps=6).state())
+
+
+def most_tokens(franchise):
+    return int(franchise.dish_counts().sum(axis=1).max())
+
+
+def test_a_seed_is_drawn_if_none_is_given():
+    source = shards.cut(DATA, 2)
+    trace = run(source, sweeps=2, rng=None).trace
+    same_numbers(run(source, sweeps=2, rng=trace.seed).trace, trace)
+
+
 # ------------------------------------------------------------------ what is refused
 
 
@@ -411,11 +489,10 @@ def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
         ({"moves": [moves.SliceGibbs(), moves.SplitMerge()]}, "moves"),
         ({"moves": []}, "at least one move"),
         ({"moves": 5}, "moves"),
-        ({"rng": None}, "rng"),
         ({"rng": True}, "rng"),
         ({"rng": -1}, "rng"),
         ({"sweeps": -1}, "sweeps"),
-        ({"checkpoint": 0}, "checkpoint"),
+        ({"checkpoint": 0}, "sweeps"),
         ({"threads": 0}, "threads"),
         ({"init": "sequential"}, "init"),
         ({"init": {}}, "init"),
@@ -430,20 +507,31 @@ def test_bad_input_is_refused(options, match):
         run(shards.cut(DATA, 2), **options)
 
 
+@pytest.mark.parametrize(
+    "option", [{"chains": 2}, {"processes": 2}, {"samples": 1}, {"audit_every": 1}, {"init": None}]
+)
+def test_what_needs_all_documents_in_one_process_is_refused(option):
+    franchise = shards.ShardedFranchise(restaurant(), shards.cut(DATA, 2))
+    with pytest.raises(hk.errors.HdpkitError, match=f"^{next(iter(option))} = "):
+        hk.Scheduler(SCHEDULE).run(franchise, 2, rng=0, **option)
+
+
 def test_other_bad_input_is_refused():
     source = shards.cut(DATA, 2)
+    with pytest.raises(hk.errors.ParameterError, match="unless the corpus is in shards"):
+        hk.Scheduler(SCHEDULE).run(franchise_of(), 1, backend=shards.Local())
     with pytest.raises(hk.errors.ParameterError, match="a corpus in shards"):
         run(DATA)
     with pytest.raises(hk.errors.ParameterError, match="backend"):
-        shards.run(restaurant(), source, SCHEDULE, sweeps=1, rng=1, backend="mpi")
+        run_shards(restaurant(), source, SCHEDULE, sweeps=1, rng=1, backend="mpi")
     with pytest.raises(hk.errors.ParameterError, match="restaurant"):
-        shards.run(None, source, SCHEDULE, sweeps=1, rng=1)
+        run_shards(None, source, SCHEDULE, sweeps=1, rng=1)
     flat = hk.Restaurant(hk.DirichletMultinomial(0.5))
     with pytest.raises(hk.errors.ParameterError, match="documents over a root"):
-        shards.run(flat, source, SCHEDULE, sweeps=1, rng=1)
+        run_shards(flat, source, SCHEDULE, sweeps=1, rng=1)
     each = hk.Restaurant(flat, each="document", concentration=hk.Each(hk.Gamma(1.0, 1.0)))
     with pytest.raises(hk.errors.ParameterError, match="one for all documents"):
-        shards.run(each, source, SCHEDULE, sweeps=1, rng=1)
+        run_shards(each, source, SCHEDULE, sweeps=1, rng=1)
     for n_shards in (0, 100, 1.5, None):
         with pytest.raises(hk.errors.ParameterError, match="n_shards"):
             shards.cut(DATA, n_shards)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import shards
@@ -136,7 +136,7 @@ def finished(request, tmp_path_factory):
     """A run over shards on disk, its folder, and a franchise over all documents in its state."""
     place = tmp_path_factory.mktemp("finished")
     source = hk.ShardedCorpus.write(DATA, place / "corpus", 3)
-    shards.run(
+    run_shards(
         restaurant(bursty=request.param), source, BURSTY if request.param else SCHEDULE, sweeps=7, rng=2,
         folder=place / "run", init=hk.init.Random(5), backend=shards.Local(2), checkpoint=3,
     )  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_run_goes_on_with_any_number_of_parts(finished, tmp_path):
     folder, franchise = finished
     declared = franchise.declarations[-1]
     schedule = BURSTY if franchise.measure.seats_values else SCHEDULE
-    whole = shards.run(declared, hk.open_run(folder).data, schedule, sweeps=12, rng=2, init=hk.init.Random(5))
+    whole = run_shards(declared, hk.open_run(folder).data, schedule, sweeps=12, rng=2, init=hk.init.Random(5))
     shutil.copytree(folder, tmp_path / "run")
     ticks = []
     run = hk.open_run(tmp_path / "run")
@@ -236,10 +236,7 @@ def test_states_and_shards_of_different_runs_are_found(finished, tmp_path):
 def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, monkeypatch):
     folder, franchise = finished
     run = hk.open_run(folder)
-    for option in (
-        {"callbacks": [print]}, {"record": {"a": len}}, {"processes": 2}, {"franchise": franchise},
-        {"checkpoint": hk.Checkpoint(seconds=3.0)}, {"backend": 5},
-    ):  # fmt: skip
+    for option in ({"samples": 2}, {"processes": 2}, {"franchise": franchise}, {"backend": 5}):
         with pytest.raises(ParameterError, match=next(iter(option))):
             run.resume(1, **option)
     monkeypatch.setattr(over_shards, "_BYTES", 1 << 50)
@@ -250,8 +247,8 @@ def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, mon
     plain = hk.open_run(tmp_path / "plain")
     with pytest.raises(ParameterError, match="backend"):
         plain.resume(1, backend=shards.Local())
-    with pytest.raises(RunError, match="corpus"):
-        shards.run(restaurant(), run.data, SCHEDULE, sweeps=1, rng=1, folder=tmp_path / "plain")
+    with pytest.raises(ParameterError, match="franchise"):
+        plain.resume(1, franchise=shards.ShardedFranchise(restaurant(), run.data))
     with pytest.raises(DataError, match="signatures"):
         Cohort().signatures(run)
     with run._files.lock(), pytest.raises(LockedRunError):
@@ -276,7 +273,7 @@ def test_a_missing_shard_of_the_corpus_is_named_where_it_is_needed(finished, tmp
 
 def test_a_cut_corpus_is_kept_in_the_folder(tmp_path):
     source = shards.cut(DATA, 3)
-    run = shards.run(restaurant(), source, SCHEDULE, sweeps=3, rng=2, folder=tmp_path / "run")
+    run = run_shards(restaurant(), source, SCHEDULE, sweeps=3, rng=2, folder=tmp_path / "run")
     again = hk.open_run(tmp_path / "run")
     assert again.data.digest == source.digest
     assert again.data.corpus.names == DATA.names

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 from fit_command import FIT
+from shard_cases import run_shards
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -164,7 +165,7 @@ def every_kind(place):
     corpus = hk.Corpus.from_documents([["bread", "salt"], ["bread", "wine"], ["ship", "sail", "salt"]])
     root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), concentration=1.0)
     documents = hk.Restaurant(root, concentration=1.0, each="document")
-    shards.run(
+    run_shards(
         documents, shards.cut(corpus, 2), [moves.SliceGibbs(), moves.RootWeights()], sweeps=2, rng=0,
         folder=place / "shards",
     )  # fmt: skip

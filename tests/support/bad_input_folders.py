@@ -57,6 +57,7 @@ CHAINS = {
     "chains": optional(whole(1)),
     "processes": optional(whole(1)),
     "on_interrupt": NO_INTERRUPT,
+    "backend": [5, "mpi", object()],
 }
 
 FOLDERS = {

@@ -1,11 +1,13 @@
 """Chains over shards, and the chain of one process to which they must be equal."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit import moves, shards
+from hdpkit.random import Streams
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), moves.BaseMeasureParameters()]
 BURSTY = [*SCHEDULE, moves.Discount()]
@@ -49,6 +51,45 @@ def in_one_process(sweeps, data, root="weights", schedule=SCHEDULE, bursty=False
     begun = franchise.freeze()
     trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=begun)
     return begun, franchise.freeze(), trace
+
+
+class Ended(NamedTuple):
+    """A run over shards at its end."""
+
+    franchise: shards.ShardedFranchise
+    trace: hk.Trace | None
+    made: int  # sweeps of this call
+
+    def state(self):
+        return self.franchise.freeze()
+
+
+def run_shards(
+    declared, source, schedule, *, sweeps, rng, backend=None, init="auto", root="weights", threads=1,
+    spool=None, folder=None, checkpoint=10, callback=None, allow=(),
+):  # fmt: skip
+    """A chain up to a sweep, begun or gone on with in its folder; with 0 sweeps its start."""
+    franchise = shards.ShardedFranchise(declared, source, root=root, spool=spool)
+    backend, made = backend or shards.Local(), []
+    if sweeps == 0:
+        chain = franchise.chain(hk.Scheduler(schedule, threads).moves, backend)
+        chain.streams = Streams(rng)
+        return Ended(franchise, None, len(list(chain.draws(0, init, None, None))))
+
+    def listen(draw):
+        made.append(draw.sweep)
+        return None if callback is None else callback(draw)
+
+    given = {"callbacks": [listen], "checkpoint": hk.Checkpoint(checkpoint)}
+    given |= {"backend": backend, "on_interrupt": "raise"}
+    if isinstance(folder, Path | str) and backend.lead((Path(folder) / "run.json").exists):
+        there = hk.open_run(folder, allow)
+        left = sweeps - backend.lead(lambda: there.sweeps[0] or 0)
+        trace = there.resume(left, franchise=franchise, **given)
+    else:
+        scheduler = hk.Scheduler(schedule, threads)
+        trace = scheduler.run(franchise, sweeps, rng, init, folder=folder, **given)
+    return Ended(franchise, trace, len(made))
 
 
 def same(one, other):

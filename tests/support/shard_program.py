@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from shard_cases import restaurant
+from shard_cases import restaurant, run_shards
 
 import hdpkit as hk
 from hdpkit import shards
@@ -37,16 +37,16 @@ def main(
     mapped = re.findall(r"/dev/shm/.*", Path("/proc/self/maps").read_text())
     (folder / f"named-{backend.rank}").write_text("\n".join(m for m in mapped if "(deleted)" not in m))
 
-    def progress(sweep, numbers):
-        if kill_at is not None and sweep == int(kill_at) and not backend.leads:
+    def callback(draw):
+        if kill_at is not None and draw.sweep == int(kill_at) and not backend.leads:
             os.kill(os.getpid(), signal.SIGKILL if patience is None else signal.SIGSTOP)
-        if full_at is not None and sweep == int(full_at) and backend.rank == int(full_rank):
+        if full_at is not None and draw.sweep == int(full_at) and backend.rank == int(full_rank):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
-    run = shards.run(
+    run = run_shards(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), schedule, sweeps=int(sweeps), rng=11,
         init=begun, backend=backend, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
-        progress=progress,
+        callback=callback,
     )  # fmt: skip
     in_common = str(FOLDER / "hdpkit-") in Path("/proc/self/maps").read_text()
     (folder / f"in-common-{backend.rank}").write_text(str(in_common))

@@ -29,6 +29,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+from shard_cases import run_shards
 from states import same_state
 
 import hdpkit as hk
@@ -211,7 +212,7 @@ def over_shards(state):
         KEPT.append(tempfile.TemporaryDirectory())
         SHARD_FOLDERS.append(KEPT[-1].name)
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
-    run = hdpkit.shards.run(
+    run = run_shards(
         state.declarations[-1],
         hdpkit.shards.cut(state.data, 2),
         schedule,

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 from memory_limit import limit_memory
+from shard_cases import run_shards
 
 import hdpkit as hk
 from hdpkit import errors, files, moves, shards
@@ -119,7 +120,7 @@ def make(place):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     declared, cut = of_shards()
-    shards.run(declared, cut, SCHEDULE, sweeps=2, rng=0, folder=place / "shards-run")
+    run_shards(declared, cut, SCHEDULE, sweeps=2, rng=0, folder=place / "shards-run")
     named = hk.Corpus.from_documents(documents, names=list("vwxyz"), groups={"author": [0, 0, 1, 1, 1]})
     hk.ShardedCorpus.write(named, place / "shards", 2)
     hk.ShardedCorpus.write(hk.Corpus.from_counts(named.to_counts()), place / "shards-cells", 2)
@@ -396,8 +397,8 @@ def use_state(folder, draw):
 
 def use_shards_run(folder, draw):
     declared, cut = of_shards()
-    run = shards.run(declared, cut, SCHEDULE, sweeps=3, rng=0, folder=folder)
-    _ = run.numbers, run.dish_counts(), run.document_counts(), run.state()
+    franchise = run_shards(declared, cut, SCHEDULE, sweeps=3, rng=0, folder=folder).franchise
+    _ = franchise.dish_counts(), franchise.document_counts(), franchise.freeze()
 
 
 def use_corpus(folder, draw):
@@ -462,7 +463,7 @@ CORPORA = {
     "hdpkit verify": command("verify", "FOLDER"),
     "hdpkit fit": command("fit", "FOLDER", "--sweeps", 1, "--quiet", "--out", "OUT"),
 }  # fmt: skip
-SHARDED = {**RUNS, "Run.state": use_state, "shards.run": use_shards_run}
+SHARDED = {**RUNS, "Run.state": use_state, "resumed over shards": use_shards_run}
 OF = {"words": WORDS, "model": {**RUNS, "TopicModel": use_estimator}, "shards-run": SHARDED,
       "shards": CORPORA, "shards-cells": CORPORA, "corpus": CORPORA}  # fmt: skip
 ALL = {**RUNS, **WORDS, **CORPORA, **SHARDED, "TopicModel": use_estimator}

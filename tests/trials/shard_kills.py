@@ -24,7 +24,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "support")]
 
-from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same  # noqa: E402
+from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, run_shards, same  # noqa: E402
 
 import hdpkit as hk  # noqa: E402
 from hdpkit import shards  # noqa: E402
@@ -112,9 +112,9 @@ def _on_cluster(folder, begun, ended, generator, seconds, client):
     timer = threading.Timer(float(generator.uniform(0.0, seconds)), kill)
     timer.daemon = True
     timer.start()
-    run = shards.run(
+    run = run_shards(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        backend=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: done.append(n),
+        backend=shards.Dask(client), folder=kept, checkpoint=1, callback=lambda draw: done.append(draw.sweep),
     )  # fmt: skip
     timer.cancel()
     seconds = time.perf_counter() - began

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hdpkit.errors import SlowPartError
@@ -62,9 +62,13 @@ class Backend(abc.ABC):
         self._call(what, *arguments)
         return self._collected()
 
-    def lead(self, act: Callable[[], None]) -> None:
-        """Call a function in the leading process; all processes wait for it, and all raise its error."""
-        act()
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function in the leading process; all processes get its result, or raise its error."""
+        return act()
+
+    def agreed(self, wishes: Sequence[bool]) -> Sequence[bool]:
+        """Which of these any process wishes; every process calls it."""
+        return wishes
 
     def give_up(self) -> None:  # noqa: B027 - a driving process ends the others anyway
         """End the other processes when this one ends with an error that is unknown to them."""

@@ -18,7 +18,7 @@ class Dask(Backend):
     """Workers of a run as actors of the workers of a Dask cluster.
 
     They read their own shards and write their states: the folders of corpus and run must be at the same
-    path for all. If a worker of the cluster is lost, `hdpkit.shards.run` continues from the last checkpoint
+    path for all. If a worker of the cluster is lost, a run with a folder continues from the last checkpoint
     with the available ones; the cluster may replace a lost worker (a nanny does so).
 
     Parameters

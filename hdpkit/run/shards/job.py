@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
-from hdpkit.checks import instance, seed_number, whole_number
+from hdpkit.checks import instance
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.moves import Move, OverDocuments, Scheduled
@@ -27,23 +26,26 @@ class ShardedJob:
     seed: int
     start: ShardedStart
     root: str | FixedWeights = "weights"
-    threads: int = 1  # of each worker
     spool: str | None = None  # folder of files with the tokens of the workers
+
+    @property
+    def threads(self) -> int:
+        """The most threads that a move over documents uses in a worker."""
+        inner = [move.move if isinstance(move, Scheduled) else move for move in self.moves]
+        return max(getattr(move, "threads", 1) for move in inner)
 
     def streams(self) -> Streams:
         """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""
         return Streams(self.seed)
 
 
-def check_job(job: ShardedJob) -> None:
-    """Raise an error for an invalid job, before any work is done."""
-    instance("restaurant", job.restaurant, Restaurant, "a Restaurant", remedy="hk.Restaurant(base=...).")
-    whole_number("threads", job.threads, 1, 1024, remedy="One per processor is usual.")
-    check_moves(job.moves)
-    chain = list(job.restaurant.chain())
+def check_declared(restaurant: Any, root: Any) -> None:
+    """Raise an error unless chains over shards serve these declarations."""
+    instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="hk.Restaurant(base=...).")
+    chain = list(restaurant.chain())
     if len(chain) != 2 or chain[1].each != "document":
         raise ParameterError(
-            "restaurant", job.restaurant, "documents over a root",
+            "restaurant", restaurant, "documents over a root",
             "hk.Restaurant(base=root, each='document').",
         )  # fmt: skip
     if chain[1].hyperparameters[0].each:
@@ -58,10 +60,9 @@ def check_job(job: ShardedJob) -> None:
                 "discount", declaration.discount, "0, for the root and the documents",
                 "Leave it out, or use hk.Scheduler with TableGibbs over the whole corpus.",
             )  # fmt: skip
-    weighed = isinstance(job.root, FixedWeights) or (isinstance(job.root, str) and job.root == "weights")
-    if not weighed:
+    if not (isinstance(root, FixedWeights) or (isinstance(root, str) and root == "weights")):
         raise ParameterError(
-            "root", job.root, "'weights' or hk.FixedWeights(K)",
+            "root", root, "'weights' or hk.FixedWeights(K)",
             "Documents are independent only given the weights of the root.",
         )  # fmt: skip
 
@@ -79,8 +80,6 @@ def differs(restaurant: Restaurant) -> bool:
 
 def check_moves(moves: Sequence[Move]) -> None:
     """Raise a ScheduleError unless these moves can run over shards of a corpus."""
-    if not moves:
-        raise ScheduleError("moves", [], "at least one move", "Schedule moves.SliceGibbs(), for instance.")
     for move in moves:
         inner = move.move if isinstance(move, Scheduled) else move
         if move.over == "documents" and not isinstance(inner, OverDocuments):
@@ -96,20 +95,3 @@ def check_moves(moves: Sequence[Move]) -> None:
                 "moves.SliceGibbs or moves.CountGibbs. Any other needs hk.Scheduler. (Moves over documents "
                 "draw the tables themselves: moves.TableCounts isn't needed.)",
             )  # fmt: skip
-
-
-def as_moves(moves: Any) -> tuple[Move, ...]:
-    """Return a schedule as a tuple of moves."""
-    found = tuple(moves) if isinstance(moves, list | tuple) else (moves,)
-    for move in found:
-        instance("moves", move, Move, "a list of moves", remedy="[moves.SliceGibbs(), moves.RootWeights()].")
-    return found
-
-
-def as_seed(rng: Any) -> int:
-    """Return the seed of a run: one integer, the same in every process."""
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer):
-        raise ParameterError(
-            "rng", rng, "an integer >= 0", "Every process of a run draws from the same seed: give a number."
-        )
-    return seed_number("rng", rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,11 @@ MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)
 class MPI(Backend):
     """One worker per rank.
 
-    Every rank calls `hdpkit.shards.run` with the same arguments. Rank 0 has the results and writes the file
-    of the run; each rank reads its own shards, and writes their states. Each rank sums the changes of counts
-    of some terms; the other messages are summed along a tree. An error of a rank is raised in all. If a rank
-    is killed, ``mpiexec`` ends the others: start the same command again to continue from the last checkpoint,
-    with any number of ranks.
+    Every rank calls `hdpkit.Scheduler.run` with the same arguments. Rank 0 has the results, reports the
+    progress, and writes the file of the run; each rank reads its own shards, and writes their states.
+    Callbacks are called in every rank. Each rank sums the changes of counts of some terms; the other messages
+    are summed along a tree. An error of a rank is raised in all. If a rank is killed, ``mpiexec`` ends the
+    others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
 
     Parameters
     ----------
@@ -141,17 +141,25 @@ class MPI(Backend):
             checked([answer])
         return self._comm.gather(self._answer) or []
 
-    def lead(self, act: Callable[[], None]) -> None:
-        """Call a function at rank 0; all ranks wait for it, and all raise its error."""
-        failed = None
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function at rank 0; all ranks get its result, or raise its error."""
+        found = failed = None
         if self.leads:
             try:
-                act()
+                found = act()
             except Exception as error:
                 failed = error
-        failed = self._comm.bcast(failed)
+        found, failed = self._comm.bcast((found, failed))
         if failed is not None:
             raise failed
+        return found
+
+    def agreed(self, wishes: Sequence[bool]) -> Sequence[bool]:
+        """Which of these any rank wishes."""
+        self._method = "agreed"
+        self._together()
+        found = self._comm.allgather(tuple(wishes))
+        return [any(column) for column in zip(*found, strict=True)]
 
     def give_up(self) -> None:
         """End all ranks when this process ends."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
@@ -14,6 +15,7 @@ from hdpkit.franchise.seats import occupy
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import ChoiceSource
+from hdpkit.run.shards.source import Source
 
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 """Of a seating: a row for each dish of a document."""
@@ -152,3 +154,36 @@ def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     below = frozen["count_node"] > 0
     tables = franchise.bank.freeze() if franchise.measure.seats_values else {}
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
+
+
+def whole_state(
+    source: Source, seed: int, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the state of all documents in the form of `Franchise.freeze`."""
+    columns: dict[str, list[Any]] = {name: [] for name in next(iter(seatings.values()))}
+    for i in sorted(seatings):
+        for name in columns:
+            first = source.shards[i].first_document if name == "count_node" else 0
+            columns[name].append(seatings[i][name] + np.int32(first))
+    slots = common["slots"]
+    joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+    tables = np.bincount(joined["count_dish"], weights=joined["count_tables"], minlength=int(slots.max()) + 1)
+    root = dict(zip(COLUMNS, (np.zeros_like(slots), slots, tables[slots], np.ones_like(slots)), strict=True))
+    seating = {"dish": joined["dish"]}
+    seating |= {name: np.append(root[name], joined[name]).astype(np.int32) for name in COLUMNS}
+    n_documents = source.shards[-1].first_document + source.shards[-1].n_documents
+    of_root, of_documents = common["concentration"]
+    return {
+        "seating": seating,
+        "slots": slots,
+        "held": np.empty(0, dtype=np.int32),
+        "dish_ids": common["dish_ids"],
+        "births": common["births"],
+        "concentration": np.append(of_root, np.full(n_documents, of_documents)),
+        "discount": np.zeros(n_documents + 1),
+        "measure": common["measure"],
+        "bank": {OPENS: joined[OPENS].astype(np.int8)} if OPENS in joined else {},
+        "sweep": common["sweep"],
+        "streams": {"seed": seed, "chain": 0},
+        "components": common["components"],
+    }

@@ -49,7 +49,6 @@ class Worker:
         self.shards = shards
         self.reports = reports
         self.streams = job.streams()
-        self.moves = [move.threaded(job.threads) for move in job.moves]
         self.franchise: Franchise
         self._due: Iterator[tuple[Move, ChoiceSource]] = iter(())
         self._under_way: OverDocuments
@@ -163,7 +162,7 @@ class Worker:
 
     def _due_in(self, sweep: int) -> Iterator[tuple[Move, ChoiceSource]]:
         """The moves of a sweep with their streams."""
-        for place, move in enumerate(self.moves):
+        for place, move in enumerate(self.job.moves):
             if not move.runs_in(sweep):
                 continue
             source = self.streams.source(place + 1, sweep)
