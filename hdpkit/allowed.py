@@ -58,7 +58,7 @@ class Allowed:
         if module.split(".")[0] == "hdpkit" or not within(module, self._modules):
             raise NotAllowed(
                 "class", name, "of hdpkit, or allowed",
-                f"If you trust it: hk.open_run(folder, allow=[{module!r}]), or pass the class itself.",
+                f"If you trust it: allow=[{module!r}] or the class itself; in a command --allow {module}.",
             )  # fmt: skip
         return imported(name)
 

@@ -93,7 +93,7 @@ def is_language_model(folder: Path) -> bool:
     if not (folder / "run.json").is_file():
         return False
     model = RunFolder.open(folder).about.get("model", {})
-    return bool(model.get("kind") == Language.name)
+    return isinstance(model, dict) and str(model.get("kind")) == Language.name
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:

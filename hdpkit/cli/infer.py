@@ -25,6 +25,7 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
 from hdpkit.data.files.text_files import reading
+from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.components import components
 from hdpkit.posterior.export import share_columns
@@ -83,6 +84,11 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         if not quiet and out is not None:
             say(f"components of the points in {shown_path(out)}", err=True)
         return
+    if kind.shown == "components":
+        raise RunError(
+            f"run {run}", f"of {kind.nouns.dishes}", "a run of topics, or of points",
+            "In Python the model predicts: load it, or see hk.open_run(RUN).franchise().",
+        )  # fmt: skip
     own = given_layout(options)
     if own is not None:  # other fields are those of the run
         known = load_reading(run, options["allow"]).layout

@@ -11,6 +11,7 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.topic_labels import (
@@ -44,6 +45,11 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
       hdpkit labels run && hdpkit topics run
     """
     there = open_corpus_run(run, allow)
+    if kind_of_run(there).shown == "components":
+        raise RunError(
+            f"run {run}", f"of {kind_of_run(there).nouns.dishes}", "a run of topics",
+            "Components of numbers are known by their parameters: hdpkit topics RUN.",
+        )  # fmt: skip
     nouns, file = kind_of_run(there).nouns, run / LABELS
     before = read_topic_labels(file, there.data.n_terms) if os.path.lexists(file) else []
     topics = components(there)

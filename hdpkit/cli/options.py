@@ -240,7 +240,7 @@ def until_options(command: Any) -> Any:
         click.option(
             "--until", type=click.Choice(["readable", "quotable"]),
             help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
-            "before. With at least two chains.  [default of hdpkit fit, without --sweeps: readable]",
+            "before. With at least two chains.  [hdpkit fit: readable, without --sweeps]",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -257,7 +257,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
     """Open a run over a corpus."""
     if is_language_model(folder):
         raise RunError(
-            f"run {folder}", "a language model", "a run over a corpus, which has topics",
+            f"run {folder}", "a language model", "a run with topics, signatures, states or components",
             f"Look at the model: hdpkit lm sample {shlex.quote(str(folder))}, or hdpkit lm score.",
         )  # fmt: skip
     return open_run(folder, allow)

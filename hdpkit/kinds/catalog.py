@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hdpkit.allowed import Allowed
-from hdpkit.errors import RunError
+from hdpkit.errors import ParameterError, RunError
 from hdpkit.files import reading
 from hdpkit.kinds.kind import Kind
 from hdpkit.run.run_folder import RUN
@@ -33,8 +33,14 @@ def kind_named(name: str) -> type[Kind]:
 
 def kind_at(name: str) -> type[Kind]:
     """The class of a kind of one's own by its module and name, "module:Class"; the module is imported."""
-    found = Allowed([name.partition(":")[0]]).find(name)
-    return cast(type[Kind], a_kind(name, found))
+    try:
+        found = Allowed([name.partition(":")[0]]).find(name)
+        return cast(type[Kind], a_kind(name, found))
+    except RunError as error:
+        raise ParameterError(
+            "command", name, "the module and the class of a kind of model, outside hdpkit: module:Class",
+            error.remedy.removeprefix("The file was changed.") or "The module must be on the path.",
+        ) from error  # fmt: skip
 
 
 def a_kind(name: str, found: Any) -> Any:

@@ -86,9 +86,10 @@ class Whole(Values):
     def parse(self, name: str, given: str) -> int:
         """The number that a text says."""
         try:
-            return self.check(name, int(given))
+            number = int(given)
         except ValueError as error:
             raise ParameterError(name, given, "a whole number", self.remedy) from error
+        return self.check(name, number)
 
 
 @attrs.frozen
@@ -114,17 +115,18 @@ class Between(Values):
         high = math.inf if self.high is None else self.high
         inside = self.low <= number <= high if self.ends else self.low < number < high
         if not inside or math.isinf(number):
-            limit = "" if self.high is None else f" to {self.high:g}"
-            of_ends = "" if self.ends else ", without the ends" if limit else ", and not that"
-            raise ParameterError(name, value, f"a number from {self.low:g}{limit}{of_ends}", "Correct it.")
+            least = f"from {self.low:g}" if self.ends else f"above {self.low:g}"
+            most = "" if self.high is None else f" {'to' if self.ends else 'and below'} {self.high:g}"
+            raise ParameterError(name, value, f"a number {least}{most}", "Give such a number.")
         return number
 
     def parse(self, name: str, given: str) -> float:
         """The number that a text says."""
         try:
-            return self.check(name, float(given))
+            number = float(given)
         except ValueError as error:
             raise ParameterError(name, given, "a number", "For instance 0.9.") from error
+        return self.check(name, number)
 
 
 @attrs.frozen

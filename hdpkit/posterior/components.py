@@ -419,8 +419,11 @@ class Components:
 
     @property
     def n_terms(self) -> int:
-        """Number of terms."""
-        return int(self.samples[0].counts.shape[1])
+        """Number of terms; a StateError if the data are no terms."""
+        counts = self.samples[0].counts
+        if counts is None:
+            raise StateError("components", "of numbers", "of data that are terms", "See named_parameters.")
+        return int(counts.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, Floats]]:
         """The `rows` in order, some at a time, with the number of the first of them."""
@@ -500,6 +503,8 @@ class Components:
         n : int, optional
             None, or as many as there are: these components.
         """
+        if n is not None:
+            _ = self.n_terms  # a StateError if the data are no terms
         return self if n is None or n >= len(self) else self.merged(self.groups(n).of)
 
     @cached_property
@@ -516,8 +521,10 @@ class Components:
 
     @property
     def of_documents(self) -> bool:
-        """Whether the groups of all samples are the documents of the data."""
-        n = self.data.n_documents
+        """Whether the groups of all samples are the documents of the data; a StateError if there are none."""
+        n = getattr(self.data, "n_documents", None)
+        if n is None:
+            raise StateError("components", "of other data", "of documents", "See group_shares.")
         return all(one.label == "document" and one.n_groups == n for one in self.samples)
 
     def document_counts(self) -> Iterator[DocumentCounts]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -98,14 +99,16 @@ class ChainState:
 def state_of(franchise: Franchise) -> ChainState:
     """The state of a franchise over all its data."""
     sample = franchise.sample()
-
-    def block() -> Documents:
-        corpus: Any = franchise.data
-        grouped = sample.label == "document" and sample.n_groups == corpus.n_documents
-        counts = sample.group_counts if grouped else _counted(franchise, corpus)
-        return Documents(first=0, corpus=corpus, counts=counts, sample=sample if grouped else None)
-
+    block = functools.partial(_documents, franchise, sample)
     return ChainState(franchise=franchise, sample=sample, data=franchise.data, blocks=(block,))
+
+
+def _documents(franchise: Franchise, sample: Sample) -> Documents:
+    """All documents of a franchise."""
+    corpus: Any = franchise.data
+    grouped = sample.label == "document" and sample.n_groups == corpus.n_documents
+    counts = sample.group_counts if grouped else _counted(franchise, corpus)
+    return Documents(first=0, corpus=corpus, counts=counts, sample=sample if grouped else None)
 
 
 def _counted(franchise: Franchise, corpus: Corpus) -> scipy.sparse.csr_array:

@@ -179,6 +179,51 @@ cdef int seat_all(SeatingDraw *drawn, int64_t n, const int32_t *who, const int32
 
 # ------------------------------------------------------------------------- sizes given seats
 
+def aggregate(labelled):
+    """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""
+    found = columns(labelled, *SEATS)
+    cdef const int32_t[::1] seat = found[0]
+    cdef const int32_t[::1] node = found[1]
+    cdef const int32_t[::1] dish = found[2]
+    cdef const int32_t[::1] above = found[3]
+    cdef int64_t i, j, b, n = seat.shape[0], n_tables = node.shape[0]
+    cdef vector[int32_t] size, bins, of_group, counts
+    cdef vector[int64_t] order
+    cdef bint ordered = True
+    check_length("table_dish", dish.shape[0], n_tables)
+    check_length("table_seat", above.shape[0], n_tables)
+    check_numbers32("seat", seat, -1, n_tables - 1)
+    check_numbers32("table_seat", above, -1, n_tables - 1)
+    eaten = np.empty(n, dtype=np.int32)
+    cdef int32_t[::1] of_customer = eaten
+    size.assign(n_tables, 0)
+    order.resize(n_tables)
+    for i in range(n_tables):
+        order[i] = i
+        ordered = ordered and (i == 0 or node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] >= dish[i - 1]))
+    if not ordered:
+        for i, j in enumerate(np.lexsort((found[2], found[1])).tolist()):
+            order[i] = j
+    with nogil:
+        for i in range(n):
+            of_customer[i] = -1
+            if seat[i] >= 0:
+                of_customer[i] = dish[seat[i]]
+                size[seat[i]] += 1
+        for i in range(n_tables):
+            if above[i] >= 0:
+                size[above[i]] += 1
+        i = 0
+        while i < n_tables:
+            of_group.clear()
+            b = order[i]
+            while i < n_tables and node[order[i]] == node[b] and dish[order[i]] == dish[b]:
+                of_group.push_back(size[order[i]])
+                i += 1
+            push_bins(&bins, node[b], dish[b], &of_group, &counts)
+    return {"dish": eaten, **bin_columns(&bins)}
+
+
 def aggregate_seats(ExplicitStore labelled not None, HistogramStore store not None):
     """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn.
 

@@ -218,7 +218,7 @@ class FrozenSeats(FrozenSeating):
         return np.where(seat >= 0, np.append(self.table_dish, -1)[seat], -1).astype(np.int32)
 
     def _lower(self) -> FrozenSizes:
-        return FrozenSizes(**readable.aggregate(self.arrays()))
+        return FrozenSizes(**compiled.aggregate(self.arrays()))
 
 
 @attrs.frozen(eq=False)

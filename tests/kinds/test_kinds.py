@@ -1,6 +1,7 @@
 """Kinds of models: every setting in everything that takes it, and a kind of one's own from end to end."""
 
 import json
+import pickle
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from sklearn.base import clone
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.errors import HdpkitError, ParameterError
+from hdpkit.errors import HdpkitError, ParameterError, StateError
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds import ESTIMATORS, estimator
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
@@ -175,3 +176,27 @@ def test_the_estimator_of_a_kind_of_ones_own(visits, tmp_path):
 def test_a_kind_is_small(visits):
     assert len((EXAMPLES / "visits.py").read_text().splitlines()) < 100
     assert attrs.has(visits.Visits)
+
+
+def test_commands_of_other_kinds_say_what_they_take(visits):
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 4, "--out", "run")
+    for command in (("labels", "run"),):
+        result = CliRunner().invoke(main, [*command, "--allow", "visits"])
+        assert "a run of topics" in result.output
+        assert isinstance(result.exception, SystemExit)
+    assert "above 0" in call("visits:Visits", "visits.csv", "--shape", -3, "--out", "none", code=2)
+    for name in ("visits:", ":Visits", "visits:Nothing", "hdpkit.kinds:Points", "os:system"):
+        said = call(name, "visits.csv", "--out", "none", code=2)
+        assert "module:Class" in said
+        assert "changed" not in said
+
+
+def test_components_of_numbers_have_no_terms_and_documents(visits, tmp_path):
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 4, "--out", "run")
+    found = hk.summaries.components(hk.open_run("run", allow=[visits]))
+    for ask in (lambda: found.about(2), lambda: list(found.documents()), lambda: found.n_terms):
+        with pytest.raises(StateError):
+            ask()
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.shares, found.shares)
+    hk.plots.acceptance(hk.open_run("run").trace).save("none.png")

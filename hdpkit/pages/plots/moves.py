@@ -63,7 +63,8 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
             {"sweep": middles[i].item(), "accepted": float(accepted[i] / tried[i]), "move": printable(name)}
             for i in np.flatnonzero(tried).tolist()
         ]
-    x = alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1})
+    scale = {"domain": [0, max(last, 1)]}  # also where nothing is drawn
+    x = alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1}, scale=scale)
     y = number("Y", "accepted", "share of proposals accepted", ".0%", scale={"domain": [0, 1]})
     drawn = lines(values, x, y, "move", points=True)
     return drawn if chosen else drawn.properties(title="no move of this run rejects anything")
