@@ -330,7 +330,7 @@ class Estimator(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
-        """Load a model from a folder written by `save`.
+        """Load a model from a folder written by `save`, or by the command of its kind.
 
         Parameters
         ----------

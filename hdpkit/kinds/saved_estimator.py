@@ -22,7 +22,7 @@ from hdpkit.moves import Move
 from hdpkit.run.collect import Plan
 from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
-from hdpkit.run.runs import begin_folder, open_run
+from hdpkit.run.runs import Run, begin_folder, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import OneProcess
 
@@ -81,38 +81,26 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
 
 
 def load(cls: Any, folder: str | os.PathLike[str], allow: Iterable[Any]) -> Any:
-    """A model of a class from a folder written by `save`."""
+    """A model of a class from a folder written by `save`, or by the command of its kind."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
     several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
     names = items("allow", allow, "a list of names", remedy=remedy) if several else allow
     run = open_run(path, names)
     allowed = run.allowed
-    tree: Any = run.about.get("estimator")
-    if tree is None:
+    if "model" not in run.about:
         raise RunError(
-            "folder", str(path), f"one that {cls.__name__}.save wrote", "hk.open_run opens any run folder."
-        )
-    settings = {one.name: one for one in cls.kind.settings()}
+            "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
+            "hk.open_run opens any run folder.",
+        )  # fmt: skip
     with reading(path / RUN):
         kind = kind_of(run.data, run.about, allowed)
         if type(kind) is not cls.kind:
             raise RunError(
-                "folder", str(path), f"one that {cls.__name__}.save wrote",
+                "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
                 f"It holds a model of the kind {kind.name!r}.",
             )  # fmt: skip
-        parameters = {
-            name: settings[name].values.back(value, allowed)
-            if name in settings
-            else _rebuilt(value, allowed, _PLACES.get(name, "number"))
-            for name, value in tree["parameters"].items()
-        }
-        samples = tree["samples"]
-        parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
-        model = cls(**parameters, random_state=tree["random_state"])
-        model.kind_, model.n_features_in_ = kind, int(tree["n_features"])
-        columns = [str(name) for name in tree["feature_names"]]
-        if columns:
-            model.feature_names_in_ = np.array(columns, dtype=object)
+        tree = run.about.get("estimator")
+        model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, kind, tree, allowed)
         if kind.width(run.data) != model.n_features_in_:
             raise CorruptRunError(
                 str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
@@ -120,6 +108,33 @@ def load(cls: Any, folder: str | os.PathLike[str], allow: Iterable[Any]) -> Any:
             )  # fmt: skip
         kind.restore(model, run, names)
     model._finish(run.franchises(), run.trace)
+    return model
+
+
+def _saved(cls: Any, kind: Any, tree: Any, allowed: Allowed) -> Any:
+    """A model that was saved, before its fitted attributes."""
+    settings = {one.name: one for one in cls.kind.settings()}
+    parameters = {
+        name: settings[name].values.back(value, allowed)
+        if name in settings
+        else _rebuilt(value, allowed, _PLACES.get(name, "number"))
+        for name, value in tree["parameters"].items()
+    }
+    samples = tree["samples"]
+    parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
+    model = cls(**parameters, random_state=tree["random_state"])
+    model.kind_, model.n_features_in_ = kind, int(tree["n_features"])
+    columns = [str(name) for name in tree["feature_names"]]
+    if columns:
+        model.feature_names_in_ = np.array(columns, dtype=object)
+    return model
+
+
+def _of_a_command(cls: Any, kind: Any, run: Run) -> Any:
+    """A model with the settings of a run that a command began."""
+    settings = {one.name: getattr(kind, one.name) for one in cls.kind.settings() if one.of != "commands"}
+    model = cls(**settings, chains=len(run.sweeps), random_state=run.trace.seed)
+    model.kind_, model.n_features_in_ = kind, kind.width(run.data)
     return model
 
 

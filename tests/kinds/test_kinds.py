@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.errors import HdpkitError, ParameterError, StateError
+from hdpkit.errors import HdpkitError, ParameterError, RunError, StateError
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds import ESTIMATORS, estimator
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
@@ -200,3 +200,16 @@ def test_components_of_numbers_have_no_terms_and_documents(visits, tmp_path):
     again = pickle.loads(pickle.dumps(found))
     assert np.array_equal(again.shares, found.shares)
     hk.plots.acceptance(hk.open_run("run").trace).save("none.png")
+
+
+def test_a_run_of_a_command_is_loaded_as_an_estimator(visits):
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 20, "--chains", 2, "--out", "run")
+    model = visits.VisitsModel.load("run", allow=[visits])
+    assert model.get_params()["chains"] == 2
+    assert model.n_features_in_ == 7
+    call("infer", "run", "visits.csv", "--out", "found.csv", "--allow", "visits")
+    found = np.loadtxt("found.csv", delimiter=",", skiprows=1, usecols=2)
+    shops = [f"shop{j}" for j in weeks()[1]]
+    assert np.array_equal(model.predict(weeks()[0], groups=shops), found - 1)
+    with pytest.raises(RunError, match="command of its kind"):
+        hk.MixtureModel.load("run", allow=[visits])
