@@ -129,7 +129,7 @@ class ByDocument(OverDocuments):
     dishes are born and die, and the number of dishes is not truncated.
 
     The franchise must have ``store="counts"``, ``root="weights"``, two levels, and a `DirichletMultinomial`.
-    Over shards (`hdpkit.shards`) the chain is bit for bit that of one process, because each document has
+    Over shards (``hdpkit.shards``) the chain is bit for bit that of one process, because each document has
     its own stream; so use no other random numbers, and nothing of another document.
     """
 

@@ -147,7 +147,7 @@ class Move(abc.ABC):
     requires : tuple of Requirement
         What else must hold. A schedule over another franchise is refused.
     over : "documents", "totals" or None
-        What the move needs to run over a corpus in shards (`hdpkit.shards`), bit for bit as in one
+        What the move needs to run over a corpus in shards (``hdpkit.shards``), bit for bit as in one
         process. "documents": each document alone, given topics and root weights; derive from
         `hdpkit.moves.ByDocument`. "totals": only what is common to all shards: the dishes with their counts
         and root weights, hyperparameters, `Franchise.log_likelihood`, and how many documents have each number

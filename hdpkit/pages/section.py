@@ -35,7 +35,7 @@ class Content:
     values : dict
         Values for the template. The template escapes texts.
     charts : dict
-        Name -> Altair chart, for instance of `hdpkit.plots`, or Vega-Lite specification including its data.
+        Name -> Altair chart, for instance of ``hdpkit.plots``, or Vega-Lite specification including its data.
         To show one, a template has ``{{ chart("name", caption, description) }}``. Names must be unique on the
         page, so begin them with the key.
     data : dict

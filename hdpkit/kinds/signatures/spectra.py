@@ -184,7 +184,7 @@ def read_spectra(
     samples : str
         Whether samples are "rows" or "columns"; "auto" detects it from the channels.
     delimiter, encoding, quotes, header
-        Of a table of text, as of `hdpkit.io.Layout`.
+        Of a table of text, as of ``hdpkit.io.Layout``.
     drop_empty : bool
         Whether samples without mutations are left out; otherwise they raise a DataError.
     groups : dict, optional
