@@ -1,7 +1,7 @@
 """Kinds of models: restaurants, moves and predictions combined for one purpose. They contain no sampler.
 
 A kind is an object (`hdpkit.kinds.kind.Kind`): settings with their constraints (`hdpkit.kinds.values`),
-how data are read and declared, the default schedule, the nouns of its field, the sections of its page.
+how data are read and declared, the default schedule, the nouns of its field.
 Commands, run folders, pages and estimators are written once, over kinds;
 `hdpkit.kinds.catalog` says which kind a run is.
 

@@ -72,7 +72,6 @@ class HiddenMarkov(FiniteOrNot, Numbers):
     nouns = Nouns("States", "state", "state", "observation", "sequence", "term")
     argument = "data"
     schedule = "beam-sampler, table-gibbs:every=10, and updates of parameters"
-    sections = ("mixture", "states", "transitions", "components")
     sampling: ClassVar[Mapping[str, Any]] = {"chains": 2}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"told": "Of the transitions of each state."},

@@ -177,8 +177,6 @@ class Kind:
         Whether `infer` says in which components new rows of a table are.
     shown : str
         What tables show: "components" with parameters, "topics" with terms, or "signatures".
-    sections : tuple of str or Section
-        Of its page: keys of those of the package, or sections of its own.
     argument : str
         What the command calls the file of the data.
     estimator : str
@@ -193,7 +191,6 @@ class Kind:
 
     name: ClassVar[str]
     nouns: ClassVar[Nouns]
-    sections: ClassVar[tuple[Any, ...]] = ()
     infers: ClassVar[bool] = False
     shown: ClassVar[str] = "components"
     argument: ClassVar[str] = "data"

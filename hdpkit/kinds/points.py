@@ -35,7 +35,6 @@ class Points(Numbers):
     """Points in the rows of a table, which may be in groups."""
 
     nouns = Nouns("Components", "component", "component", "observation", "group", "dimension")
-    sections = ("mixture", "components", "weights", "together")
     argument = "points"
     infers = True
     estimator = "points_model:PointsModel"

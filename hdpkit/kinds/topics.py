@@ -144,16 +144,6 @@ class Topics(FiniteOrNot):
     name = "topics"
     nouns = Nouns("Topics", "topic", "topic", "token", "document", "term")
     shown = "topics"
-    sections: ClassVar[tuple[Any, ...]] = (
-        "overview",
-        "groups",
-        "topics",
-        "samples",
-        "map",
-        "trends",
-        "labels",
-        "documents",
-    )
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": None, "chains": None}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {

@@ -52,7 +52,6 @@ class Cohort(Hierarchy):
     name = "signatures"
     nouns = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
     shown = "signatures"
-    sections = ("cohort", "signatures", "exposures", "cohort-samples")
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": 1000, "chains": 4, "samples": 50}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."},
