@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 import scipy
 
-from hdpkit.arrays import Floats, Int64s
+from hdpkit.arrays import Bools, Floats, Int64s
 from hdpkit.checks import (
     LARGEST,
     check_unmasked,
@@ -69,6 +69,8 @@ _FEWEST = 4  # components that are grouped
 _VALUES = 1000  # of a label by which shares are written, at most
 PRESENT = 0.05
 """A component counts as present in a document if it has at least this share of the document's tokens."""
+SETTLED = 0.2
+"""Chains agree on a share of which their means differ by at most this part of it, whatever their spread."""
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
 
 
@@ -884,6 +886,22 @@ class Components:
         """Numbers of the components that all chains have with similar means: those that verdicts count."""
         return self.agreed(chains=1.0, cosine=MIN_COSINE)
 
+    @cached_property
+    def settled(self) -> Bools:
+        """Whether the chains agree on the share of each component: bool, shape (T,).
+
+        Each chain has it in at least half of its samples, and the means of its share in any two chains differ
+        by at most a standard deviation of the samples of a chain, or by a fifth of the share. A single chain
+        can't show whether another would agree; its components are not settled.
+        """
+        of_chain = np.array([sample.chain for sample in self.samples])
+        own = [self.shares_by_sample[of_chain == c, :-1] for c in self.chain_numbers]
+        apart = np.ptp([one.mean(axis=0) for one in own], axis=0)
+        within = np.sqrt(np.mean([one.var(axis=0) for one in own], axis=0))
+        near = apart <= np.maximum(within, SETTLED * self.shares)
+        everywhere = (self.occurrence_by_chain >= 0.5).all(axis=0)
+        return np.asarray(near & everywhere & (len(own) > 1))
+
     def selected(self, which: Any) -> Components:
         """Some of the components; the others belong to the rest.
 
@@ -1274,7 +1292,8 @@ class Components:
         -------
         dict
             Name -> values: the number, from 1; of topics the group of similar ones and the label (that
-            somebody gave, or the first words); share, share_low, share_high, occurrence; of topics in the
+            somebody gave, or the first words); share, share_low, share_high, occurrence; of several chains
+            settled (`Components.settled`); of topics in the
             documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
             of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
             numbers or sequences the parameters with the ends of their intervals.
@@ -1289,6 +1308,8 @@ class Components:
             "share": self.shares, "share_low": self.shares_lower, "share_high": self.shares_upper,
             "occurrence": self.occurrence,
         }  # fmt: skip
+        if len(self.chain_numbers) > 1:
+            columns["settled"] = self.settled
         if not of_topics:
             for name, values in (self.parameters if self.states else {}).items():
                 columns |= {f"{name}{end}": values[:, i] for i, end in enumerate(("", " low", " high"))}

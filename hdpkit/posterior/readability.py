@@ -37,6 +37,7 @@ SCORES = 1.05
 """The largest ratio of the chains' perplexities of left-out words at which these agree."""
 
 _STATES = 5  # of each piece, for groups
+_FEWEST = 4  # samples of each piece, whose spread can be compared
 _GROUPS = 400
 _HAVE = 0.05  # of a group
 _SCORED = 100  # documents
@@ -65,6 +66,8 @@ class Agreement:
     everywhere: float = math.nan  # share of the data in components that most groups have
     in_few: int = 0  # components of which most is in few groups (`Exposures.in_few`)
     repeats: int = 0  # components that nearly repeat another
+    settled: float = math.nan  # share of the data in components on whose shares all pieces agree
+    n_settled: int = 0  # how many these are
 
     @property
     def figures(self) -> dict[str, float]:
@@ -78,6 +81,7 @@ class Agreement:
             "everywhere": self.everywhere,
             "in_few": float(self.in_few),
             "repeats": float(self.repeats),
+            "settled": self.settled,
             "perplexity_lowest": min(scores),
             "perplexity_highest": max(scores),
         }
@@ -113,18 +117,20 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None, similar: float | N
         unseen.append("scores of left-out words")
     of_customers = any(one.dishes is not None for one in every)
     everywhere = float(np.mean([_everywhere(piece[-1]) for piece in pieces]))
-    share, n, n_shared = math.nan, 0, 0
-    in_few = repeats = 0
+    share, n, n_shared, settled = math.nan, 0, 0, math.nan
+    in_few = repeats = n_settled = 0
     if found is not None:
         shared = found.in_all_chains
         share, n, n_shared = float(found.shares[shared].sum()), len(found), len(shared)
+        if min(np.unique([one.chain for one in found.samples], return_counts=True)[1]) >= _FEWEST:
+            settled, n_settled = float(found.shares[found.settled].sum()), int(found.settled.sum())
         if not of_customers and found.samples[0].n_groups * n <= _ENTRIES:
             agreed = found.selected(shared)
             in_few = int(exposures(agreed).in_few[:-1].sum())
             repeats = int((nearest(agreed.rows)[1] >= REPEATS).sum()) if not numbers else 0
     return Agreement(
         len(pieces), halves, share, n, n_shared, alike, scores, tuple(unseen), of_customers, everywhere,
-        in_few, repeats,
+        in_few, repeats, settled, n_settled,
     )  # fmt: skip
 
 

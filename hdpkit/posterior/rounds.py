@@ -12,7 +12,7 @@ import attrs
 
 from hdpkit.checks import choice, positive_number
 from hdpkit.errors import ParameterError
-from hdpkit.posterior.verdicts import PROGRESS, Diagnosis
+from hdpkit.posterior.verdicts import Diagnosis
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
 from hdpkit.run.trace import Trace
@@ -25,7 +25,7 @@ _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|sec|min|m|h)\s*)+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|s|m|h)")
 _FIRST = 10  # the first round has this part of the sweeps
-_SHARE = 0.02  # a round that adds less to the share in common made no progress
+_SHARE = 0.02  # a round that adds less to the share made no progress
 _IN_VAIN = 2  # rounds in a row that made no progress, each with as many sweeps as all before it
 
 
@@ -99,9 +99,8 @@ class Until:
         now, then = (getattr(one, self.verdict) for one in (found, before))
         if "grey" in (now.light, then.light):
             return True
-        if self.verdict == "readable":
-            return not now.figures["shared"] < then.figures["shared"] + _SHARE
-        return not now.figures["severity"] > PROGRESS * then.figures["severity"]
+        share = "shared" if self.verdict == "readable" else "settled"
+        return not now.figures[share] < then.figures[share] + _SHARE
 
 
 def run_in_rounds(

@@ -1,4 +1,4 @@
-"""Two verdicts on a run: whether it can be read, and whether intervals and K can be quoted from it."""
+"""Verdicts on a run: whether it can be read, and whether intervals and K can be quoted from it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from hdpkit.run.runs import Run
 from hdpkit.run.trace import Trace, last_of_burn_in
 
 _SHARES = "largest_shares"
+_K = "n_dishes"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
 PROGRESS = 0.75
 """Sweeps that leave more than this part of the severity made no progress."""
@@ -91,7 +92,7 @@ class Verdict:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Diagnosis:
-    """Two verdicts on a run, what would improve them, and the numbers; ``str()`` is all of it in words.
+    """Verdicts on a run, what would improve them, and the numbers; ``str()`` is all of it in words.
 
     Attributes
     ----------
@@ -101,11 +102,15 @@ class Diagnosis:
         chains over pairs of groups), "perplexity_lowest" and "perplexity_highest" (of left-out words, over
         the chains). A single chain is at most amber.
     quotable : Verdict
-        Can intervals and the number of components be quoted? Figures: "rhat", "ess" and "drift", the worst
-        of all numbers, and "severity", how far they are from the rule (at most 1 if they meet it). A single
-        chain is at most amber.
+        Can intervals be quoted? Figures: "settled" (share of the data in components on whose shares the
+        chains agree, `Components.settled`), "n_settled" and "components"; and of all recorded numbers but K
+        the worst "rhat", "ess" and "drift", by which a run without samples is judged. A single chain is at
+        most amber.
+    number : Verdict
+        Can K be quoted? Figures: "rhat", "ess" and "drift" of K, and the "lowest" and the "highest" mean of
+        a chain.
     advice : str
-        What would help; empty if both are green.
+        What would help; empty if the first two are green.
     settled : bool
         Whether the rule of convergence holds. A single chain is judged by its two halves, which can't show
         whether another chain would agree. False if it could not be judged.
@@ -124,6 +129,7 @@ class Diagnosis:
 
     readable: Verdict
     quotable: Verdict
+    number: Verdict
     advice: str
     settled: bool
     sentence: str
@@ -140,17 +146,19 @@ class Diagnosis:
 
     @property
     def verdicts(self) -> tuple[tuple[str, Verdict], ...]:
-        """Both questions, each with its verdict."""
+        """The questions, each with its verdict."""
         return (
             ("Can it be read?", self.readable),
-            ("Can intervals and K be quoted?", self.quotable),
+            ("Can intervals be quoted?", self.quotable),
+            ("Can K be quoted?", self.number),
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Both verdicts and the advice as JSON-compatible data."""
+        """The verdicts and the advice as JSON-compatible data."""
         return {
             "readable": self.readable.as_data(),
             "quotable": self.quotable.as_data(),
+            "number": self.number.as_data(),
             "advice": self.advice,
         }
 
@@ -181,10 +189,11 @@ def diagnose(
 ) -> Diagnosis:
     """Judge whether a run can be read, and whether intervals and K can be quoted from it.
 
-    The first verdict compares the components, the groups and the scores of the chains over the kept samples;
-    its rule is explained in docs/diagnostics.md. The second is by R-hat and effective draws of the log joint,
-    K and the largest shares. Its rule is that of `hdpkit.compare_schedules`, for the chains of one schedule;
-    of more than eight chains as many effective draws are asked for as of eight.
+    The first verdict compares the components, the groups and the scores of the chains over the kept samples,
+    the second the shares of these components; their rules are explained in docs/diagnostics.md. That on K is
+    by R-hat and effective draws, and so is the second where no samples can be compared, of the log joint and
+    the largest shares. This rule is that of `hdpkit.compare_schedules`, for the chains of one schedule; of
+    more than eight chains as many effective draws are asked for as of eight.
 
     Parameters
     ----------
@@ -262,10 +271,12 @@ def diagnose(
     if before is not None and not before.judged:
         before = None
     readable = _readable(trace, run, data, facts, before, words, commands)
-    helps = _Helps(facts, before, readable, run, words, commands)
+    quotable = _quotable(facts, readable.found, words)
+    helps = _Helps(facts, before, readable, quotable, run, words, commands)
     return Diagnosis(
         readable=readable.verdict,
-        quotable=_quotable(facts, words),
+        quotable=quotable,
+        number=_number(facts, words),
         advice=helps.advice,
         settled=not facts.reasons,
         sentence=helps.sentence,
@@ -298,7 +309,7 @@ def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
     """The judged quantities by key: shape (n_chains, n_draws)."""
     values = {"log_joint": np.array([chain["log_joint"][first:n] for chain in chains], dtype=np.float64)}
     if all(_SHARES in chain for chain in chains):  # not recorded if dishes are observed
-        values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
+        values[_K] = np.array([chain[_K][first:n] for chain in chains], dtype=np.float64)
         shares = np.array([chain[_SHARES][first:n] for chain in chains])
         values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
     return values
@@ -404,9 +415,10 @@ class _Facts:
 # ---------------------------------------------------------------------- intervals and K
 
 
-def _quotable(facts: _Facts, words: _Words) -> Verdict:
-    """Whether intervals and K can be quoted."""
-    figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift, "severity": facts.severity}
+def _quotable(facts: _Facts, found: Any, words: _Words) -> Verdict:
+    """Whether intervals can be quoted: of the components on whose shares the chains agree."""
+    others = attrs.evolve(facts, numbers={k: one for k, one in facts.numbers.items() if k != _K})
+    figures = {"settled": math.nan, "rhat": others.rhat, "ess": others.ess, "drift": others.drift}
     over = f"over {facts.where} of {facts.who}"
     if not facts.judged:
         return Verdict(
@@ -414,36 +426,81 @@ def _quotable(facts: _Facts, words: _Words) -> Verdict:
             sentence=f"Not yet: {facts.kept.n_draws} states a chain were recorded after the burn-in.",
             figures=figures,
         )
+    if found is None or math.isnan(found.settled):
+        light, sentence = _by_numbers(others, over, words)
+        return Verdict(light=light, sentence=sentence, figures=figures)
+    figures |= {"settled": found.settled, "n_settled": found.n_settled, "components": found.components}
+    every = found.n_settled == found.components
+    those = f"all {found.components:,}" if every else f"{found.n_settled:,} of {found.components:,}"
+    whose = "the halves of the chain" if found.halves else "the chains"
+    told = (
+        f"{whose} agree on the shares of {those} {words.topics}, which hold {found.settled:.0%} of the "
+        f"{words.tokens}, {over}"
+    )
+    told += "" if every or found.halves else "; tables mark the others"
+    from hdpkit.posterior.readability import PARTLY, READABLE
+
+    if found.halves and found.settled >= READABLE:
+        light, answer, told = "amber", "With care", f"{told}. Another chain may differ from it"
+    elif found.settled >= READABLE and found.alike:
+        light, answer = "green", "Yes"
+    elif found.settled >= PARTLY and not found.halves:
+        light, answer = "amber", "In part"
+    else:
+        light, answer = "red", "Not yet" if found.halves else "No"
+    return Verdict(light=light, sentence=f"{answer}: {told}.", figures=figures)
+
+
+def _by_numbers(facts: _Facts, over: str, words: _Words) -> tuple[str, str]:
+    """Light and sentence of a run of which there are no samples to compare: by its recorded numbers."""
     found = f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:,.0f} effective draws, {over}"
-    if not facts.reasons and facts.n_chains > 1:
-        return Verdict(light="green", sentence=f"Yes: {found}.", figures=figures)
-    if not facts.reasons:
-        sentence = f"With care: the chain agrees with itself ({found}), but others may differ from it."
-        return Verdict(light="amber", sentence=sentence, figures=figures)
-    fewest = facts.rule.ess * facts.asked
+    meets = facts.severity <= 1.0
+    if meets and facts.n_chains > 1:
+        return "green", f"Yes: {found}."
+    if meets:
+        return "amber", f"With care: the chain agrees with itself ({found}), but others may differ from it."
     if math.isnan(facts.ess):
-        return Verdict(light="red", sentence=f"No: {facts.reasons[0]}, {over}.", figures=figures)
-    agree = not facts.rhat > facts.rule.rhat and not facts.drift > facts.rule.drift
-    if agree and facts.n_chains > 1:
-        sentence = (
+        return "red", f"No: {facts.reasons[0]}, {over}."
+    fewest = facts.rule.ess * facts.asked
+    if not facts.rhat > facts.rule.rhat and not facts.drift > facts.rule.drift and facts.n_chains > 1:
+        return "amber", (
             f"Roughly: the chains agree (R-hat is at most {facts.rhat:.2f}), but there are "
             f"{facts.ess:,.0f} effective draws where {fewest:,.0f} are needed, {over}."
         )
-        return Verdict(light="amber", sentence=sentence, figures=figures)
-    names = {"log_joint": "the log probability", "n_dishes": f"the number of {words.topics}"}
     failing = [key for key, one in facts.numbers.items() if one.rhat > facts.rule.rhat]
     failing = failing or [key for key, one in facts.numbers.items() if one.drift > facts.rule.drift]
-    what = list(dict.fromkeys(names.get(key, f"shares of the largest {words.topics}") for key in failing))
+    names = {"log_joint": "the log probability"}
+    what = dict.fromkeys(names.get(key, f"shares of the largest {words.topics}") for key in failing)
     whose = "its halves" if facts.n_chains == 1 else "the chains"
-    differ = f"{whose} differ in {_listed(what)}" if what else "there are too few effective draws"
-    sentence = (
+    differ = f"{whose} differ in {' and '.join(what)}" if what else "there are too few effective draws"
+    return "red", (
         f"No: {differ} (R-hat up to {facts.rhat:.2f}, at least {facts.ess:,.0f} effective draws), {over}."
     )
-    return Verdict(light="red", sentence=sentence, figures=figures)
 
 
-def _listed(what: Sequence[str]) -> str:
-    return what[0] if len(what) == 1 else f"{', '.join(what[:-1])} and {what[-1]}"
+def _number(facts: _Facts, words: _Words) -> Verdict:
+    """Whether the number of components can be quoted."""
+    if _K not in facts.numbers:
+        return Verdict(light="grey", sentence=f"Not judged: it isn't recorded of these {words.topics}.")
+    one, means = facts.numbers[_K], facts.kept.values[_K].mean(axis=1)
+    figures = {"rhat": one.rhat, "ess": one.ess, "drift": one.drift}
+    figures |= {"lowest": float(means.min()), "highest": float(means.max())}
+    if not facts.judged:
+        return Verdict(light="red", sentence="Not yet: too few states were recorded.", figures=figures)
+    low, high = f"{means.min():.1f}", f"{means.max():.1f}"
+    told = f"the states have {low}{'' if low == high else f' to {high}'} {words.topics} on average"
+    if len(means) > 1 and low != high:
+        told += " in a chain"
+    if np.ptp(facts.kept.values[_K]) == 0.0:
+        light, told = "green", f"all states have {means[0]:.0f} {words.topics}"
+    else:
+        met = attrs.evolve(facts, numbers={_K: one}).severity <= 1.0
+        light = "green" if met else "amber" if one.rhat <= facts.rule.rhat else "red"
+        told += f" (R-hat {one.rhat:.2f}, {one.ess:,.0f} effective draws)"
+    if light == "green" and facts.n_chains == 1:
+        light, told = "amber", f"{told}; another chain may differ"
+    answer = {"green": "Yes", "amber": "Roughly", "red": "No"}[light]
+    return Verdict(light=light, sentence=f"{answer}: {told}.", figures=figures)
 
 
 # ---------------------------------------------------------------------- components
@@ -456,6 +513,7 @@ class _Read:
     verdict: Verdict
     earlier: float
     eta: Any = None  # Dirichlet parameter of topics over terms, a number where all have one
+    found: Any = None  # what the chains have in common, if there was anything to compare
 
 
 def _readable(
@@ -484,7 +542,8 @@ def _readable(
         if len(then) == len(pieces):
             past = readability.components_of_pieces(then, halves)
             earlier = math.nan if past is None else float(past.shares[past.in_all_chains].sum())
-    return _Read(_read_as(found, words), earlier, pieces[0][-1].hyperparameters.get("base/eta"))
+    eta = pieces[0][-1].hyperparameters.get("base/eta")
+    return _Read(_read_as(found, words), earlier, eta, found)
 
 
 def _unread(why: str) -> _Read:
@@ -562,6 +621,7 @@ class _Helps:
     facts: _Facts
     before: _Facts | None
     readable: _Read
+    quotable: Verdict
     run: Run | None
     words: _Words
     commands: bool
@@ -650,13 +710,13 @@ class _Helps:
 
     @property
     def advice(self) -> str:
-        """What would help, or nothing if both verdicts are green."""
+        """What would help, or nothing if components can be read and intervals quoted."""
         facts, light = self.facts, self.readable.verdict.light
-        if not facts.reasons and facts.n_chains > 1 and light in ("green", "grey"):
+        if self.quotable.light == "green" and light in ("green", "grey"):
             return ""
         if self.constant:
             return "Add a move that changes K to the schedule."
-        told = "This is enough for reading. For intervals and K " if light == "green" else ""
+        told = "This is enough for reading. For intervals " if light == "green" else ""
         if facts.n_chains == 1:
             first = "" if not facts.reasons or not self.asks else f"{self.more}, and "
             told = (

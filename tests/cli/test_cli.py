@@ -130,9 +130,10 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     assert "sweep 30/30" in result.stderr
     assert "ship" in result.stdout
     assert re.search(r"K = \d+ topics of \d+ samples? of ", result.stdout)
-    *_, readable, quotable, helps = result.stdout.splitlines()
+    *_, readable, quotable, number, helps = result.stdout.splitlines()
     assert readable.startswith("[grey] Can it be read? Not judged: 15 states a chain"), readable
-    assert quotable.startswith("[red] Can intervals and K be quoted? Not yet: 15 states a chain"), quotable
+    assert quotable.startswith("[red] Can intervals be quoted? Not yet: 15 states a chain"), quotable
+    assert number.startswith("[red] Can K be quoted? Not yet: too few states"), number
     assert helps.startswith("What helps: Run about 10 more sweeps, and begin again"), helps
     rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
     assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
@@ -158,7 +159,7 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     facts = json.loads(done("topics", run, "--format", "json").stdout)["verdicts"]
     assert facts["readable"]["light"] == "green"
     assert facts["readable"]["figures"]["shared"] >= 0.8
-    assert set(facts) == {"readable", "quotable", "advice"}
+    assert set(facts) == {"readable", "quotable", "number", "advice"}
     done("resume", run, "--until", "quotable", "--at-most", "1s", "--quiet")
     assert hk.open_run(run).planned == 40
     one = tmp_path / "one"

@@ -84,8 +84,10 @@ def test_the_light_follows_the_share_in_common():
     none = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]))
     assert none.readable.light == "red"
     assert none.readable.figures["shared"] == pytest.approx(0.35, abs=0.01)
-    # The log joint agrees, so that the second verdict doesn't depend on the first.
-    assert none.quotable.light == "green"
+    # The recorded numbers agree, but intervals are those of components, of which few are in both chains.
+    assert none.quotable.light == "red"
+    assert none.quotable.figures["settled"] == pytest.approx(0.35, abs=0.01)
+    assert "tables mark the others" in none.quotable.sentence
     assert none.advice.startswith("More sweeps alone won't help")
     assert "hk.check_mixing" in none.advice
     # A coarser view is for more topics than it has groups.
@@ -93,6 +95,28 @@ def test_the_light_follows_the_share_in_common():
     many = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6], topics=147))
     assert "a coarser view (group_topics, 30 groups)" in many.advice
     assert "another run with fewer, broader topics (eta=0.5)" in many.advice
+
+
+def test_the_number_of_topics_has_a_verdict_of_its_own():
+    rng = np.random.default_rng(0)
+    pair = [chain_of(number, range(7), rng, topics=many) for number, many in enumerate((20, 40))]
+    found = diagnose(hk.ChainTrace(pair))
+    assert (found.readable.light, found.quotable.light, found.number.light) == ("green", "green", "red")
+    assert found.advice == ""
+    assert found.number.sentence.startswith("No: the states have 19.6 to 39.5 topics")
+    assert 19 < found.number.figures["lowest"] < 20
+
+
+def test_a_component_is_settled_if_the_chains_agree_on_its_share():
+    rng = np.random.default_rng(5)
+    same = [state(c, s, range(7), rng) for c in range(2) for s in range(6)]
+    assert components(same).settled.all()
+    assert not components(same[:6]).settled.any()  # one chain can't show whether another would agree
+    once = [state(0, s, range(7), rng) for s in range(6)]
+    once += [state(1, s, [0, 1, 2, 3, 4, 5, 11], rng) for s in range(6)]
+    found = components(once)
+    assert found.settled.sum() == 6
+    assert list(found.table()["settled"]) == list(found.settled)
 
 
 def test_topics_that_most_documents_have_are_said():
@@ -199,7 +223,7 @@ def test_nouns_of_a_field_are_used():
 
 def test_a_verdict_is_json():
     data = diagnose(chains(range(7), range(7))).as_data()
-    assert set(data) == {"readable", "quotable", "advice"}
+    assert set(data) == {"readable", "quotable", "number", "advice"}
     assert data["readable"]["light"] == "green"
     assert data["readable"]["figures"]["perplexity_lowest"] is None
 

@@ -53,8 +53,8 @@ def test_samples_of_a_round():
 class Found:
     """A diagnosis with these lights and numbers."""
 
-    def __init__(self, light, shared=0.5, rhat=2.0):
-        figures = {"shared": shared, "severity": (rhat - 1.0) / 0.05}
+    def __init__(self, light, shared=0.5, settled=0.5):
+        figures = {"shared": shared, "settled": settled}
         self.readable = self.quotable = hk.summaries.Verdict(light=light, sentence="", figures=figures)
 
 
@@ -77,7 +77,7 @@ def test_a_run_ends_when_the_verdict_is_green_or_two_rounds_brought_nothing():
     assert rounds_until("readable", *red) == 160
     # Rounds without a verdict yet don't count.
     assert rounds_until("readable", *[Found("grey", np.nan)] * 5, Found("green")) == 320
-    better = [Found("red", rhat=rhat) for rhat in (3.0, 2.0, 1.5, 1.49, 1.48)]
+    better = [Found("red", settled=share) for share in (0.1, 0.2, 0.5, 0.51, 0.51)]
     assert rounds_until("quotable", *better) == 160
     assert rounds_until("quotable", *better[:3], *better[:2], Found("green")) == 320
     assert rounds_until("readable", *red[:1], at_most=1e-6) == 10
