@@ -461,7 +461,7 @@ class Components:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label that somebody gave to each component (`hdpkit labels`), "" for none."""
-        if self._of.folder is None or not self._of.label_rows:
+        if not self._of.label_rows:
             return ("",) * len(self)
         # Groups of components can only be components if these were merged.
         rows = [row for row in self._of.label_rows if self.merged_from is not None or row.topic is not None]
@@ -1031,14 +1031,14 @@ class Components:
         -------
         float64 array
         """
-        counts = self._counts("data", data)
-        return self._fixed_topics().fit(counts, TOLERANCE)
+        return self.fixed_topics.fit(self._counts("data", data), TOLERANCE)
 
-    def _fixed_topics(self) -> FixedTopics:
+    @cached_property
+    def fixed_topics(self) -> FixedTopics:
         """The model that this is; if topics differ by document, with posterior means of how they do."""
         repeats = Repeats(*np.mean([repeats_in(sample) for sample in self.samples], axis=0).tolist())
         prior = self.concentration * self.weights
-        return FixedTopics.of(self.rows, self.rest_row, prior, repeats=repeats)
+        return FixedTopics.of((rows for _, rows in self.blocks()), self.rest_row, prior, repeats=repeats)
 
     def perplexity(self, observed: Any, held: Any) -> float:
         """Perplexity of the held-out halves of new groups, with shares fitted to the observed halves.
@@ -1055,9 +1055,8 @@ class Components:
         float
         """
         halves = self._counts("observed", observed), self._counts("held", held)
-        fixed = self._fixed_topics()
-        if fixed.repeats.differ:
-            return math.exp(-completion([fixed], *halves, TOLERANCE))
+        if self.fixed_topics.repeats.differ:
+            return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
         return completion_perplexity(self.rows_and_rest, self.concentration * self.weights, *halves)
 
     def _counts(self, name: str, given: Any) -> Any:
@@ -1069,7 +1068,7 @@ class Components:
             counts = scipy.sparse.coo_array(given.to_counts() if isinstance(given, Corpus) else given)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
-        n_terms = self.rows.shape[1]
+        n_terms = self.n_terms
         wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"
         if wrong:
             raise DataError(
