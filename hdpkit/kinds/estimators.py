@@ -22,7 +22,8 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds import saved_estimator
 from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
-from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.given import Fitted
 from hdpkit.posterior.topic_labels import LabelRow
 from hdpkit.posterior.verdicts import Diagnosis, diagnose

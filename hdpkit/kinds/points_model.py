@@ -19,7 +19,8 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
-from hdpkit.posterior.components import Components, dishes_of
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.random import Purpose, as_source

@@ -205,3 +205,41 @@ def test_a_hidden_markov_model_shows_the_states_of_all_samples(options, tmp_path
     for decoder in ("viterbi", "posterior"):
         path = model.set_params(decoder=decoder).predict(X)
         assert sum(np.bincount(z[path == k], minlength=3).max() for k in range(3)) > 0.95 * len(z)
+
+
+def group_of(data, name):
+    return data[name] if hasattr(data, "children") else getattr(data, name)
+
+
+def test_components_over_chains_and_draws_for_arviz(folder):
+    pytest.importorskip("arviz")
+    found = components(folder)
+    data = found.to_inference_data()
+    posterior = group_of(data, "posterior")
+    n, T, V = len(found.samples) // 2, len(found), found.n_terms
+    assert posterior["share"].shape == posterior["occurrence"].shape == (2, n, T)
+    assert posterior["row"].shape == (2, n, T, V)
+    assert posterior["component"].values.tolist() == list(range(1, T + 1))
+    assert posterior["term"].values.tolist() == list(found.data.vocabulary)
+    assert posterior["draw"].values.tolist() == [one.sweep for one in found.samples if one.chain == 0]
+    np.testing.assert_allclose(posterior["share"].mean(("chain", "draw")), found.shares)
+    np.testing.assert_allclose(posterior["rest"].mean(), found.rest)
+    np.testing.assert_allclose(posterior["occurrence"].mean("draw"), found.occurrence_by_chain)
+    np.testing.assert_allclose(posterior["row"].mean(("chain", "draw")), found.rows, atol=1e-12)
+    absent = posterior["occurrence"].values == 0
+    assert np.isnan(posterior["row"].values[absent]).all()
+    without = group_of(found.to_inference_data(rows=False), "posterior")
+    assert "row" not in without
+    assert "share" in without
+
+
+def test_parameters_of_points_for_arviz():
+    pytest.importorskip("arviz")
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 0.5, size=(30, 2)) for m in ([0, 0], [6, 0])])
+    found = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X).aligned_
+    posterior = group_of(found.to_inference_data(), "posterior")
+    assert posterior["row"].shape[2:] == found.rows.shape
+    np.testing.assert_allclose(posterior["row"].mean(("chain", "draw")), found.rows, rtol=1e-6)
+    alone = components([found.samples[0]])
+    assert group_of(alone.to_inference_data(), "posterior")["share"].shape == (1, 1, len(alone))
