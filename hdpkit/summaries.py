@@ -1,10 +1,11 @@
 """Summaries of a posterior sample: convergence, topics in common, partitions, groups and scores."""
 
 from hdpkit.posterior.coherence import coherence
-from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
+from hdpkit.posterior.finding import components, match_topics
 from hdpkit.posterior.grouping import TopicGroups, group_topics
-from hdpkit.posterior.matching import TopicMatch, match_topics
+from hdpkit.posterior.matching import TopicMatch
 from hdpkit.posterior.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.posterior.scores import diversity, exclusivity
 from hdpkit.posterior.trends import Trends, trends

@@ -25,8 +25,8 @@ from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.pages import write_pages
-from hdpkit.posterior.components import components
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
+from hdpkit.posterior.finding import components
 
 
 @click.command()

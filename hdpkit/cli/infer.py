@@ -27,8 +27,8 @@ from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_ta
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.posterior.components import components
 from hdpkit.posterior.export import share_columns
+from hdpkit.posterior.finding import components
 from hdpkit.run.reading import load_reading, read_like
 
 

@@ -18,9 +18,9 @@ from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
 from hdpkit.pages.plots.topics import match as draw
-from hdpkit.posterior.components import components
-from hdpkit.posterior.matching import TopicMatch, match_topics
-from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet
+from hdpkit.posterior.finding import components, match_topics
+from hdpkit.posterior.matching import ComponentSet, TopicMatch
+from hdpkit.posterior.vectors import MIN_COSINE
 
 
 @click.command()

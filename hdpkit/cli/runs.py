@@ -54,7 +54,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Nouns
 from hdpkit.posterior.boilerplate import boilerplate_hint
-from hdpkit.posterior.components import components
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Checkpoint

@@ -6,10 +6,11 @@ import copy
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, wraps
 from typing import Any, ClassVar, Self, TypeVar
 
+import attrs
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
@@ -21,6 +22,10 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds import saved_estimator
 from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.finding import components
+from hdpkit.posterior.given import Fitted
+from hdpkit.posterior.topic_labels import LabelRow
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
@@ -96,6 +101,16 @@ def at_once(method: F) -> F:
     return at_once  # type: ignore[return-value]
 
 
+@attrs.frozen(eq=False, slots=False)
+class _Found(Fitted):
+    """A fit, and its components, which are found when they are first needed."""
+
+    @cached_property
+    def components(self) -> Components:
+        """The components of all samples."""
+        return components(self)
+
+
 class Estimator(BaseEstimator):
     """Base of the estimators: `kind` gives the parameters of the model, beside those of a run.
 
@@ -108,6 +123,8 @@ class Estimator(BaseEstimator):
     franchise_: Franchise
     franchises_: list[Franchise]
     trace_: Trace | ChainTrace
+    _fitted: _Found
+    _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     sweeps: Any
     samples: Any
     chains: Any
@@ -164,6 +181,38 @@ class Estimator(BaseEstimator):
         self.franchises_, self.trace_ = list(franchises), trace
         self.franchise_ = self.franchises_[best_chain(trace)]
         self.n_iter_ = int(self.franchise_.sweep)
+        self._fitted = _Found.of(trace, self.franchises_, self._label_rows)
+
+    # ------------------------------------------------------------------ components
+
+    @property
+    def aligned_(self) -> Components:
+        """The components that the samples of all chains have in common, with intervals of all quantities.
+
+        They are those of `hdpkit.summaries.components`, and of the commands for a saved model.
+        """
+        return self._found("aligned_")
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components, K."""
+        return len(self._found("n_components_"))
+
+    def _found(self, name: str) -> Components:
+        """The components, which an attribute shows; an AttributeError before a fit."""
+        if not hasattr(self, "_fitted"):
+            raise AttributeError(f"{name}: fit the model first")
+        return self._fitted.components
+
+    def _moments(self, name: str) -> tuple[Any, Any]:
+        """Means and covariances of the components, for measures that have them."""
+        found, measure = self._found(name), self.franchise_.measure
+        if not measure.supports("moments"):
+            raise AttributeError(f"{name}: {type(measure).__name__} has no moments")
+        moments: tuple[Any, Any] = self.kind_.of_all_columns(*measure.moments(found.rows))
+        return moments
+
+    # ------------------------------------------------------------------ fits
 
     def _check_width(self, width: int, reset: bool) -> None:
         """Set the number of columns, or raise a DataError for another one."""

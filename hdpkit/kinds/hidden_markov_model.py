@@ -19,11 +19,9 @@ from hdpkit.errors import DataError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
-from hdpkit.posterior.components import Components, components
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
-from hdpkit.random import RandomStream
+from hdpkit.posterior.sequences import CommonStates, states_in_common
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
 
@@ -45,11 +43,12 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     Attributes
     ----------
     n_components_, n_states_ : int
-        Number of states in the state of `franchise_`, K.
+        Number of states that the samples of all chains have in common, K. Those in fewer than half of the
+        samples are left out.
     startprob_ : float64 array, shape (K,)
         Posterior mean probabilities of the first state of a sequence. States are in descending order of their
-        observations. Probabilities of states without observations are left out, and rows sum to one;
-        ``franchise_.start()`` and ``transitions()`` have them.
+        observations. Probabilities of everything else are left out, and rows sum to one;
+        ``aligned_.transitions`` has them.
     transmat_ : float64 array, shape (K, K)
         Posterior mean transition probabilities.
     means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
@@ -57,12 +56,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     emissionprob_ : float64 array, shape (K, n_terms)
         Probabilities of terms, for measures over terms.
     state_shares_ : float64 array, shape (K,)
-        Share of the observations of each state.
-    dishes_ : int64 array, shape (K,)
-        Number of each state in `franchise_`.
+        Mean share of the observations of each state. What is missing to one is in none.
     aligned_ : Components
-        The states that the samples of all chains have in common, with their transitions, memberships of
-        observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
+        The states with intervals of their transitions and parameters, and memberships of the observations.
     franchise_, franchises_, trace_, samples_, diagnosis_
         As in `TopicModel`.
     n_features_in_, feature_names_in_, n_iter_
@@ -105,38 +101,58 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         return self._begin(data)
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and set the attributes."""
+        """Keep the fitted states, and the samples for scores."""
         super()._finish(franchises, trace)
-        self.samples_, franchise = tuple(trace.samples), self.franchise_
-        sizes = franchise.sample().sizes
-        self.dishes_: Int64s = np.argsort(-sizes, kind="stable")
-        self.state_shares_ = sizes[self.dishes_] / sizes.sum()
-        self.n_components_ = self.n_states_ = len(self.dishes_)
-        rows, start = franchise.transitions()[self.dishes_][:, self.dishes_], franchise.start()[self.dishes_]
-        self.transmat_: Floats = rows / rows.sum(axis=1, keepdims=True)
-        self.startprob_: Floats = start / start.sum()
-        measure = franchise.measure
-        if measure.supports("posterior_mean") or measure.supports("posterior_means"):
-            means = franchise.dish_parameters()[self.dishes_]
-            if measure.supports("moments"):
-                self.means_, self.covars_ = self.kind_.of_all_columns(*measure.moments(means))
-            elif self.kind_.of_terms:
-                self.emissionprob_ = means
+        self.samples_ = tuple(trace.samples)
 
     @property
-    def aligned_(self) -> Components:
-        """The states that the samples of all chains have in common: see `hdpkit.summaries.components`."""
-        if not hasattr(self, "trace_"):
-            raise AttributeError("aligned_: fit the model first")
-        return components(self.trace_)
+    def n_states_(self) -> int:
+        """Number of states, K."""
+        return len(self._found("n_states_"))
+
+    @property
+    def state_shares_(self) -> Floats:
+        """Mean share of the observations of each state."""
+        return self._found("state_shares_").shares
+
+    @property
+    def transmat_(self) -> Floats:
+        """Posterior mean transition probabilities: rows sum to one."""
+        rows = self._found("transmat_").transitions[:-1, :-1]
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    @property
+    def startprob_(self) -> Floats:
+        """Posterior mean probabilities of the first state of a sequence: they sum to one."""
+        row = self._found("startprob_").transitions[-1, :-1]
+        return row / row.sum()
+
+    @property
+    def means_(self) -> Floats:
+        """Mean observation of each state, for measures over numbers."""
+        return np.asarray(self._moments("means_")[0])
+
+    @property
+    def covars_(self) -> Floats:
+        """Covariance of the observations of each state, for measures over numbers."""
+        return np.asarray(self._moments("covars_")[1])
+
+    @property
+    def emissionprob_(self) -> Floats:
+        """Probabilities of the terms in each state, for measures over terms."""
+        found = self._found("emissionprob_")
+        if not self.kind_.of_terms:
+            raise AttributeError("emissionprob_: observations are numbers, see means_")
+        return found.rows
 
     # ------------------------------------------------------------------ states of sequences
 
     def predict(self, X: Any, lengths: Any = None) -> Int64s:
         """State of each observation: by ``decoder``, the most probable path (Viterbi) by default.
 
-        Given posterior mean transition probabilities, and the predictive densities of the states, in the
-        state of `franchise_`. States without observations are left out.
+        In each sample, given posterior mean transition probabilities and the predictive densities of its
+        states; states without observations are left out. An observation is in the state that it has on the
+        paths of most samples, or the one with the largest mean probability.
 
         Parameters
         ----------
@@ -148,8 +164,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         int64 array, shape (n_observations,)
             From 0 to ``n_states_`` - 1.
         """
-        found = self._probabilities(X, lengths)
-        return self._ranks[found.path if self._decoder() == "viterbi" else found.most_probable]
+        return self._decoded(self._probabilities(X, lengths), self._decoder())
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Floats:
         """Probability of each state for each observation, given its whole sequence (smoothing).
@@ -162,10 +177,10 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         Returns
         -------
         float64 array, shape (n_observations, K)
-            K is ``n_states_``. Rows sum to one. As for `predict`, parameters are those of `franchise_`.
+            K is ``n_states_``. Rows sum to one. Averaged over the samples, given in each the parameters of
+            `predict`.
         """
-        found: Floats = self._probabilities(X, lengths).smoothed[:, self.dishes_]
-        return found
+        return self._probabilities(X, lengths).probabilities
 
     def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
         """States of sequences, and their log probability, as in hmmlearn.
@@ -180,13 +195,13 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         Returns
         -------
         log_probability : float
-            log p(X), states summed out, given the parameters of `predict`, in nats.
+            The log of the average of p(X | sample), states summed out, given in each sample the parameters
+            of `predict`, in nats.
         states : int64 array, shape (n_observations,)
         """
         which = self._decoder(algorithm)
         found = self._probabilities(X, lengths)
-        path = self._ranks[found.path if which == "viterbi" else found.most_probable]
-        return float(found.log_probability.sum()), path
+        return found.log_probability, self._decoded(found, which)
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Log probability of sequences, in nats: higher is better.
@@ -194,7 +209,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         The log of the average over `samples_` of p(X | sample), where parameters are drawn given the sample,
         including those of states without observations, and states are summed out: an estimate of the log
         posterior predictive probability (`hdpkit.evaluate`). If there are no samples, or the measure draws no
-        parameters, it is log p(X) given the parameters of the last state, as in `decode`.
+        parameters, it is log p(X) as in `decode`.
 
         Parameters
         ----------
@@ -206,7 +221,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         measure = self.franchise_.measure
         draws = measure.supports("draw_parameters") and measure.supports("log_likelihood")
         if not self.samples_ or not draws or not measure.conjugate:
-            return float(self._under(data).log_probability.sum())
+            return self._under(data).log_probability
         threads = effective_n_jobs(self.n_jobs)
         found = evaluate(
             self.franchise_, data, samples=self.samples_, particles=_DRAWS, threads=threads, rng=0
@@ -262,7 +277,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
         """Draw a new sequence.
 
-        Given the state of `franchise_`, transition probabilities are drawn, and parameters of states drawn or
+        Given the last state of a chain, transition probabilities are drawn, and parameters of states drawn or
         integrated out (`Franchise.draw_sequences`).
 
         Parameters
@@ -276,38 +291,35 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         -------
         X : array, shape (n_samples, n_columns)
         states : int64 array, shape (n_samples,)
-            Numbers from ``n_states_`` on are states that the model has no observations of.
+            Numbers from ``n_states_`` on are others than the states of the model.
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
         seed = seed_of(self.random_state if random_state is None else random_state)
-        drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
-        known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
-        return self.kind_.every_column(drawn[0]), known[states[0]]
+        of = self._fitted.states
+        state = next((one for one in of if one.franchise is self.franchise_), of[0])
+        drawn, (dishes,) = state.franchise.draw_sequences([n], rng=0 if seed is None else seed)
+        number = np.append(self.aligned_.which(state.sample), np.full(n, -1))
+        others = np.flatnonzero(number < 0)
+        number[others] = self.n_states_ + np.arange(len(others))
+        return self.kind_.every_column(drawn[0]), number[dishes]
 
     # ------------------------------------------------------------------ parts
-
-    @property
-    def _ranks(self) -> Int64s:
-        """Number of the state of each dish."""
-        ranks = np.empty(len(self.dishes_), dtype=np.int64)
-        ranks[self.dishes_] = np.arange(len(self.dishes_))
-        return ranks
 
     def _decoder(self, given: Any = None) -> str:
         name, value = ("decoder", self.decoder) if given is None else ("algorithm", given)
         return choice(name, value, DECODERS, remedy="Leave it out.")
 
-    def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
+    def _probabilities(self, X: Any, lengths: Any) -> CommonStates:
         check_is_fitted(self)
         return self._under(self._new(X, None, lengths))
 
-    def _under(self, data: Sequences, horizon: int = 1) -> StateProbabilities:
-        """States of sequences given mean parameters of the states of `franchise_`."""
-        franchise = self.franchise_
-        form = "mean" if franchise.measure.predicts else "drawn"
-        states = hidden_states(franchise, form, RandomStream((0, 0))).known_only()
-        return probabilities_under(franchise, states, data, form, horizon, effective_n_jobs(self.n_jobs))
+    def _under(self, data: Sequences) -> CommonStates:
+        return states_in_common(self.aligned_, data, effective_n_jobs(self.n_jobs))
+
+    def _decoded(self, found: CommonStates, decoder: str) -> Int64s:
+        by_itself: Int64s = found.probabilities.argmax(axis=1)
+        return found.path if decoder == "viterbi" else by_itself
 
     def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
         """Observations as sequences, after scikit-learn's checks of X."""

@@ -22,7 +22,8 @@ from hdpkit.kinds.numbers import Numbers
 from hdpkit.kinds.values import Name, Names, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
-from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.points import new_points
 from hdpkit.run.runs import Run
 

@@ -19,10 +19,10 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
-from hdpkit.posterior.components import Components, components, dishes_of
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import draw_points, new_points
-from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace, last_of_burn_in
@@ -106,10 +106,10 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         more, label = self._data(X, groups, reset=False)
         more = self.kind_.same(more)
         if label is not None:
-            self._places(())  # raises an error if the model has no groups
-        own = self.aligned_.label if self.aligned_.has_groups else None
-        if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
-            more = attrs.evolve(more, labels={own: more.labels[label]})
+            self._need_groups()
+            own = self.samples_[0].label
+            if label != own:  # a column instead of an array, or the reverse
+                more = attrs.evolve(more, labels={own: more.labels[label]})
         data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
         grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
         trace, franchises = self._go_on(grown, self.partial_sweeps)
@@ -119,29 +119,34 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes."""
         super()._finish(franchises, trace)
-        samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
-        self.samples_ = samples
-        self.aligned_ = components(samples, partition=True)
-        self.labels_ = self.aligned_.partition
-        self.n_components_ = len(self.aligned_)
-        shares = self.aligned_.shares
-        self.weights_: Floats = shares / shares.sum()
-        self.n_components_posterior_ = _posterior_of_k(trace, samples)
+        self.samples_ = tuple(self._fitted.samples)
+        dishes_of(self.samples_)  # raises an error for more points than samples have the dishes of
+        self.n_components_posterior_ = _posterior_of_k(trace, self.samples_)
 
     # ------------------------------------------------------------------ the points of the fit
 
     @property
+    def labels_(self) -> Int64s:
+        """Component of each point of the fit."""
+        labels = self._found("labels_").partition
+        assert labels is not None
+        return labels
+
+    @property
+    def weights_(self) -> Floats:
+        """Mean share of each component; they sum to one."""
+        shares = self._found("weights_").shares
+        return shares / shares.sum()
+
+    @property
     def parameters_(self) -> dict[str, Floats]:
         """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
-        self._need_fit("parameters_")
-        columns = getattr(self.franchise_.data, "columns", None)
-        return self.aligned_.named_parameters(self.franchise_.measure, columns)
+        return self._found("parameters_").parameters
 
     @property
     def memberships_(self) -> Floats:
         """Posterior probability of each component for each point of the fit: shape (n, K)."""
-        self._need_fit("memberships_")
-        return self.aligned_.memberships[:, :-1]
+        return self._found("memberships_").memberships[:, :-1]
 
     @property
     def group_names_(self) -> list[Any]:
@@ -164,14 +169,10 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         return self._of_groups("group_weights_upper_").group_shares_upper
 
     def _of_groups(self, name: str) -> Components:
-        self._need_fit(name)
-        if not self.aligned_.has_groups:
+        found = self._found(name)
+        if not found.has_groups:
             raise AttributeError(f"{name}: fit the model with groups")
-        return self.aligned_
-
-    def _need_fit(self, name: str) -> None:
-        if not hasattr(self, "aligned_"):
-            raise AttributeError(f"{name}: fit the model first")
+        return found
 
     def co_clustering(self, rows: Any = None) -> Floats:
         """Posterior probability that two points of the fit are in the same component.
@@ -306,12 +307,15 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         return np.append(self._places(keys), -1)[codes]
 
     def _places(self, keys: Any) -> Int64s:
-        if not self.aligned_.has_groups:
+        self._need_groups()
+        return self.aligned_.places(keys)
+
+    def _need_groups(self) -> None:
+        if not self.samples_[0].levels:
             raise StateError(
                 "groups", "of points", "None, for a model that was fitted without groups",
                 "Give groups to fit, or leave them out.",
             )  # fmt: skip
-        return self.aligned_.places(keys)
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
@@ -422,10 +426,12 @@ class MixtureModel(PointsModel):
 
     kind = Mixture
 
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and set the attributes."""
-        super()._finish(franchises, trace)
-        measure = self.franchise_.measure
-        if measure.supports("moments"):
-            moments = measure.moments(self.aligned_.rows)
-            self.means_, self.covariances_ = self.kind_.of_all_columns(*moments)
+    @property
+    def means_(self) -> Floats:
+        """Posterior means of the components, for measures that have moments."""
+        return np.asarray(self._moments("means_")[0])
+
+    @property
+    def covariances_(self) -> Floats:
+        """Posterior mean covariances of the components, for measures that have moments."""
+        return np.asarray(self._moments("covariances_")[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +29,6 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     repeats_in,
 )
 from hdpkit.posterior.fold_in import without_restaurants
-from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.trace import Trace
 
@@ -47,17 +46,17 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Attributes
     ----------
     components_ : float64 array, shape ``(n_components_, n_terms)``
-        Topics, the largest first: posterior mean probabilities of terms in the state of `franchise_`. Rows
-        sum to one.
+        Topics that the samples of all chains have in common, the largest first: mean probabilities of terms
+        over the samples that have the topic. Rows sum to one.
     n_components_ : int
-        Number of topics.
+        Number of topics. Those in fewer than half of the samples are left out.
     component_shares_ : float64 array, shape ``(n_components_,)``
-        Share of the tokens of each topic.
+        Mean share of the tokens of each topic. What is missing to one is the share of the tokens in none.
     labels_ : tuple of str
         Label of each topic: that of the file labels.csv in the folder from which the model was loaded
         (``hdpkit labels FOLDER`` writes it, for people to edit), or else its first three terms.
-    dishes_ : int64 array, shape ``(n_components_,)``
-        Number of each topic in `franchise_`.
+    aligned_ : Components
+        The topics with intervals, and the shares of the topics in the documents of the fit.
     franchise_ : Franchise
         The last state of the chain whose mean log joint over the second half of its sweeps is the highest.
     franchises_ : list of Franchise
@@ -81,9 +80,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     kind_: Topics
     partial_sweeps: Any
     text: Any
-    _last: Sample  # the state of which the attributes are
-    _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
-    _components: Floats | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -180,17 +176,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         float64 array, shape ``(n_documents, n_components_)``
-            Rows sum to one: proportions over the fitted topics. The share of a new topic is left out;
-            `Franchise.fold_in` returns it. A document without words has the shares of the corpus.
+            Rows sum to one: proportions over the topics of ``components_``. The share of everything else is
+            left out; ``aligned_.fold_in`` returns it. A document without words has the mean shares of a new
+            document.
         """
         check_is_fitted(self)
         made = self._made()
         method, tolerance, sweeps = made.transform_method, made.transform_tolerance, made.transform_sweeps
+        topics = self.aligned_.fixed_topics
         if method == "em":
-            theta = self._topics.fit(self._counts(X, whole=False), tolerance)
+            theta = topics.fit(self._counts(X, whole=False), tolerance)
         else:
             rng = seed_of(self.random_state)
-            theta = self._topics.sample(self._counts(X, whole=True), sweeps, sweeps // 2, rng)
+            theta = topics.sample(self._counts(X, whole=True), sweeps, sweeps // 2, rng)
         shares = theta[:, :-1]
         return np.divide(shares, shares.sum(axis=1, keepdims=True))
 
@@ -250,7 +248,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _joint_completion(self, observed: Any, held: Any, new_terms: bool) -> float:
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
-        if self._topics.repeats.differ:
+        if repeats_in(self._fitted.states[0].sample).differ:
             from hdpkit.kinds.joint_score import joint_scores
 
             return mean_log_probability(
@@ -324,48 +322,26 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     @property
     def components_(self) -> Floats:
         """Probabilities of terms in the topics, computed at the first access: K x V may not fit in memory."""
-        if not hasattr(self, "_last"):
-            raise AttributeError("components_: fit the model first")
-        if self._components is None:
-            topics = np.ascontiguousarray(self._last.topics_of(self.dishes_))
-            topics /= topics.sum(axis=1, keepdims=True)
-            self._components = topics
-        return self._components
+        return self._found("components_").rows
+
+    @property
+    def component_shares_(self) -> Floats:
+        """Mean share of the tokens of each topic."""
+        return self._found("component_shares_").shares
 
     @property
     def labels_(self) -> tuple[str, ...]:
         """Label of each topic: that of the file labels.csv of its folder, or else its first three terms."""
-        if not hasattr(self, "_last"):
-            raise AttributeError("labels_: fit the model first")
-        ids, weights = heaviest_terms(self._last.topic_blocks(self.dishes_))
-        rows = [row for row in self._label_rows if row.topic is not None]
-        given = match_labels(rows, ids, weights, self.n_features_in_).labels
-        words = self.terms_
-        return tuple(
-            label or " · ".join(str(v) if words is None else words[v] for v in top[:3].tolist())
-            for label, top in zip(given, ids, strict=True)
-        )
+        return tuple(self._found("labels_").titles)
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.n_components_)
+        return self.n_components_
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and set the attributes for predictions."""
+        """Keep the fitted states, and the samples for scores."""
         super()._finish(franchises, trace)
-        self.samples_, franchise = tuple(trace.samples), self.franchise_
-        sample = franchise.sample()
-        sizes = sample.sizes
-        self.dishes_ = np.argsort(-sizes, kind="stable")
-        self._last = sample
-        self._components = None
-        self.n_components_ = len(self.dishes_)
-        self.component_shares_ = sizes[self.dishes_] / sizes.sum()
-        weights, rest = franchise.root_weights()
-        alpha = float(franchise.concentration("document"))
-        prior = alpha * np.append(weights[self.dishes_], rest)
-        blocks = (block / block.sum(axis=1, keepdims=True) for block in sample.topic_blocks(self.dishes_))
-        self._topics = FixedTopics.of(blocks, _new_topic(franchise), prior, None, repeats_in(sample))
+        self.samples_ = tuple(trace.samples)
 
 
 def _blocks(sample: Sample) -> Iterator[Floats]:

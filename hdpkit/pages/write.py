@@ -20,7 +20,7 @@ from hdpkit.pages.page import check_extra, rendered
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 from hdpkit.pages.sections import SECTIONS
-from hdpkit.posterior.components import components
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run, open_run

@@ -33,26 +33,18 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample, rows_at_once
 from hdpkit.measures.by_restaurant import Repeats
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.posterior.alignment import (
-    DEFAULT_THRESHOLDS,
-    Distance,
-    assigned,
-    distance_of,
-    matched,
-    vectors_of,
-)
 from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
-from hdpkit.posterior.given import samples_of
 from hdpkit.posterior.grouping import ComponentGroups, grouped
-from hdpkit.posterior.intervals import central, central_of_terms, checked_level, holding, topic_interval
-from hdpkit.posterior.merging import SIMILAR, clusters, merged_sample, observed
-from hdpkit.posterior.partitions import point_partition
+from hdpkit.posterior.intervals import central, central_of_terms, holding, topic_interval
+from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
+from hdpkit.posterior.merging import merged_sample
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
 from hdpkit.posterior.trends import Trends, shares_in
-from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet, MemberVectors, TermVectors, Vectors
+from hdpkit.posterior.vectors import MIN_COSINE, TermVectors, Vectors
 from hdpkit.random import Purpose, as_source
+from hdpkit.run.inference_data import arviz_data, cut_to
 from hdpkit.run.states import ChainState
 from hdpkit.run.tables import data_frame
 
@@ -71,7 +63,6 @@ PRESENT = 0.05
 """A component counts as present in a document if it has at least this share of the document's tokens."""
 SETTLED = 0.2
 """Chains agree on a share of which their means differ by at most this part of it, whatever their spread."""
-_MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
 
 
 @attrs.frozen(eq=False, slots=False, kw_only=True)
@@ -463,7 +454,7 @@ class Components:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Label that somebody gave to each component (`hdpkit labels`), "" for none."""
-        if self._of.folder is None or not self._of.label_rows:
+        if not self._of.label_rows:
             return ("",) * len(self)
         # Groups of components can only be components if these were merged.
         rows = [row for row in self._of.label_rows if self.merged_from is not None or row.topic is not None]
@@ -1049,14 +1040,14 @@ class Components:
         -------
         float64 array
         """
-        counts = self._counts("data", data)
-        return self._fixed_topics().fit(counts, TOLERANCE)
+        return self.fixed_topics.fit(self._counts("data", data), TOLERANCE)
 
-    def _fixed_topics(self) -> FixedTopics:
+    @cached_property
+    def fixed_topics(self) -> FixedTopics:
         """The model that this is; if topics differ by document, with posterior means of how they do."""
         repeats = Repeats(*np.mean([repeats_in(sample) for sample in self.samples], axis=0).tolist())
         prior = self.concentration * self.weights
-        return FixedTopics.of(self.rows, self.rest_row, prior, repeats=repeats)
+        return FixedTopics.of((rows for _, rows in self.blocks()), self.rest_row, prior, repeats=repeats)
 
     def perplexity(self, observed: Any, held: Any) -> float:
         """Perplexity of the held-out halves of new groups, with shares fitted to the observed halves.
@@ -1073,9 +1064,8 @@ class Components:
         float
         """
         halves = self._counts("observed", observed), self._counts("held", held)
-        fixed = self._fixed_topics()
-        if fixed.repeats.differ:
-            return math.exp(-completion([fixed], *halves, TOLERANCE))
+        if self.fixed_topics.repeats.differ:
+            return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
         return completion_perplexity(self.rows_and_rest, self.concentration * self.weights, *halves)
 
     def _counts(self, name: str, given: Any) -> Any:
@@ -1087,7 +1077,7 @@ class Components:
             counts = scipy.sparse.coo_array(given.to_counts() if isinstance(given, Corpus) else given)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
-        n_terms = self.rows.shape[1]
+        n_terms = self.n_terms
         wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"
         if wrong:
             raise DataError(
@@ -1345,6 +1335,86 @@ class Components:
         sparsity = np.maximum(1.0 - selected / max(self.n_terms, 1), 0.0)
         return np.rint(distinct).astype(np.int64), sparsity
 
+    def to_inference_data(self, *, rows: bool = True) -> Any:
+        """Convert to data of ArviZ: the components in each sample, over chains and draws.
+
+        Parameters
+        ----------
+        rows : bool
+            Whether to include the components themselves, which take 8 bytes for each sample, component and
+            term.
+
+        Returns
+        -------
+        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
+            Coordinates ``chain``, ``draw`` (the sweep of the first chain), ``component`` (from 1) and, of
+            topics, ``term``; in the group ``posterior`` these:
+
+            - ``share`` and ``rest``: shares of the customers in each component, and in none;
+            - ``occurrence``: 1 where the sample has the component, 0 where it doesn't;
+            - ``row``: probabilities of terms, or parameters, in the samples that have the component; NaN in
+              others. Its mean over these is `rows`.
+
+            If chains have different numbers of samples, the first ones of each, with a warning.
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
+        """
+        of_chain = np.array([sample.chain for sample in self.samples])
+        places = [np.flatnonzero(of_chain == chain) for chain in self.chain_numbers]
+        n = cut_to([len(place) for place in places])
+        draws = np.array([place[:n] for place in places])
+        shares = self.shares_by_sample[draws]
+        values: dict[str, Any] = {
+            "share": shares[..., :-1], "rest": shares[..., -1],
+            "occurrence": (self.ids_by_sample[draws] >= 0).astype(np.int64),
+        }  # fmt: skip
+        coords: dict[str, Any] = {
+            "chain": list(self.chain_numbers),
+            "draw": [self.samples[i].sweep for i in draws[0]],
+            "component": np.arange(1, len(self) + 1),
+        }
+        if flag("rows", rows):
+            values["row"] = np.stack([self._rows_in(i) for i in draws.ravel()]).reshape(
+                *draws.shape, *self.rows.shape
+            )
+            if self.samples[0].counts is not None:
+                coords["term"] = self.words(range(self.n_terms))
+        dims = {name: ["component"] for name in ("share", "occurrence", "row")}
+        dims["row"] += ["term"] if "term" in coords else []
+        return arviz_data({"posterior": values}, coords, dims)
+
+    def _rows_in(self, sample: int) -> Floats:
+        """The components in a sample: shape (T, ...), NaN where it doesn't have one."""
+        own, found = self._of_dishes[sample], np.full(self.rows.shape, np.nan)
+        found[own[own >= 0]] = self._vectors.dense(self._vectors.rows(self.samples[sample]))[own >= 0]
+        return found
+
+    def match(self, other: Any, *, min_cosine: float = MIN_COSINE) -> TopicMatch:
+        """Match these components with others, as `hdpkit.summaries.match_topics` does for runs.
+
+        Parameters
+        ----------
+        other : Components or Signatures
+        min_cosine : float
+            The smallest cosine of two components that are the same, from 0 to 1.
+
+        Returns
+        -------
+        TopicMatch
+            Its first run is these components.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        DataError
+            As for `hdpkit.summaries.match_topics`.
+        """
+        return matched_components(self, other, min_cosine)
+
     def component_set(self, source: str) -> ComponentSet:
         """The topics as `hdpkit.summaries.match_topics` compares them: by terms, or else by customers.
 
@@ -1382,122 +1452,6 @@ class Components:
         return (self.rows_of(np.array([topic]))[0] for topic in range(len(self)))
 
 
-def components(
-    given: Any,
-    *,
-    chain: int | None = None,
-    min_occurrence: float = 0.5,
-    distance: str | Distance = "cosine",
-    threshold: float | None = None,
-    similar: float | None = None,
-    apart: int = 0,
-    level: float = 0.9,
-    partition: bool | None = None,
-) -> Components:
-    """Find the components that samples have in common, by matching the dishes of different samples.
-
-    Dishes are numbered differently in every sample and every chain. Within a chain they are followed by their
-    permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
-    largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and then once more
-    against the mean of each component over all samples, until nothing changes. No two dishes of a sample are
-    the same component, unless they are nearly the same (``similar``). Of points, components are the clusters
-    of the partition of least expected loss over all samples (`point_partition`), and a dish belongs to the
-    cluster with which it shares most customers.
-
-    Parameters
-    ----------
-    given : Run, path, Trace, ChainTrace, estimator, Franchise or sequence of Sample
-        A run or its folder, a trace with samples, a fitted model, a state, or samples of one chain or several
-        over the same data. Of a run or a trace the samples after the burn-in are used, with the newest states
-        of the chains: after the first half of its recorded sweeps, as in `diagnose`, or later, if the log
-        joint of a chain was still on its way (docs/summaries.md). Of a sequence all are used.
-    chain : int, optional
-        Number of a chain of a run or a trace, to use its samples alone.
-    min_occurrence : float
-        Components that occur in a smaller share of the samples belong to the rest.
-    distance : "cosine" or function
-        Dissimilarity of two components: 1 - cosine of their distributions over terms, or the Hellinger
-        distance between them. For data other than terms, "cosine" compares the customers of two components
-        (of at most 2**20); or give a function that takes the parameters of two sets of components, shape (n,
-        ...) and (m, ...), and returns distances, shape (n, m).
-    threshold : float, optional
-        The largest distance between dishes of the same component: by default 0.5 for cosine, 0.6 for
-        Hellinger; required for a function.
-    similar : float, optional
-        Dishes of a sample, and components, that are closer to each other than this are one (average linkage);
-        0: none. By default 0.1 for cosines of topics in documents, otherwise 0: states with the same
-        observations can differ by their transitions, and points are in a partition.
-    apart : int
-        Dishes with permanent ids below this are never one with each other: known components, which have the
-        ids 0, 1, ... A dish that is one with them has their id.
-    level : float
-        Probability of the credible intervals.
-    partition : bool, optional
-        Whether components are clusters of the partition of the customers. By default of points that are
-        compared by cosine.
-
-    Returns
-    -------
-    Components
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there is no sample, or samples are of different data.
-    ReturnValueError
-        If a distance function returns anything other than such an array.
-    """
-    samples, of = samples_of(given, chain)
-    level = checked_level(level)
-    if not 0.0 <= real_number("min_occurrence", min_occurrence) <= 1.0:
-        raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every component.")
-    threshold = distance_of(distance, threshold)
-    if similar is not None and real_number("similar", similar) < 0.0:
-        raise ParameterError("similar", similar, "at least 0", "0.1 is usual for cosines.")
-    apart = whole_number("apart", apart, 0, remedy="The number of known components.")
-    first = samples[0]
-    if partition is None:
-        sequences = bool(first.levels) and first.levels[-1].n_fixed is not None
-        of_points = first.counts is None and not sequences and distance == "cosine"
-        partition = of_points and all(sample.dishes is not None for sample in samples)
-    if flag("partition", partition):
-        return _of_partition(samples, level, min_occurrence, of)
-    vectors, before = vectors_of(samples, distance, members=True), []
-    if similar is None:
-        similar = (
-            SIMILAR if distance == "cosine" and first.counts is not None and first.dishes is None else 0.0
-        )
-    if similar > 0.0:
-        merged = []
-        for sample in samples:
-            to = clusters(vectors, observed(vectors.rows(sample)), similar, sample.ids < apart)
-            merged.append(sample if to is None else merged_sample(sample, to, apart))
-            before.append(None if to is None else np.unique(to, return_inverse=True)[1].ravel())
-        samples, originals = tuple(merged), samples
-        vectors = vectors.over(samples)
-    labels = matched(samples, vectors, threshold)
-    kept = (
-        [
-            (sample, own[to])
-            for sample, own, to in zip(originals, labels, before, strict=True)
-            if to is not None
-        ]
-        if similar > 0.0
-        else []
-    )
-    found = Components(samples, labels, vectors, level, before=kept, **of)
-    if similar > 0.0:
-        known = ((found.ids_by_sample >= 0) & (found.ids_by_sample < apart)).any(axis=0)
-        to = clusters(vectors, observed(found._means), similar, np.asarray(known))
-        if to is not None:
-            found = found.merged_by(np.unique(to, return_inverse=True)[1].ravel(), apart)[0]
-            found._of = attrs.evolve(found._of, merged_from=None)
-    often = np.flatnonzero(found.occurrence >= min_occurrence - 1e-9)
-    return found if len(often) == len(found) else found.selected(often)
-
-
 def _counted(corpus: Any, here: slice, before: int, counts: Any) -> DocumentCounts:
     """Some documents of a corpus, before which there are ``before`` others in corpora of their own."""
     names = corpus.names or range(before, before + corpus.n_documents)
@@ -1511,63 +1465,3 @@ def _chooser(own: Int64s, n: int) -> Any:
     """A matrix that adds up the columns of the dishes of each component: shape (n_dishes, n)."""
     there = np.flatnonzero(own >= 0)
     return scipy.sparse.csr_array((np.ones(len(there)), (there, own[there])), shape=(len(own), n))
-
-
-def dishes_of(samples: Sequence[Sample]) -> Int64s:
-    """Dish of each customer in each sample, shape (n_samples, n)."""
-    if any(sample.dishes is None for sample in samples):
-        raise DataError(
-            "samples", "without the dishes of the points", "of at most 2**20 points, which have them",
-            "Fit a part of the points, and predict the others.",
-        )  # fmt: skip
-    return np.array([sample.dishes for sample in samples], dtype=np.int64)
-
-
-def _of_partition(
-    samples: Sequence[Sample], level: float, min_occurrence: float, of: dict[str, Any]
-) -> Components:
-    """The clusters of the partition of least expected loss."""
-    dishes = dishes_of(samples)
-    runs = 8 if dishes.shape[1] <= _MANY else 2
-    most = max(sample.n_dishes for sample in samples)
-    labels = point_partition(dishes, max_clusters=most, runs=runs).labels
-    return of_clusters(samples, labels, level, min_occurrence, **of)
-
-
-def of_clusters(
-    samples: Sequence[Sample], labels: Int64s, level: float = 0.9, min_occurrence: float = 0.0, **of: Any
-) -> Components:
-    """Components of samples as the clusters of a partition of their customers.
-
-    Clusters that are like dishes of too few samples are none: their customers get the label of the component
-    that they are in most often.
-    """
-    found = [_of_clusters(sample, labels) for sample in samples]
-    if max(int(one.max(initial=-1)) for one in found) < 0:
-        labels = np.unique(np.asarray(samples[-1].dishes), return_inverse=True)[1].astype(np.int64)
-        found = [_of_clusters(sample, labels) for sample in samples]
-    n = int(labels.max()) + 1
-    shares = np.zeros((len(found), n))
-    for row, sample, own in zip(shares, samples, found, strict=True):
-        row[own[own >= 0]] = sample.shares()[own >= 0]
-    often = np.bincount(np.concatenate([own[own >= 0] for own in found]), minlength=n) / len(found)
-    there = (often > 0) & (often >= min_occurrence - 1e-9)
-    there = there if there.any() else often > 0
-    order = np.argsort(np.where(there, -shares.mean(axis=0), 1.0), kind="stable")
-    rank = np.argsort(order, kind="stable")
-    to = np.append(np.where(there, rank, -1), -1)
-    numbered = np.asarray(to[labels], dtype=np.int64)
-    made = Components(samples, [to[own] for own in found], MemberVectors(samples), level, numbered, **of)
-    left = np.flatnonzero(numbered < 0)
-    if len(left):
-        numbered[left] = made._memberships(np.arange(len(made)))[:, left].argmax(axis=0)
-    return made
-
-
-def _of_clusters(sample: Sample, labels: Int64s) -> Int64s:
-    """Cluster of each dish of a sample; -1 for none."""
-    n = int(labels.max()) + 1
-    cells = np.asarray(sample.dishes, dtype=np.int64) * n + labels
-    common = np.bincount(cells, minlength=sample.n_dishes * n).reshape(sample.n_dishes, n)
-    sizes = common.sum(axis=1, keepdims=True) * np.bincount(labels, minlength=n)
-    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), DEFAULT_THRESHOLDS["cosine"])

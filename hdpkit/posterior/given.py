@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
+
+import attrs
 
 from hdpkit.checks import items, whole_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.settled import far_enough, settled_samples, states_of_run
-from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.posterior.settled import far_enough, settled_samples, states_of_fit, states_of_run
+from hdpkit.posterior.topic_labels import LABELS, LabelRow, read_topic_labels
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import ChainState, state_of
 from hdpkit.run.trace import Trace
 
 _SOME = "Run with samples=40, or pass franchise.sample() of several states."
+
+
+@attrs.frozen(eq=False, slots=False)
+class Fitted:
+    """What an estimator has of its fit: samples, the newest states of the chains, labels that people gave."""
+
+    samples: Sequence[Sample]
+    states: Sequence[ChainState]
+    label_rows: Sequence[LabelRow] = ()
+
+    @classmethod
+    def of(
+        cls, trace: Trace | ChainTrace, franchises: Sequence[Franchise], label_rows: Sequence[LabelRow] = ()
+    ) -> Self:
+        """Those after the chains settled."""
+        return cls(*states_of_fit(trace, franchises), label_rows)
 
 
 def samples_of(given: Any, chain: int | None = None) -> tuple[tuple[Sample, ...], dict[str, Any]]:
@@ -60,17 +79,14 @@ def _read(given: Any, chain: int | None) -> tuple[Any, dict[str, Any]]:
     if isinstance(given, Trace | ChainTrace):
         return _of_trace(given), {}
     if isinstance(given, Franchise):
-        return _of_states([state_of(given)])
-    franchises = getattr(given, "franchises_", None)
-    if franchises and isinstance(franchises[0], Franchise) and not isinstance(given, type):
-        found, of = _of_states([state_of(one) for one in franchises])
-        kept = _of_trace(given.trace_)
-        return kept or found, of
+        state = state_of(given)
+        return [state.sample], {"data": state.data, "states": (state,)}
+    fitted = given if isinstance(given, Fitted) else getattr(given, "_fitted", None)
+    if isinstance(fitted, Fitted):
+        newest = tuple(fitted.states)
+        rows = tuple(fitted.label_rows)
+        return fitted.samples, {"data": newest[0].data, "states": newest, "label_rows": rows}
     return given, {}
-
-
-def _of_states(states: list[ChainState]) -> tuple[list[Sample], dict[str, Any]]:
-    return [state.sample for state in states], {"data": states[0].data, "states": tuple(states)}
 
 
 def _of_trace(trace: Trace | ChainTrace) -> list[Sample]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -12,16 +11,50 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, real_number, whole_number
 from hdpkit.data.files.tables import Columns
-from hdpkit.errors import DataError, ParameterError, printable
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise.sample import rows_at_once
 from hdpkit.posterior.alignment import assigned
-from hdpkit.posterior.components import components
-from hdpkit.posterior.vectors import MIN_COSINE, ComponentSet, Matchable, unit_rows
-from hdpkit.run.runs import Run, open_run
+from hdpkit.posterior.vectors import MIN_COSINE, unit_rows
 from hdpkit.run.tables import data_frame
 
 _REMEDY = "hk.open_run(folder), the folder, or components(run)."
 _ALLOWED = "a run, its folder, or components that samples have in common"
 _WORDS = 8
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class ComponentSet:
+    """Components as non-negative weights over columns that have names: terms, channels, or customers."""
+
+    source: str  # what they are components of
+    names: tuple[str, ...]
+    shares: Floats  # of all customers
+    columns: Sequence[Any] | int  # names of the columns, or their number if they have none
+    rows: Callable[[Int64s], Floats]  # weights of some components, shape (n, n_columns)
+    words: Callable[[int, int], Sequence[str]]  # of a component, at most so many that describe it
+    # Where columns are customers: what the data are, so that customers of other data aren't compared.
+    data: Any = None
+
+    def blocks(self) -> list[Int64s]:
+        """Numbers of the components, as many at a time as fit into memory."""
+        step = rows_at_once(self.n_columns)
+        return [
+            np.arange(first, min(first + step, len(self.names))) for first in range(0, len(self.names), step)
+        ]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.columns if isinstance(self.columns, int) else len(self.columns)
+
+
+@runtime_checkable
+class Matchable(Protocol):
+    """An object with components that can be matched with those of another."""
+
+    def component_set(self, source: str) -> ComponentSet:
+        """The components; ``source`` is what they are components of, in messages."""
+        ...
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False, slots=False)
@@ -182,38 +215,16 @@ class TopicMatch:
         return data_frame(self.table(n_terms))
 
 
-def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> TopicMatch:
-    """Match the topics of two runs with each other, and find those that only one of them has.
-
-    Each topic has at most one partner; pairs are chosen so that the sum of their cosines above ``min_cosine``
-    is largest (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics``
-    prints (`components`). Terms are matched by name, so the runs may be over different corpora. Components of
-    numbers are compared by the customers that they have, so both runs must be over the same data.
-
-    Parameters
-    ----------
-    one, other : Run, path, Components or Signatures
-        Runs, folders of runs, components in common (`components`), or signatures. Those in common
-        have no words: their terms are matched by number.
-    min_cosine : float
-        The smallest cosine of two topics that are the same, from 0 to 1.
-
-    Returns
-    -------
-    TopicMatch
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If the two have no term in common, only one has names of terms, or they are components of numbers over
-        different data.
-    """
+def matched_components(
+    one: Any, other: Any, min_cosine: float = MIN_COSINE, sources: tuple[str, str] = ("run 1", "run 2")
+) -> TopicMatch:
+    """Match the components of two objects that have some; ``sources`` is what they are components of."""
     min_cosine = real_number("min_cosine", min_cosine)
     if not 0.0 <= min_cosine <= 1.0:
         raise ParameterError("min_cosine", min_cosine, "from 0 to 1", f"{MIN_COSINE} is the default.")
-    first, second = _components("one", one), _components("other", other)
+    for name, given in (("one", one), ("other", other)):
+        instance(name, given, Matchable, _ALLOWED, remedy=_REMEDY)
+    first, second = (given.component_set(of) for given, of in zip((one, other), sources, strict=True))
     own, others = _in_common(first, second)
     cosines = _cosines(first, second, own, others)
     to = assigned(1.0 - cosines, 1.0 - min_cosine)
@@ -228,17 +239,6 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
         n_columns=(first.n_columns, second.n_columns, len(own)),
         words=(first.words, second.words),
     )
-
-
-def _components(name: str, given: Any) -> ComponentSet:
-    source = f"run {'1' if name == 'one' else '2'}"
-    if isinstance(given, str | os.PathLike):
-        given = open_run(given)
-    if isinstance(given, Run):
-        return components(given).component_set(printable(given.folder.name))
-    instance(name, given, Matchable, _ALLOWED, remedy=_REMEDY)
-    found: ComponentSet = given.component_set(source)
-    return found
 
 
 def _in_common(first: ComponentSet, second: ComponentSet) -> tuple[Int64s, Int64s]:

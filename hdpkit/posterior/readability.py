@@ -13,10 +13,11 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.evaluation.completion import TOLERANCE
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves, repeats_in
 from hdpkit.posterior.exposures import exposures
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import far_enough, settled_after
 from hdpkit.posterior.vectors import TermVectors, nearest
 from hdpkit.run.chain_trace import ChainTrace

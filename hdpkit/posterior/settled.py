@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.comparison.convergence import FEWEST_DRAWS
 from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import StoredSamples
-from hdpkit.run.states import ChainState
+from hdpkit.run.states import ChainState, state_of
 from hdpkit.run.trace import Trace, last_of_burn_in
 
 
@@ -68,13 +69,29 @@ def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], lis
     chosen = far_enough(run.trace)
     standing = [n for n, sweep in enumerate(run.sweeps) if sweep is not None and (n in chosen or not chosen)]
     states = [run.state(number) for number in (standing or [0] if chain is None else [chain])]
-    newest = [state.sample for state in states]
-    after, chains = settled_after(run.trace), {one.chain for one in newest}
-    of = {(one.chain, one.sweep): one for one in newest}
-    for file in run.samples.files:
-        if file.sweep > after and isinstance(one := file.read(), Sample) and one.chain in chains:
+    after = settled_after(run.trace)
+    kept = (file.read() for file in run.samples.files if file.sweep > after)
+    return with_newest((one for one in kept if isinstance(one, Sample)), states), states
+
+
+def states_of_fit(
+    trace: Trace | ChainTrace, franchises: Sequence[Franchise]
+) -> tuple[list[Sample], list[ChainState]]:
+    """The same of chains in memory, given their last states."""
+    chosen, after = far_enough(trace), settled_after(trace)
+    numbers = [0] if isinstance(trace, Trace) else trace.numbers
+    states = [state_of(one) for number, one in zip(numbers, franchises, strict=True) if number in chosen]
+    return with_newest((one for one in trace.samples if one.sweep > after), states), states
+
+
+def with_newest(kept: Iterable[Sample], states: Sequence[ChainState]) -> list[Sample]:
+    """Kept samples of the chains of these states, and those of the states, by chain and sweep."""
+    of = {(one.sample.chain, one.sample.sweep): one.sample for one in states}
+    chains = {chain for chain, _ in of}
+    for one in kept:
+        if one.chain in chains:
             of.setdefault((one.chain, one.sweep), one)
-    return [of[place] for place in sorted(of)], states
+    return [of[place] for place in sorted(of)]
 
 
 def sweeps_text(samples: Sequence[Sample]) -> str:

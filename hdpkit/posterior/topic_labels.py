@@ -197,7 +197,7 @@ def _unit(ids: Sequence[Int64s], weights: Sequence[Floats], n_terms: int) -> Any
 
 
 def labels_for(
-    folder: Path, rows: Sequence[LabelRow], ids: Any, weights: Any, n_terms: int
+    folder: Path | None, rows: Sequence[LabelRow], ids: Any, weights: Any, n_terms: int
 ) -> tuple[str, ...]:
     """Labels of topics by the rows of a file; a TopicLabelsWarning says which labels no topic has."""
     matched = match_labels(rows, ids, weights, n_terms)
@@ -207,7 +207,8 @@ def labels_for(
         warnings.warn(
             printable(
                 f"no topic is similar enough to those that had these labels: {shown}{more}. "
-                f"hdpkit labels {folder} lists the topics, and keeps these labels at the end of {LABELS}."
+                f"hdpkit labels {folder or 'RUN'} lists the topics, and keeps these labels at the end of "
+                f"{LABELS}."
             ),
             TopicLabelsWarning,
             stacklevel=3,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
@@ -12,7 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, ReturnValueError
-from hdpkit.franchise.sample import Sample, rows_at_once
+from hdpkit.franchise.sample import Sample
 
 MIN_COSINE = 0.8
 """The smallest cosine of two components that are the same: of two runs, or of the chains of one."""
@@ -316,41 +316,6 @@ class ParameterVectors:
     def dense(self, rows: Floats) -> Floats:
         """The rows themselves."""
         return rows
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class ComponentSet:
-    """Components as non-negative weights over columns that have names: terms, channels, or customers."""
-
-    source: str  # what they are components of
-    names: tuple[str, ...]
-    shares: Floats  # of all customers
-    columns: Sequence[Any] | int  # names of the columns, or their number if they have none
-    rows: Callable[[Int64s], Floats]  # weights of some components, shape (n, n_columns)
-    words: Callable[[int, int], Sequence[str]]  # of a component, at most so many that describe it
-    # Where columns are customers: what the data are, so that customers of other data aren't compared.
-    data: Any = None
-
-    def blocks(self) -> list[Int64s]:
-        """Numbers of the components, as many at a time as fit into memory."""
-        step = rows_at_once(self.n_columns)
-        return [
-            np.arange(first, min(first + step, len(self.names))) for first in range(0, len(self.names), step)
-        ]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.columns if isinstance(self.columns, int) else len(self.columns)
-
-
-@runtime_checkable
-class Matchable(Protocol):
-    """An object with components that can be matched with those of another."""
-
-    def component_set(self, source: str) -> ComponentSet:
-        """The components; ``source`` is what they are components of, in messages."""
-        ...
 
 
 def _same(values: Sequence[Any]) -> Any:

@@ -67,10 +67,27 @@ def inference_data(
         for group, values in groups.items()
         if values
     }
+    return arviz_data(renamed, coords, dims)
+
+
+def arviz_data(
+    groups: dict[str, dict[str, npt.NDArray[Any]]], coords: dict[str, Any], dims: dict[str, list[str]]
+) -> Any:
+    """Arrays of shape (chains, draws, ...) by group and name in the format of the installed ArviZ."""
     arviz = load_arviz()
     if int(arviz.__version__.split(".")[0]) < 1:
-        return arviz.from_dict(**renamed, coords=coords, dims=dims)
-    return arviz.from_dict(renamed, coords=coords, dims=dims)
+        return arviz.from_dict(**groups, coords=coords, dims=dims)
+    return arviz.from_dict(groups, coords=coords, dims=dims)
+
+
+def cut_to(sizes: Sequence[int]) -> int:
+    """Number of draws of the shortest chain, with a warning if others have more."""
+    n = min(sizes, default=0)
+    if max(sizes, default=0) > n:
+        warnings.warn(
+            f"chains of {list(sizes)} draws: only the first {n} of each are taken", UserWarning, stacklevel=5
+        )
+    return n
 
 
 def _groups(
@@ -80,17 +97,11 @@ def _groups(
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
     sweeps = [np.asarray(trace["sweep"]) if trace.n_draws else np.empty(0, np.int64) for trace in traces]
     kept = [np.flatnonzero((own > after) & _scored(trace)) for trace, own in zip(traces, sweeps, strict=True)]
-    n = min((len(rows) for rows in kept), default=0)
-    if n == 0:
+    if min((len(rows) for rows in kept), default=0) == 0:
         raise DataError(
             "trace", "no draws", f"at least one draw of every chain after sweep {after}", "Run more sweeps."
         )
-    if max(len(rows) for rows in kept) > n:
-        warnings.warn(
-            f"chains of {[len(rows) for rows in kept]} draws: only the first {n} of each are taken",
-            UserWarning,
-            stacklevel=4,
-        )
+    n = cut_to([len(rows) for rows in kept])
     rows = kept[0][:n]
     values: dict[str, npt.NDArray[Any]] = {}
     for key in traces[0]:

@@ -199,7 +199,7 @@ def test_a_model_reads_and_keeps_the_labels(tmp_path):
     texts = ["bread salt wine", "ship sail salt", "bread wine wine", "sail ship ship"] * 5
     model = TopicModel(purpose="prediction", sweeps=5, random_state=0, samples=2).fit(texts)
     assert len(model.labels_) == model.n_components_
-    assert set(model.labels_[0].split(" · ")) <= set(model.terms_)
+    assert set(model.labels_[0].split()) <= set(model.terms_)
     model.save(tmp_path / "model")
     command("labels", tmp_path / "model")
     edit(tmp_path / "model", name(topic=1, label="First"))

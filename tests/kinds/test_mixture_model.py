@@ -31,7 +31,7 @@ from hdpkit.errors import (
     SlowModelWarning,
 )
 from hdpkit.kinds.mixture import Mixture, measure_of_points
-from hdpkit.posterior.components import of_clusters
+from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 

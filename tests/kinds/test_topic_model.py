@@ -61,6 +61,11 @@ def model(**options):
     return hk.TopicModel(**{"purpose": "prediction", "sweeps": 15, "random_state": 0, **options})
 
 
+def by_size(fitted):
+    """Numbers of the dishes of a single state, the largest first."""
+    return np.argsort(-fitted.franchise_.sample().sizes, kind="stable")
+
+
 @pytest.fixture(scope="module")
 def fitted():
     return model().fit(COUNTS)
@@ -119,9 +124,11 @@ def test_topics_are_found(fitted):
     assert fitted.components_.shape == (fitted.n_components_, COUNTS.shape[1])
     np.testing.assert_allclose(fitted.components_.sum(axis=1), 1.0)
     assert (np.diff(fitted.component_shares_) <= 0).all()
-    assert fitted.component_shares_.sum() == pytest.approx(1.0)
-    parameters = fitted.franchise_.dish_parameters()
-    np.testing.assert_allclose(fitted.components_, parameters[fitted.dishes_])
+    assert fitted.component_shares_.sum() == pytest.approx(1.0 - fitted.aligned_.rest)
+    assert fitted.aligned_.rest < 0.05
+    last = model(samples=0).fit(COUNTS)
+    np.testing.assert_allclose(last.components_, last.franchise_.dish_parameters()[by_size(last)])
+    assert last.component_shares_.sum() == pytest.approx(1.0)
     shares = fitted.transform(COUNTS)
     assert shares.shape == (30, fitted.n_components_)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
@@ -146,7 +153,7 @@ def test_the_same_seed_gives_the_same_model(fitted):
 def test_proportions_by_em_are_those_of_the_readable_fixed_point(fitted):
     rng = np.random.default_rng(0)
     for eta in (0.1, rng.uniform(0.05, 0.5, COUNTS.shape[1])):
-        one = model(eta=eta, transform_tolerance=1e-9, sweeps=8).fit(COUNTS)
+        one = model(eta=eta, transform_tolerance=1e-9, sweeps=8, samples=0).fit(COUNTS)
         franchise = one.franchise_
         weights, rest = franchise.root_weights()
         prior = franchise.concentration("document") * np.append(weights, rest)
@@ -157,10 +164,10 @@ def test_proportions_by_em_are_those_of_the_readable_fixed_point(fitted):
         found = one.transform(counts)
         for d in range(6):
             terms = counts[[d]].indices
-            theta = fit_proportions(phi[:, terms], prior, counts[[d]].data, 1e-10)[:-1][one.dishes_]
+            theta = fit_proportions(phi[:, terms], prior, counts[[d]].data, 1e-10)[:-1][by_size(one)]
             np.testing.assert_allclose(found[d], theta / theta.sum(), atol=1e-6)
     empty = one.transform(np.zeros((1, COUNTS.shape[1])))
-    np.testing.assert_allclose(empty[0], weights[one.dishes_] / weights.sum())
+    np.testing.assert_allclose(empty[0], weights[by_size(one)] / weights.sum())
 
 
 def test_many_topics_and_long_documents_reach_the_fixed_point():
@@ -182,12 +189,13 @@ def test_many_topics_and_long_documents_reach_the_fixed_point():
 
 def test_proportions_by_gibbs_are_those_of_fold_in(fitted):
     new = TextCounter(vocabulary=TextCounter().fit(TEXTS).vocabulary).count(made_texts(6, seed=5))
-    gibbs = clone(fitted).set_params(transform_method="gibbs", transform_sweeps=600).fit(COUNTS)
+    plain = clone(fitted).set_params(samples=0, transform_sweeps=600).fit(COUNTS)
+    gibbs = clone(plain).set_params(transform_method="gibbs").fit(COUNTS)
     shares = gibbs.transform(new)
     folded = gibbs.franchise_.fold_in(hk.Corpus.from_counts(new), 600, burn_in=300, rng=1).proportions
-    folded = folded[:, gibbs.dishes_] / folded[:, :-1].sum(axis=1, keepdims=True)
+    folded = folded[:, by_size(gibbs)] / folded[:, :-1].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shares, folded, atol=0.03)
-    assert np.abs(shares - fitted.transform(new)).mean() < 0.05  # a mode beside a mean
+    assert np.abs(shares - plain.transform(new)).mean() < 0.05  # a mode beside a mean
     assert np.array_equal(shares, gibbs.transform(new))
 
 
@@ -610,7 +618,7 @@ def test_known_topics_are_the_first_dishes_and_are_saved(tmp_path):
     X = np.array([rng.multinomial(40, row) for row in rng.dirichlet(np.ones(3), size=20) @ topics])
     known = hk.Known(topics, counts=50, frozen=[True, False, False])
     model = hk.TopicModel(purpose="prediction", sweeps=20, samples=4, random_state=0, known=known).fit(X)
-    first = np.flatnonzero(model.dishes_ == 0)[0]
+    first = np.flatnonzero((model.aligned_.ids_by_sample == 0).all(axis=0))[0]
     assert model.components_[first] == pytest.approx(topics[0])
     shares = model.transform(X)
     assert shares.shape == (20, model.n_components_)

@@ -11,7 +11,7 @@ from pictures import column, encoded, panels, rows
 import hdpkit as hk
 from hdpkit import errors, moves, plots
 from hdpkit.canvas import PALETTE, colour, colours, save_picture
-from hdpkit.posterior.vectors import ComponentSet
+from hdpkit.posterior.matching import ComponentSet
 
 pytest.importorskip("altair")
 

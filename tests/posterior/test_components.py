@@ -130,3 +130,116 @@ def test_the_number_of_an_estimator_is_that_of_its_samples():
     model = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X)
     assert model.n_components_ == len(components(model)) == len(model.aligned_)
     np.testing.assert_array_equal(model.labels_, components(model).partition)
+
+
+def weeks(n=30, seed=0):
+    """Documents of two topics."""
+    rng = np.random.default_rng(seed)
+    return np.array(
+        [rng.multinomial(40, np.roll([0.3, 0.3, 0.3, 0.1, 0, 0, 0, 0], 4 * (d % 2))) for d in range(n)]
+    )
+
+
+@pytest.mark.parametrize("options", [{"chains": 2, "samples": 6}, {"samples": 0}, {"samples": 4}], ids=str)
+def test_a_topic_model_shows_the_components_of_all_samples(options, tmp_path):
+    model = hk.TopicModel(
+        purpose="prediction", sweeps=20, random_state=0, transform_tolerance=1e-6, **options
+    ).fit(weeks())
+    found = components(model)
+    model.save(tmp_path / "run")
+    told = json.loads(command("topics", tmp_path / "run", "--format", "json"))
+    assert model.n_components_ == len(found) == told["n_topics"] == len(model.labels_)
+    places = [[(one.chain, one.sweep) for one in of.samples] for of in (found, components(tmp_path / "run"))]
+    assert places[0] == places[1]
+    assert len(places[0]) >= max(options["samples"], 1) * options.get("chains", 1)
+    assert model.component_shares_.tolist() == [topic["share"] for topic in told["topics"]]
+    assert list(model.labels_) == [topic["label"] for topic in told["topics"]]
+    np.testing.assert_allclose(model.components_, found.rows)
+    np.testing.assert_allclose(model.component_shares_, found.shares)
+    assert model.get_feature_names_out().shape == (len(found),)
+    new = weeks(5, seed=1)
+    new[4] = 0
+    folded = found.fold_in(new)
+    for method in ("em", "gibbs"):
+        shares = model.set_params(transform_method=method).transform(new)
+        assert shares.shape == (5, len(found))
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        if method == "em":
+            expected = folded[:, :-1] / folded[:, :-1].sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(shares, expected, atol=0.02)
+    np.testing.assert_allclose(shares[4], found.weights[:-1] / found.weights[:-1].sum(), atol=0.1)
+    again = hk.TopicModel.load(tmp_path / "run")
+    np.testing.assert_array_equal(again.components_, model.components_)
+
+
+def runs_of_states(n=240, seed=1):
+    rng = np.random.default_rng(seed)
+    z = np.cumsum(rng.random(n) < 0.05) % 3
+    return rng.normal(5.0 * z, 0.5)[:, None], z
+
+
+@pytest.mark.parametrize("options", [{"chains": 2, "samples": 5}, {"samples": 0}, {"samples": 4}], ids=str)
+def test_a_hidden_markov_model_shows_the_states_of_all_samples(options, tmp_path):
+    X, z = runs_of_states()
+    model = hk.HiddenMarkovModel(
+        **{"sweeps": 30, "sticky": 10.0, "chains": 1, "random_state": 0, **options}
+    ).fit(X)
+    found, K = components(model), model.n_states_
+    model.save(tmp_path / "run")
+    assert model.n_components_ == K == len(found) == len(components(tmp_path / "run"))
+    np.testing.assert_allclose(model.state_shares_, found.shares)
+    np.testing.assert_allclose(model.means_, found.rows[:, 0, None])
+    rows = found.transitions[:, :-1] / found.transitions[:, :-1].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.transmat_, rows[:-1])
+    np.testing.assert_allclose(model.startprob_, rows[-1])
+    probability = model.predict_proba(X)
+    assert probability.shape == (len(X), K)
+    expected = np.zeros((len(X), K))
+    for sample in found.samples:
+        smoothed = model.franchise_.state_probabilities(sample=sample).smoothed[:, :-1]
+        own = found.which(sample)
+        for dish, state in enumerate(own.tolist()):
+            if state >= 0:
+                expected[:, state] += smoothed[:, dish]
+    np.testing.assert_allclose(probability, expected / expected.sum(axis=1, keepdims=True), atol=0.02)
+    for decoder in ("viterbi", "posterior"):
+        path = model.set_params(decoder=decoder).predict(X)
+        assert sum(np.bincount(z[path == k], minlength=3).max() for k in range(3)) > 0.95 * len(z)
+
+
+def group_of(data, name):
+    return data[name] if hasattr(data, "children") else getattr(data, name)
+
+
+def test_components_over_chains_and_draws_for_arviz(folder):
+    pytest.importorskip("arviz")
+    found = components(folder)
+    data = found.to_inference_data()
+    posterior = group_of(data, "posterior")
+    n, T, V = len(found.samples) // 2, len(found), found.n_terms
+    assert posterior["share"].shape == posterior["occurrence"].shape == (2, n, T)
+    assert posterior["row"].shape == (2, n, T, V)
+    assert posterior["component"].values.tolist() == list(range(1, T + 1))
+    assert posterior["term"].values.tolist() == list(found.data.vocabulary)
+    assert posterior["draw"].values.tolist() == [one.sweep for one in found.samples if one.chain == 0]
+    np.testing.assert_allclose(posterior["share"].mean(("chain", "draw")), found.shares)
+    np.testing.assert_allclose(posterior["rest"].mean(), found.rest)
+    np.testing.assert_allclose(posterior["occurrence"].mean("draw"), found.occurrence_by_chain)
+    np.testing.assert_allclose(posterior["row"].mean(("chain", "draw")), found.rows, atol=1e-12)
+    absent = posterior["occurrence"].values == 0
+    assert np.isnan(posterior["row"].values[absent]).all()
+    without = group_of(found.to_inference_data(rows=False), "posterior")
+    assert "row" not in without
+    assert "share" in without
+
+
+def test_parameters_of_points_for_arviz():
+    pytest.importorskip("arviz")
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 0.5, size=(30, 2)) for m in ([0, 0], [6, 0])])
+    found = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X).aligned_
+    posterior = group_of(found.to_inference_data(), "posterior")
+    assert posterior["row"].shape[2:] == found.rows.shape
+    np.testing.assert_allclose(posterior["row"].mean(("chain", "draw")), found.rows, rtol=1e-6)
+    alone = components([found.samples[0]])
+    assert group_of(alone.to_inference_data(), "posterior")["share"].shape == (1, 1, len(alone))

@@ -6,7 +6,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.posterior.vectors import ComponentSet
+from hdpkit.posterior.matching import ComponentSet
 from hdpkit.summaries import match_topics
 
 
@@ -174,3 +174,16 @@ def test_components_of_numbers_are_matched_by_their_customers(tmp_path):
         assert first == pytest.approx(second, abs=0.3)
     with pytest.raises(DataError, match="same data"):
         match_topics(one, mixture(tmp_path / "third", X + 1.0, 0))
+
+
+def test_components_are_matched_as_their_runs_are(runs):
+    first, second = (hk.summaries.components(run) for run in runs)
+    found, of_runs = first.match(second), match_topics(*runs)
+    assert np.array_equal(found.pairs, of_runs.pairs)
+    assert np.array_equal(found.cosines, of_runs.cosines)
+    assert (found.sources, of_runs.sources) == (("run 1", "run 2"), ("first", "second"))
+    assert len(first.match(second, min_cosine=1.0).pairs) == 0
+    with pytest.raises(ParameterError, match="other"):
+        first.match(5)
+    with pytest.raises(ParameterError, match="min_cosine"):
+        first.match(second, min_cosine=2.0)

@@ -118,7 +118,7 @@ def test_an_exception_at_byte_codes_of_a_fit(kind, rows):
 @pytest.mark.parametrize(
     ("kind", "name"),
     [*[(kind, name) for kind in MODELS for name in ("samples_", "franchise_", "n_iter_")],
-     ("mixture", "labels_"), ("states", "transmat_"), ("topics", "_topics")],
+     *[(kind, "_fitted") for kind in MODELS], ("mixture", "n_components_posterior_")],
 )  # fmt: skip
 def test_an_exception_between_two_attributes_of_a_fit(kind, name, error, monkeypatch):
     model = fitted(kind)

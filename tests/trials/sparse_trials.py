@@ -233,7 +233,6 @@ def doors():
     """Function of a matrix for each door; those that return counts return them."""
     import hdpkit as hk
     from hdpkit.posterior.evaluation.completion import completion_perplexity
-    from hdpkit.summaries import components
 
     dense = counts_of(random.Random(0)) * 3
     options = {
@@ -248,7 +247,7 @@ def doors():
     gibbs = hk.TopicModel(**options, transform_method="gibbs").fit(dense)
     joint = hk.TopicModel(**options, score_method="joint").fit(dense)
     sparse = hk.TopicModel(sparse=True, **options)
-    found = components(model.trace_)
+    found = model.aligned_
     kept = found.selected(found.agreed(occurrence=0.0, chains=0.0))
     topics, prior = np.vstack([model.components_, np.full(6, 1 / 6)]), np.ones(model.n_components_ + 1)
 

@@ -16,10 +16,12 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.signatures.channels import Channels, channels_of
 from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
-from hdpkit.posterior.components import Components, components
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
+from hdpkit.posterior.finding import components
+from hdpkit.posterior.matching import ComponentSet
 from hdpkit.posterior.readability import REPEATS
-from hdpkit.posterior.vectors import ComponentSet, nearest
+from hdpkit.posterior.vectors import nearest
 from hdpkit.run.runs import Run
 
 COVER = "in simulated cohorts 90 % intervals contained 68 % to 76 % of the true exposures"

@@ -14,7 +14,7 @@ from hdpkit.pages.plots.components import MOST_POINTS, picture
 from hdpkit.pages.plots.partitions import together
 from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.components import dishes_of
+from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering
 
 _MOST_PARAMETERS = 60
