@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hdpkit.cli.main import COMMANDS
 from hdpkit.kinds.catalog import KINDS
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -144,6 +145,7 @@ def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
     used |= {place.partition(":")[0] for place in KINDS.values()}  # imported by name
+    used |= {f"hdpkit.cli.{place.partition(':')[0]}" for place, _ in COMMANDS.values()}
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py" and room_of(name) != "face":
