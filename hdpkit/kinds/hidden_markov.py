@@ -75,7 +75,6 @@ class HiddenMarkov(FiniteOrNot, Numbers):
     sampling: ClassVar[Mapping[str, Any]] = {"chains": 2}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"told": "Of the transitions of each state."},
-        "root_concentration": {"told": "Of the states of all rows. None: gamma(1,1)."},
         "n_components": {
             "option": "states",
             "told": "A finite model with this many states of equal weight. None: the number is inferred.",

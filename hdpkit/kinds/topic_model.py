@@ -37,7 +37,7 @@ from hdpkit.run.trace import Trace
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
-    Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
+    Topics ~ Dirichlet(eta), G0 ~ DP(gamma, topics), a document's Gj ~ DP(concentration, G0). See
     docs/topic_model.md.
 
     Parameters
