@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     from hdpkit.priors import Gamma as Gamma
     from hdpkit.priors import Normal as Normal
     from hdpkit.priors import Shifted as Shifted
-    from hdpkit.run.chain_trace import ChainTrace as ChainTrace
     from hdpkit.run.collect import Checkpoint as Checkpoint
     from hdpkit.run.combinators import Mixture as Mixture
     from hdpkit.run.progress import ProgressBar as ProgressBar
@@ -94,6 +93,7 @@ if TYPE_CHECKING:
     from hdpkit.run.runs import open_run as open_run
     from hdpkit.run.samples import Samples as Samples
     from hdpkit.run.scheduler import Scheduler as Scheduler
+    from hdpkit.run.trace import ChainTrace as ChainTrace
     from hdpkit.run.trace import Draw as Draw
     from hdpkit.run.trace import Trace as Trace
     from hdpkit.steps.fused.instruction_set import instruction_set as instruction_set

@@ -22,10 +22,9 @@ from hdpkit.kinds import saved_estimator
 from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
 from hdpkit.run.scheduler import Scheduler
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -21,10 +21,10 @@ from hdpkit.kinds.numbers import Numbers, as_counts
 from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
-from hdpkit.measures.near_pairs import central
 from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.measures.normal_gamma import NormalGamma
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.vectors import central
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,

@@ -24,8 +24,7 @@ from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.hidden_states import StateProbabilities, hidden_states, probabilities_under
 from hdpkit.random import RandomStream
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 _DRAWS = 5  # of parameters, in each sample, for scores
 

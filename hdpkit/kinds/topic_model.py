@@ -30,8 +30,7 @@ from hdpkit.posterior.evaluation.fixed_topics import (
 )
 from hdpkit.posterior.fold_in import without_restaurants
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, match_labels
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import importing_extra
-from hdpkit.html_tables import html_table
+from hdpkit.franchise.as_html import html_table
 
 
 def data_frame(columns: Mapping[str, Any]) -> Any:

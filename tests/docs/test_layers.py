@@ -157,4 +157,4 @@ def test_tables_of_text_are_written_in_one_place():
     """Where cells are escaped: a formula or a control character in a name can't reach a file elsewhere."""
     package = PACKAGE
     found = [path for path in package.rglob("*.py") if "csv.writer" in path.read_text(encoding="utf-8")]
-    assert [path.relative_to(package).as_posix() for path in found] == ["data/files/delimited.py"]
+    assert [path.relative_to(package).as_posix() for path in found] == ["data/files/tables.py"]

@@ -13,11 +13,11 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, path
 from hdpkit.errors import RegistryError
+from hdpkit.files import save
 from hdpkit.posterior.comparison.chains import ChainRecord, MoveTotals
 from hdpkit.posterior.comparison.convergence import ConvergenceRule, NumberDiagnosis
 from hdpkit.posterior.comparison.picture import draw_picture
 from hdpkit.posterior.comparison.report import CSV_ROWS, csv_text, moves_table, report, schedules_table
-from hdpkit.writing import save
 
 
 @attrs.frozen(eq=False, kw_only=True)

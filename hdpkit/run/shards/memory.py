@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import StorageError
-from hdpkit.writing import OPEN_FLAGS
+from hdpkit.files import OPEN_FLAGS
 
 FOLDER = Path("/dev/shm")
 NUMBER = 20  # bytes of a worker's number in the file

@@ -35,7 +35,7 @@ from hdpkit.run.shards.shard_state import (
     shard_counts,
     shard_seating,
 )
-from hdpkit.run.shards.spool import spooled
+from hdpkit.run.shards.source import spooled
 from hdpkit.run.trace import largest_shares
 
 _CHUNK = 1 << 20  # tokens counted at once
