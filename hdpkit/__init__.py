@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from hdpkit.kinds.topic_model import TopicModel as TopicModel
     from hdpkit.parts import IntegrablePart as IntegrablePart
     from hdpkit.parts import Part as Part
-    from hdpkit.posterior.comparison.candidates import Candidate as Candidate
+    from hdpkit.posterior.comparison.chains import Candidate as Candidate
     from hdpkit.posterior.comparison.compare import compare_schedules as compare_schedules
     from hdpkit.posterior.comparison.convergence import ConvergenceRule as ConvergenceRule
     from hdpkit.posterior.comparison.mixing import CheckedChains as CheckedChains
@@ -119,7 +119,7 @@ _NAMES = {
     "kinds.ngram": "NGramModel",
     "kinds.spelling": "Spelling",
     "parts": "IntegrablePart Part",
-    "posterior.comparison.candidates": "Candidate",
+    "posterior.comparison.chains": "Candidate",
     "posterior.comparison.compare": "compare_schedules",
     "posterior.comparison.convergence": "ConvergenceRule",
     "posterior.comparison.mixing": "CheckedChains MixingCheck check_mixing",
@@ -129,14 +129,13 @@ _NAMES = {
     "posterior.hidden_states": "StateProbabilities",
     "prior_expectations": "expected_tables",
     "priors": "Above Beta Each Gamma Normal Shifted",
-    "run.chain_trace": "ChainTrace",
     "run.collect": "Checkpoint",
     "run.combinators": "Mixture",
     "run.progress": "ProgressBar Tick",
     "run.runs": "Run open_run",
     "run.samples": "Samples",
     "run.scheduler": "Scheduler",
-    "run.trace": "Draw Trace",
+    "run.trace": "ChainTrace Draw Trace",
     "steps.fused.instruction_set": "instruction_set",
     "steps.step": "step",
     "stores": "SeatingStore stores",

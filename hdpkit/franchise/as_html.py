@@ -1,4 +1,4 @@
-"""HTML of franchises and samples for notebooks: a line, and the largest dishes."""
+"""HTML for notebooks: small tables, and franchises and samples as a line and their largest dishes."""
 
 from __future__ import annotations
 

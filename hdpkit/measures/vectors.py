@@ -1,4 +1,5 @@
-"""Common parts of the measures of numbers, counts and bits: parameters by dimension, and checks of values."""
+"""Common parts of the measures of numbers, counts and bits: parameters by dimension, checks of values,
+statistics of a normal distribution, and scales of data with outliers and unknown clusters."""
 
 from __future__ import annotations
 

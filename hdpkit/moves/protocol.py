@@ -1,4 +1,5 @@
-"""The protocol of moves: Markov kernels that leave p(state | data) invariant; and moves with a time table."""
+"""The protocol of moves: Markov kernels that leave p(state | data) invariant; moves with a
+time table; and conditions of moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws, with the scalars that are recorded of each, and traces."""
+"""Draws, with the scalars that are recorded of each, and traces of one chain or several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from hdpkit.errors import ChainError, ParameterError, RegistryError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample, hyperparameter_values
 from hdpkit.franchise.scores import data_sizes, totals
-from hdpkit.run.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.run.samples import SampleFile
-from hdpkit.run.tables import trace_frame, trace_table
+from hdpkit.run.tables import SEPARATOR, inference_data, summary, trace_frame, trace_table
 
 _SHARES = 5
 _KEYS = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")

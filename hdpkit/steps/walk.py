@@ -1,4 +1,4 @@
-"""The walk through the tree in Python. The compiled twin is `hdpkit.steps._walk`."""
+"""The tree as steps see it, and the walk through it in Python. The compiled twin is `hdpkit.steps._walk`."""
 
 from __future__ import annotations
 

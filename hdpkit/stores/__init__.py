@@ -12,6 +12,7 @@ from hdpkit.registry import Registry
 from hdpkit.stores._counts import CountsStore
 from hdpkit.stores._explicit import ExplicitStore
 from hdpkit.stores._histogram import HistogramStore
+from hdpkit.stores.counts import CountsReference
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.histogram import HistogramReference
@@ -34,7 +35,6 @@ from hdpkit.stores.protocol import (
     detail_of,
     missing_methods,
 )
-from hdpkit.stores.tallies import CountsReference
 
 __all__ = [
     "Compacts",

@@ -1,4 +1,4 @@
-"""Sources of the documents of a run over shards."""
+"""Sources of the documents of a run over shards, and tokens on disk, read as a sweep comes to them."""
 
 from __future__ import annotations
 
