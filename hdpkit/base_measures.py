@@ -1,5 +1,6 @@
 """Base measures: priors over dishes with their likelihoods."""
 
+from hdpkit.kinds.spelling import Spelling
 from hdpkit.measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.beta_bernoulli import BetaBernoulli, BetaBernoulliReference
@@ -39,6 +40,7 @@ __all__ = [
     "Resampled",
     "SparseDirichletMultinomial",
     "SparseDirichletMultinomialReference",
+    "Spelling",
     "StatisticsBank",
     "Uniform",
     "VonMisesFisher",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ParameterError, importing_extra
-from hdpkit.writing import check_place, save
+from hdpkit.files import check_place, save
 
 ROW = 20
 """Pixels from one row of a chart to the next."""

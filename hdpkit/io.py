@@ -2,11 +2,11 @@
 
 from hdpkit.data.files.arpa import ArpaModel, read_arpa, write_arpa
 from hdpkit.data.files.corpora import convert_corpus, read_corpus
-from hdpkit.data.files.delimited import unescaped
 from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus, prose
 from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.sentences import read_sentences
+from hdpkit.data.files.tables import unescaped
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.data.top_terms import top_terms

@@ -1,11 +1,8 @@
 """Franchises over a corpus in shards, and where the workers of their runs are (`hdpkit.Scheduler.run`)."""
 
 from hdpkit.data.cut import CutCorpus, cut
-from hdpkit.run.shards.backend import Backend
-from hdpkit.run.shards.dask import Dask
+from hdpkit.run.shards.backend import MPI, Backend, Dask, Local
 from hdpkit.run.shards.franchise import ShardedFranchise
-from hdpkit.run.shards.local import Local
-from hdpkit.run.shards.mpi import MPI
 from hdpkit.run.shards.source import Source
 
 __all__ = ["MPI", "Backend", "CutCorpus", "Dask", "Local", "ShardedFranchise", "Source", "cut"]

@@ -17,8 +17,7 @@ from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.posterior.comparison.chains import CLOCKS, Standing
-from hdpkit.posterior.comparison.mixing import SECONDS, check_mixing
-from hdpkit.posterior.comparison.mixing_report import report
+from hdpkit.posterior.comparison.mixing import SECONDS, check_mixing, report
 
 
 @click.command(cls=Command)

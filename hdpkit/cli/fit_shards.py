@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from hdpkit import shards
@@ -20,6 +21,7 @@ from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.errors import ParameterError, RunError, short_repr
 from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights
+from hdpkit.kinds.kind import FiniteOrNot
 from hdpkit.kinds.topics import Topics, topic_updates
 from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.run.collect import Checkpoint
@@ -30,7 +32,8 @@ from hdpkit.run.scheduler import Scheduler
 
 SERVING = frozenset(
     {
-        *("corpus", "out", "eta", "concentration", "root_concentration", "n_components", "moves"),
+        *(field.name for field in attrs.fields(FiniteOrNot)),
+        *("corpus", "out", "eta", "moves"),
         *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "backend"),
         *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration", "purpose"),
     }

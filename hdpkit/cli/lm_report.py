@@ -13,11 +13,11 @@ from typing import Any, TextIO
 from rich.console import Console
 
 from hdpkit.cli.output import json_text, plain_table, say
-from hdpkit.data.files.delimited import escaped
+from hdpkit.data.files.tables import escaped
 from hdpkit.errors import StateError, StorageError, printable
+from hdpkit.files import written_aside
 from hdpkit.kinds.ngram import NGramModel
 from hdpkit.kinds.predict import Scores
-from hdpkit.writing import written_aside
 
 _WIDTH_OF_A_FILE = 100
 _LN_10 = math.log(10.0)

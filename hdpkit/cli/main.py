@@ -7,27 +7,12 @@ import errno
 import sys
 import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import click
 
 import hdpkit
-from hdpkit.cli.check import check
-from hdpkit.cli.convert import convert
-from hdpkit.cli.demo import demo
-from hdpkit.cli.export import export
-from hdpkit.cli.fit import fit
-from hdpkit.cli.folders import INTERRUPTED, memory_message
-from hdpkit.cli.infer import infer
-from hdpkit.cli.kind import command_of
-from hdpkit.cli.labels import labels
-from hdpkit.cli.lm import lm
-from hdpkit.cli.match import match
-from hdpkit.cli.options import ARGUMENTS
-from hdpkit.cli.output import say
-from hdpkit.cli.report import report
-from hdpkit.cli.runs import resume, topics, verify
-from hdpkit.cli.signatures import signatures
 from hdpkit.errors import (
     ChainError,
     CorruptRunError,
@@ -38,7 +23,67 @@ from hdpkit.errors import (
     StorageError,
     printable,
 )
-from hdpkit.kinds.catalog import kind_at, kind_named
+
+COMMANDS = {
+    "check": (
+        "check:check",
+        "Find out why chains of RUN disagree: the model doesn't fit the data, or the sampler is too slow.",
+    ),
+    "convert": (
+        "convert:convert",
+        "Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.",
+    ),
+    "demo": ("demo:demo", "Find topics in the documentation of your installed NumPy."),
+    "export": (
+        "export:export",
+        "Write the topics and document shares of a run, or its trace, for other programs.",
+    ),
+    "fit": ("fit:fit", "Find the topics of a corpus and save the run in a folder."),
+    "hmm": (
+        "kinds:hmm",
+        "Hidden Markov models: states of sequences, with a number of states that is inferred.",
+    ),
+    "infer": (
+        "infer:infer",
+        "Find the shares of the topics of a run in new documents, or the components of new points.",
+    ),
+    "labels": (
+        "labels:labels",
+        "Write the file RUN/labels.csv, in which you give labels to topics and groups.",
+    ),
+    "lm": (
+        "lm:lm",
+        "Language models: train them on a text, score texts, draw sentences, export to other tools.",
+    ),
+    "match": (
+        "match:match",
+        "Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.",
+    ),
+    "mixture": ("kinds:mixture", "Find the components of points in a table and save the run in a folder."),
+    "report": (
+        "report:report",
+        "Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.",
+    ),
+    "resume": (
+        "runs:resume",
+        "Continue a run, or the training of a language model, from its newest checkpoint.",
+    ),
+    "signatures": (
+        "signatures:signatures",
+        "Find mutational signatures in a matrix of counts and save the run in a folder.",
+    ),
+    "topics": (
+        "runs:topics",
+        "Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of "
+        "numbers.",
+    ),
+    "verify": (
+        "runs:verify",
+        "Check a run or a language model: checksums of every file, the states, the trace, the samples.",
+    ),
+}
+"""Where a command is in this folder, and the first sentence of its help. Only the one that runs is
+imported."""
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
@@ -69,14 +114,27 @@ class FriendlyGroup(click.Group):
         given = list(args[1] if len(args) > 1 else options["args"])
         with _safe_messages():
             context = super().make_context(*args, **options)
+        from hdpkit.cli.options import ARGUMENTS  # not for the help, which is shown before
+
         context.meta.setdefault(ARGUMENTS, given)
         return context
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name; "module:Class" is that of a kind of model of one's own."""
-        if ":" in cmd_name and ctx.parent is None:
+        """The command of this name, imported now; "module:Class" is that of a kind of model of one's own."""
+        if ":" in cmd_name:
+            from hdpkit.cli.kind import command_of
+            from hdpkit.kinds.catalog import kind_at
+
             return command_of(kind_at(cmd_name))
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"hdpkit.cli.{module}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, of which none is imported."""
+        click.Group(commands=self.commands).format_commands(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of the package become a message and an exit code."""
@@ -93,6 +151,8 @@ class FriendlyGroup(click.Group):
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
         except MemoryError as error:
+            from hdpkit.cli.folders import memory_message
+
             raise click.ClickException(printable(memory_message(error))) from error
         except OSError as error:
             # Errors of files are errors of the package, so this is standard output. (Click handles closed
@@ -101,15 +161,21 @@ class FriendlyGroup(click.Group):
                 raise
             raise click.ClickException(f"standard output: {error.strerror}") from error
         except KeyboardInterrupt:
-            say("Interrupted.", err=True)
+            from hdpkit.cli.folders import INTERRUPTED
+
+            click.echo("Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    say(f"Warning: {printable(str(message))}", err=True)
+    click.echo(f"Warning: {printable(str(message))}", err=True)
 
 
-@click.group(cls=FriendlyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=FriendlyGroup,
+    commands={name: click.Command(name, help=told) for name, (_, told) in COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(hdpkit.__version__, prog_name="hdpkit")
 def main() -> None:
     """Topics by hierarchical Dirichlet processes, language models by hierarchical Pitman-Yor processes.
@@ -135,39 +201,3 @@ def main() -> None:
 
     Exit codes: 0 success, 1 a run or a check failed, 2 an error in the input, 130 Ctrl-C.
     """
-
-
-mixture = command_of(kind_named("mixture"))
-
-
-@main.group()
-def hmm() -> None:
-    """Hidden Markov models: states of sequences, with a number of states that is inferred.
-
-    \b
-    Examples:
-      hdpkit hmm fit data.csv --column speed --sequence trip --out run
-      hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
-    """
-
-
-hmm.add_command(command_of(kind_named("hmm"), "fit"))
-
-for command in (
-    demo,
-    fit,
-    topics,
-    labels,
-    report,
-    infer,
-    export,
-    resume,
-    verify,
-    match,
-    check,
-    signatures,
-    convert,
-    lm,
-    mixture,
-):
-    main.add_command(command)

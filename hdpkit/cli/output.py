@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hdpkit.data.files.delimited import table_of_rows
-from hdpkit.data.files.tables import rows_of
+from hdpkit.data.files.tables import rows_of, table_of_rows
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key

@@ -17,6 +17,7 @@ import scipy
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
+from hdpkit.data.encode import check_ids, read_documents
 from hdpkit.data.files.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
 from hdpkit.data.files.counts_on_disk import CellSpool
 from hdpkit.data.files.ldac import read_ldac, read_vocabulary
@@ -37,7 +38,6 @@ from hdpkit.data.files.shards import (
 from hdpkit.data.files.uci import read_uci
 from hdpkit.data.groups import GroupedData, encode_all
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
-from hdpkit.data.tokens import check_ids, read_documents
 from hdpkit.errors import DataError, StorageError, printable, short_repr
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.errors import AuditError
-from hdpkit.franchise.banks import bank_for, restaurants_of
+from hdpkit.franchise.customers import bank_for, restaurants_of
 from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.frozen import Disagreement, check_tables
 from hdpkit.franchise.scores import totals

@@ -12,7 +12,7 @@ from hdpkit.arrays import Int64s
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.errors import DataError, DeclarationError
-from hdpkit.franchise.banks import bank_for
+from hdpkit.franchise.customers import bank_for
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.guard import changes, unguarded

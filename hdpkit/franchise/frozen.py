@@ -14,8 +14,8 @@ from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
 from hdpkit.franchise.hyperparameters import Sharers
+from hdpkit.franchise.state_topology import Tree
 from hdpkit.franchise.topology import ContextTopology, Dishes, Topology
-from hdpkit.franchise.trees import Tree
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 _UNCHANGED = "Pass the state unchanged."

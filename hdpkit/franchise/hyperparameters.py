@@ -20,8 +20,8 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
+from hdpkit.franchise.state_topology import Tree
 from hdpkit.franchise.topology import START
-from hdpkit.franchise.trees import Tree
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource

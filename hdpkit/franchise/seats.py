@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import hdpkit.stores._labelled_seating as compiled
 from hdpkit._franchise_lock import Block
 from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import KernelError, ParameterError, StateError
@@ -42,6 +41,7 @@ from hdpkit.stores import (
     HistogramStore,
     detail_of,
 )
+from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
 from hdpkit.stores.frozen import Draws
 

@@ -10,8 +10,7 @@ from hdpkit._franchise_lock import FranchiseLock, Inside
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, ParameterError, StateError
-from hdpkit.franchise.banks import bank_for
-from hdpkit.franchise.customers import customers_of
+from hdpkit.franchise.customers import bank_for, customers_of
 from hdpkit.franchise.declarations import (
     FixedWeights,
     Restaurant,
@@ -25,7 +24,7 @@ from hdpkit.franchise.guard import Locked
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
-from hdpkit.franchise.trees import Tree, build_topology
+from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import StatisticsBank

@@ -18,7 +18,7 @@ from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterErro
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.tree import NEW, Eaten
+from hdpkit.steps.walk import NEW, Eaten
 
 
 class DishRows(Part):

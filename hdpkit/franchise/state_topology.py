@@ -12,7 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import one_of_kind, refuse, whole_number
-from hdpkit.data import GroupedData
+from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import AuditError, DeclarationError, StateError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.state_homes import (
@@ -24,12 +24,19 @@ from hdpkit.franchise.state_homes import (
     read_start,
     read_sticky,
 )
-from hdpkit.franchise.topology import START, Restaurants, Topology
+from hdpkit.franchise.topology import (
+    START,
+    ContextTopology,
+    Restaurants,
+    Topology,
+    is_context_chain,
+    labelled_topology,
+)
 from hdpkit.numerics import log, rising_sum
 from hdpkit.parts import Part
 from hdpkit.priors import draw_from
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.tree import Eaten
+from hdpkit.steps.walk import Eaten
 
 MOST_ROWS = 1 << 14
 """Largest number of restaurants of dishes at a time; each takes about 60 bytes, with customers or without."""
@@ -368,3 +375,23 @@ def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:
             "another one with a start_concentration, whose name it is",
             "Rename the restaurant.",
         )
+
+
+Tree = Topology | ContextTopology | StateTopology
+
+
+def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:
+    """Create the restaurants of these declarations for these data; ``known`` components have customers.
+
+    Levels that are the contexts of n-gram data become a tree that can grow.
+    """
+    if any(isinstance(one.each, StateHomes) for one in chain):
+        return state_topology(chain, data, known)
+    if is_context_chain(chain, data):
+        assert isinstance(data, NGrams)
+        if known:
+            raise DeclarationError(
+                "known", known, "no components over contexts of n-grams", "Leave known out."
+            )
+        return ContextTopology(len(chain), data)
+    return labelled_topology(chain, data, known)

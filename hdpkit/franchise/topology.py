@@ -25,7 +25,7 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._walk import ContextTree
-from hdpkit.steps.tree import Eaten
+from hdpkit.steps.walk import Eaten
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 

@@ -21,10 +21,10 @@ from hdpkit.kinds.numbers import Numbers, as_counts
 from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.gamma_poisson import GammaPoisson
-from hdpkit.measures.near_pairs import central
 from hdpkit.measures.non_conjugate import NonConjugate
 from hdpkit.measures.normal_gamma import NormalGamma
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.vectors import central
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,
@@ -75,7 +75,6 @@ class HiddenMarkov(FiniteOrNot, Numbers):
     sampling: ClassVar[Mapping[str, Any]] = {"chains": 2}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"told": "Of the transitions of each state."},
-        "root_concentration": {"told": "Of the states of all rows. None: gamma(1,1)."},
         "n_components": {
             "option": "states",
             "told": "A finite model with this many states of equal weight. None: the number is inferred.",

@@ -22,8 +22,7 @@ from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.sequences import CommonStates, states_in_common
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 _DRAWS = 5  # of parameters, in each sample, for scores
 
@@ -32,7 +31,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     """Hidden Markov model with an inferred number of states: a scikit-learn estimator.
 
     The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
-    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and by
+    G_j ~ DP(concentration, G0), G0 ~ DP(gamma, emissions) (Teh et al. 2006, section 7), and by
     ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
     docs/hidden_markov_models.md.
 

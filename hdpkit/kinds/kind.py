@@ -35,6 +35,10 @@ class Nouns:
     document: str
     term: str
 
+    def put_into(self, text: str) -> str:
+        """A text in which ``{topics}`` is this noun, and so on."""
+        return re.sub(r"\{(\w+)\}", lambda found: getattr(self, found[1]), text)
+
     @property
     def topics(self) -> str:
         """Plural of ``topic``."""
@@ -75,7 +79,7 @@ class Setting:
         Of the attribute of the kind, and of the parameter of the estimator.
     values : Values
     told : str
-        What it is; the first sentence is the help of the option.
+        What it is; the first sentence is the help of the option. ``{topics}`` is that of `Nouns`.
     usual : str or None
         What None means, as it is written in a command.
     option : str or None
@@ -203,11 +207,12 @@ class Kind:
     def settings(cls) -> list[Setting]:
         """The settings, those of the base classes last."""
         fields: Iterable[Any] = sorted(attrs.fields(cls), key=lambda field: field.inherited)
-        return [
+        found = [
             attrs.evolve(field.metadata["setting"], name=field.name, **cls.spoken.get(field.name, {}))
             for field in fields
             if "setting" in field.metadata
         ]
+        return [attrs.evolve(one, told=cls.nouns.put_into(one.told)) for one in found]
 
     @classmethod
     def serves(cls, data: Any) -> bool:
@@ -325,7 +330,7 @@ class Hierarchy(Kind):
         usual="gamma(1,1)",
     )  # fmt: skip
     root_concentration: Any = setting(
-        None, _PRIOR, "Concentration of the weights above all groups. None: gamma(1,1)."
+        None, _PRIOR, "Concentration of the {topics} of all {documents} (gamma). None: gamma(1,1)."
     )
 
     def restaurants(self, measure: BaseMeasure, *each: Any, between: Any = None) -> Restaurant:

@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import absolute_path, flag, function, instance, items, whole_number
 from hdpkit.data import NGrams
 from hdpkit.data.files.arpa import write_arpa
-from hdpkit.data.held_out import HeldOut, held_out
+from hdpkit.data.ngrams import HeldOut, held_out
 from hdpkit.errors import DataError, RunError, StateError
 from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise

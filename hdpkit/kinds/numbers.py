@@ -12,8 +12,8 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, LeftOutColumnsWarning, SlowModelWarning
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.kind import Hierarchy, of_the_data
-from hdpkit.measures.near_pairs import central
 from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
+from hdpkit.measures.vectors import central
 
 _EQUAL = 1e-12  # range of a constant column, relative to its largest value
 _FUNCTION = 1e-4  # distance of a column from a linear function of others, relative to its standard deviation

@@ -43,7 +43,6 @@ class Points(Numbers):
     sampling: ClassVar[Mapping[str, Any]] = {"samples": 40}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"told": "Of the mixture, or of the weights of each group."},
-        "root_concentration": {"told": "With groups, of the components of all groups. None: gamma(1,1)."},
     }
 
     columns: tuple[str, ...] = setting(

@@ -24,8 +24,7 @@ from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering
 from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.random import Purpose, as_source
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace, last_of_burn_in
+from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
 
 _GROUP = "group"
 _IMPUTE = (

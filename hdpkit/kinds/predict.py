@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.data import NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
-from hdpkit.data.held_out import HeldOut
+from hdpkit.data.ngrams import HeldOut
 from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot

@@ -29,14 +29,13 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     repeats_in,
 )
 from hdpkit.posterior.fold_in import without_restaurants
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
-    Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
+    Topics ~ Dirichlet(eta), G0 ~ DP(gamma, topics), a document's Gj ~ DP(concentration, G0). See
     docs/topic_model.md.
 
     Parameters

@@ -150,9 +150,6 @@ class Topics(FiniteOrNot):
             "option": "document_concentration",
             "told": "Concentration of documents over topics (alpha).",
         },
-        "root_concentration": {
-            "told": "Concentration of the whole corpus over topics (gamma). None: gamma(1,1)."
-        },
         "n_components": {
             "option": "topics",
             "told": "A finite model with this many topics of equal weight: latent Dirichlet allocation.",

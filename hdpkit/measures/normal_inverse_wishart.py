@@ -16,16 +16,18 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures._conjugate import NormalInverseWishartBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.moments import Moments, finite
-from hdpkit.measures.near_pairs import central, near_covariance
 from hdpkit.measures.protocol import by_entry, in_python
 from hdpkit.measures.vectors import (
     LARGEST_VALUE,
     MULTIPLIER,
     STRENGTH,
+    Moments,
     VectorMeasure,
+    central,
+    finite,
     finite_numbers,
     is_one,
+    near_covariance,
     positive_numbers,
 )
 from hdpkit.random import ChoiceSource

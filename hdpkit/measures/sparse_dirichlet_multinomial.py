@@ -18,6 +18,7 @@ from hdpkit.measures._dish_smoothing import DishSmoothingBank
 from hdpkit.measures._selection import Selection
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.dirichlet_multinomial import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.kept_parameters import OwnNumbers, OwnParameter, ParameterBank, SmoothingOfDishes
 from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
 from hdpkit.measures.protocol import Resampled, at_mean, in_python
@@ -30,7 +31,6 @@ from hdpkit.measures.selection import (
     check_smoothing,
     draw_topic,
 )
-from hdpkit.measures.terms import CountsTerms, TermCounts, known_terms
 from hdpkit.numerics import log, log1p
 from hdpkit.parts import Part
 from hdpkit.priors import Beta, Each, mean_of

@@ -18,9 +18,8 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.measures._conjugate import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
-from hdpkit.measures.moments import finite
 from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python
-from hdpkit.measures.vectors import Sums, VectorMeasure
+from hdpkit.measures.vectors import Sums, VectorMeasure, finite
 from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, mean_of
 from hdpkit.random import ChoiceSource

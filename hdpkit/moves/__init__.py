@@ -11,9 +11,8 @@ from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
 from hdpkit.moves.over_documents import ByDocument, Common, Document, OverDocuments
-from hdpkit.moves.protocol import Move, MoveInfo, Scheduled
+from hdpkit.moves.protocol import LATENT_DISHES, MARGINALS, Move, MoveInfo, Scheduled
 from hdpkit.moves.replica_exchange import ReplicaExchange
-from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors

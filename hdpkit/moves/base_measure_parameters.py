@@ -10,11 +10,9 @@ import attrs
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import something_to_do
-from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_sample
+from hdpkit.moves.slice import Scale, slice_sample
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at, support_of
 from hdpkit.random import ChoiceSource

@@ -12,9 +12,8 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.franchise.steps import run_unchecked
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, Move, MoveInfo, Requirement
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import NO_ROOT_DISCOUNT, SUPPORTED, Requirement
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
 from hdpkit.steps.step import Step

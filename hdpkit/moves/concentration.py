@@ -26,8 +26,7 @@ from hdpkit.moves.hyperparameters import (
 )
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
-from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_within
+from hdpkit.moves.slice import Scale, slice_within
 from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 

@@ -19,8 +19,7 @@ from hdpkit.moves.hyperparameters import (
     priors_in_dishes,
 )
 from hdpkit.moves.registry import moves
-from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_within
+from hdpkit.moves.slice import Scale, slice_within
 from hdpkit.numerics import add_up
 from hdpkit.priors import Beta, draw_beta, log_density_at
 from hdpkit.random import ChoiceSource

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
+from hdpkit.moves.protocol import BLOCKS, SEVERAL_RESTAURANTS, Move, MoveInfo
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import SEVERAL_RESTAURANTS
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.units import index_units, resample_dish
 

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from hdpkit.checks import log_density, real_values
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import something_to_do
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
 

@@ -12,15 +12,17 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.over_documents import OverDocuments
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
-from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import (
+from hdpkit.moves.protocol import (
     DRAWN_PARAMETERS,
+    EVERYWHERE,
     NO_KEPT_PARAMETERS,
     NO_ROOT_DISCOUNT,
+    Move,
+    MoveInfo,
     Requirement,
     kernel_of,
 )
+from hdpkit.moves.registry import moves
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.documents import reseat_documents

@@ -23,8 +23,7 @@ from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.hyperparameters import Sharers
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
-from hdpkit.moves.requirements import something_to_do
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 

@@ -14,8 +14,15 @@ from hdpkit.checks import refuse
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.document_sweeps import DocumentSweeps
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info
-from hdpkit.moves.requirements import NO_ROOT_DISCOUNT, Requirement, kernel_of
+from hdpkit.moves.protocol import (
+    BLOCKS,
+    NO_ROOT_DISCOUNT,
+    Move,
+    MoveInfo,
+    Requirement,
+    checked_info,
+    kernel_of,
+)
 from hdpkit.random import ChoiceSource
 
 

@@ -19,8 +19,7 @@ from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker, take_over
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts, check_move
-from hdpkit.moves.requirements import Requirement
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, Requirement, accepts, check_move
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 

@@ -8,9 +8,16 @@ import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
+from hdpkit.moves.protocol import (
+    BLOCKS,
+    LATENT_DISHES,
+    MARGINALS,
+    SEVERAL_RESTAURANTS,
+    Move,
+    MoveInfo,
+    no_tables_of_values,
+)
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import LATENT_DISHES, MARGINALS, SEVERAL_RESTAURANTS, no_tables_of_values
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.groups import reseat_groups
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import something_to_do
 from hdpkit.random import ChoiceSource
 
 

@@ -13,10 +13,9 @@ from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.base_measure_parameters import update_parameter, updated_on_line
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import something_to_do
-from hdpkit.moves.scale import Scale
+from hdpkit.moves.slice import Scale
 from hdpkit.priors import Each, Prior, support_of
 from hdpkit.random import ChoiceSource
 

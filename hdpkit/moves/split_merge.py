@@ -12,14 +12,17 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.beam_sampler import CHAIN, run_sequences
-from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts
-from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import (
+from hdpkit.moves.protocol import (
+    BLOCKS,
     LATENT_DISHES,
     MARGINALS,
     NO_KEPT_PARAMETERS,
+    Move,
+    MoveInfo,
+    accepts,
     no_tables_of_values,
 )
+from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.units import index_units, move_units, scan_units

@@ -10,11 +10,9 @@ import attrs
 from hdpkit.checks import positive_number, validator
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.state_topology import StickyTopology
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import something_to_do
-from hdpkit.moves.scale import Scale
-from hdpkit.moves.slice import slice_within
+from hdpkit.moves.slice import Scale, slice_within
 from hdpkit.numerics import log
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource

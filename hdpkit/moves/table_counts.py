@@ -6,9 +6,8 @@ import attrs
 
 from hdpkit.checks import choice, validator
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, Requirement, something_to_do
 from hdpkit.moves.registry import moves
-from hdpkit.moves.requirements import Requirement, something_to_do
 from hdpkit.random import ChoiceSource
 
 METHODS = ("bernoulli", "binomial")

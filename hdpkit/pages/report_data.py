@@ -25,10 +25,9 @@ from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.posterior.verdicts import diagnose
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 _GROUP_TERMS = 6
 _SMALLEST = 0.00005

@@ -12,6 +12,7 @@ from typing import Any, cast
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
+from hdpkit.files import check_place, save
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.catalog import kind_of, kind_of_run
@@ -22,11 +23,9 @@ from hdpkit.pages.section import Section
 from hdpkit.pages.sections import SECTIONS
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import settled_samples
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import state_of
-from hdpkit.run.trace import Trace
-from hdpkit.writing import check_place, save
+from hdpkit.run.trace import ChainTrace, Trace
 
 _EXCERPT = 300  # characters
 _REMEDY = "Give a franchise, an open run, or its folder."

@@ -44,9 +44,8 @@ from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
 from hdpkit.posterior.trends import Trends, shares_in
 from hdpkit.posterior.vectors import MIN_COSINE, TermVectors, Vectors
 from hdpkit.random import Purpose, as_source
-from hdpkit.run.inference_data import arviz_data, cut_to
 from hdpkit.run.states import ChainState
-from hdpkit.run.tables import data_frame
+from hdpkit.run.tables import arviz_data, cut_to, data_frame
 
 _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals

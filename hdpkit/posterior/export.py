@@ -15,11 +15,9 @@ import numpy.typing as npt
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
-from hdpkit.files import refusals
+from hdpkit.files import refusals, written_aside
 from hdpkit.posterior.components import Components
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
-from hdpkit.writing import written_aside
+from hdpkit.run.trace import ChainTrace, Trace
 
 EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
 """Formats to which a run can be exported."""

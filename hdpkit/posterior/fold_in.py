@@ -24,7 +24,7 @@ from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
-from hdpkit.franchise.banks import bank_for
+from hdpkit.franchise.customers import bank_for
 from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.sample import Sample, parameter_key

@@ -14,10 +14,9 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.settled import far_enough, settled_samples, states_of_fit, states_of_run
 from hdpkit.posterior.topic_labels import LABELS, LabelRow, read_topic_labels
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 _SOME = "Run with samples=40, or pass franchise.sample() of several states."
 

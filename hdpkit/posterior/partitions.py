@@ -15,9 +15,8 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.salso import Search, canonical
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 _MOST = 10_000  # items; their matrix takes 800 MB
 _BLOCK = 256

@@ -20,9 +20,8 @@ from hdpkit.posterior.exposures import exposures
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import far_enough, settled_after
 from hdpkit.posterior.vectors import TermVectors, nearest
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 READABLE = 0.8
 """Share of the data in shared components from which a run can be read."""

@@ -13,8 +13,7 @@ from hdpkit.checks import check_unmasked, instance, items
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.run.chain_trace import ChainTrace
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 
 def chains_of(trace: Any) -> list[tuple[int, Trace]]:

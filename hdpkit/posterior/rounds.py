@@ -13,9 +13,8 @@ import attrs
 from hdpkit.checks import choice, positive_number
 from hdpkit.errors import ParameterError
 from hdpkit.posterior.verdicts import Diagnosis
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.samples import Samples
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 VERDICTS = ("readable", "quotable")
 FEWEST_CHAINS = 2

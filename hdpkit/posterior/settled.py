@@ -9,11 +9,10 @@ import numpy as np
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.comparison.convergence import FEWEST_DRAWS
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import StoredSamples
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.trace import Trace, last_of_burn_in
+from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
 
 
 def far_enough(trace: Trace | ChainTrace) -> dict[int, Trace]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError, StateError
-from hdpkit.franchise.banks import restaurants_of
+from hdpkit.franchise.customers import restaurants_of
 from hdpkit.franchise.extending import take_values
 from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.freezing import maker

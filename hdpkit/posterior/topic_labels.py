@@ -13,13 +13,13 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.data.files.delimited import table_of_rows, unescaped
 from hdpkit.data.files.table import Table
+from hdpkit.data.files.tables import table_of_rows, unescaped
 from hdpkit.data.files.text_files import reading
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, TopicLabelsWarning, printable
+from hdpkit.files import save
 from hdpkit.posterior.alignment import assigned
-from hdpkit.writing import save
 
 LABELS = "labels.csv"
 """Name of the file in the folder of a run."""

@@ -25,9 +25,8 @@ from hdpkit.posterior.comparison.convergence import (
     severity_of,
 )
 from hdpkit.posterior.settled import far_enough
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
-from hdpkit.run.trace import Trace, last_of_burn_in
+from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
 
 _SHARES = "largest_shares"
 _K = "n_dishes"

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
-from hdpkit.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
+from hdpkit.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, sync_folder, unpack
 from hdpkit.run.trace import OF_ANY_SHAPE, MoveRecord, Trace, is_standard
-from hdpkit.writing import sync_folder
 
 _KINDS = "biufc"
 

@@ -26,12 +26,11 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker
 from hdpkit.franchise.reading import ran_as_copies
 from hdpkit.random import Streams
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.collect import Plan
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Tick
 from hdpkit.run.sweeps import OneProcess, Progress
-from hdpkit.run.trace import Trace
+from hdpkit.run.trace import ChainTrace, Trace
 
 
 def run_chains(

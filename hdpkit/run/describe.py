@@ -6,6 +6,7 @@ import inspect
 import json
 import types
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import attrs
@@ -20,7 +21,7 @@ from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.measures.non_conjugate import Finite
-from hdpkit.measures.protocol import BaseMeasure, Resampled, base_measures
+from hdpkit.measures.protocol import BaseMeasure, Resampled
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
 from hdpkit.parts import Part
@@ -28,7 +29,6 @@ from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_methods, stores
 
-REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures, "store": stores}
 _HOUSES = (
     "hdpkit.franchise.declarations",
     "hdpkit.franchise.known",
@@ -64,6 +64,12 @@ _PLACES: dict[str, tuple[type, ...]] = {
 of an allowed module is accepted, since its base class isn't known."""
 
 
+def _registries() -> dict[str, Registry[Any]]:
+    # Importing a move or a store registers all of them. All measures are registered by what users import.
+    measures = import_module("hdpkit.base_measures").base_measures
+    return {"move": moves, "measure": measures, "store": stores}
+
+
 def find(allowed: Allowed, name: Any, place: str = "argument") -> Any:
     """The class or function of a name ("module:name", or "move/table-gibbs"), of the kind ``place``.
 
@@ -72,9 +78,10 @@ def find(allowed: Allowed, name: Any, place: str = "argument") -> Any:
     """
     kind, _, entry = name.partition("/") if isinstance(name, str) else ("", "", "")
     if entry:
-        if kind not in REGISTRIES or entry not in REGISTRIES[kind]:
+        registries = _registries()
+        if kind not in registries or entry not in registries[kind]:
             raise unknown(name, "It is of a newer hdpkit, or the file was changed.")
-        return _fitting(name, REGISTRIES[kind][entry].thing, place, package=True)
+        return _fitting(name, registries[kind][entry].thing, place, package=True)
     if place == "function":
         return allowed.function(name)
     package = isinstance(name, str) and within(name.partition(":")[0], _HOUSES)
@@ -285,7 +292,7 @@ def _arguments(thing: Any, path: str) -> dict[str, Any]:
 
 def _class_name(kind: type) -> str:
     if kind.__module__.split(".")[0] == "hdpkit":
-        for what, registry in REGISTRIES.items():
+        for what, registry in _registries().items():
             for entry in registry.values():
                 if entry.thing is kind:
                     return f"{what}/{entry.name}"

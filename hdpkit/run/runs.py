@@ -19,7 +19,6 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains_in_folder
 from hdpkit.run.collect import Checkpoint, CheckpointWriter, Plan, checked_callbacks, collect
 from hdpkit.run.describe import function_name
@@ -29,7 +28,7 @@ from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings
 from hdpkit.run.samples import SampleFile, Samples, StoredSamples
 from hdpkit.run.states import ChainState, state_of
 from hdpkit.run.sweeps import Chain, OneProcess, Progress, chain_of
-from hdpkit.run.trace import Draw, Trace, own_functions, scalars
+from hdpkit.run.trace import ChainTrace, Draw, Trace, own_functions, scalars
 
 if TYPE_CHECKING:
     from hdpkit.run.over_shards import OverShards

@@ -13,7 +13,6 @@ from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.chains import run_chains
 from hdpkit.run.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.run.interrupt import check_on_interrupt, ended, warn_of_many_topics
@@ -21,7 +20,7 @@ from hdpkit.run.progress import bar_of
 from hdpkit.run.runs import begin_folder, run_folder_to
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import Chain, Draws, OneProcess, Progress, chain_of
-from hdpkit.run.trace import Draw, Trace, own_functions
+from hdpkit.run.trace import ChainTrace, Draw, Trace, own_functions
 
 if TYPE_CHECKING:  # other runs don't need its modules
     from hdpkit.run.shards.backend import Backend

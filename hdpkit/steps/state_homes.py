@@ -25,8 +25,7 @@ from hdpkit.steps import sweeps
 from hdpkit.steps.step import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO
 from hdpkit.steps.sweeps import _add, _draw
 from hdpkit.steps.table_counts import draw_tables_of
-from hdpkit.steps.tree import NEW, Eaten
-from hdpkit.steps.walk import ReferenceWalk
+from hdpkit.steps.walk import NEW, Eaten, ReferenceWalk
 from hdpkit.stores._counts import CountsStore
 
 

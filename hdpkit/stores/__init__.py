@@ -7,34 +7,34 @@ of tables by size, and the dish of each data customer; `CountsStore` adds only t
 and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a store of counts can be used.
 """
 
+from hdpkit.checks import instance
+from hdpkit.registry import Registry
 from hdpkit.stores._counts import CountsStore
 from hdpkit.stores._explicit import ExplicitStore
 from hdpkit.stores._histogram import HistogramStore
+from hdpkit.stores.counts import CountsReference
 from hdpkit.stores.explicit import ExplicitReference
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.histogram import HistogramReference
-from hdpkit.stores.optional import (
+from hdpkit.stores.protocol import (
     Compacts,
     CountsDishes,
     CountsInBulk,
     CountsSizes,
+    Detail,
+    Frozen,
     KeepsCells,
     ObservesDishes,
     ReportsMemory,
     ScoresSeating,
-    TotalsInBulk,
-)
-from hdpkit.stores.protocol import (
-    Detail,
-    Frozen,
     SeatingStore,
     TableStore,
     TallyStore,
+    TotalsInBulk,
+    declared_detail,
     detail_of,
     missing_methods,
 )
-from hdpkit.stores.registry import at_least, stores
-from hdpkit.stores.tallies import CountsReference
 
 __all__ = [
     "Compacts",
@@ -67,3 +67,28 @@ __all__ = [
     "missing_methods",
     "stores",
 ]
+
+
+stores: Registry[type] = Registry("store")
+stores.register("explicit", ExplicitStore)
+stores.register("histogram", HistogramStore)
+stores.register("counts", CountsStore)
+stores.register("explicit-reference", ExplicitReference)
+stores.register("histogram-reference", HistogramReference)
+stores.register("counts-reference", CountsReference)
+
+
+def at_least(detail: Detail) -> list[str]:
+    """Names of the registered stores that keep at least this detail, in the order of registration.
+
+    Parameters
+    ----------
+    detail : Detail
+        `Detail.SIZES` for the stores that work with every franchise: a store of counts needs latent dishes.
+
+    Returns
+    -------
+    list of str
+    """
+    instance("detail", detail, Detail, "a Detail", remedy="For instance Detail.SIZES.")
+    return [name for name, entry in stores.items() if (declared_detail(entry.thing) or 0) >= detail]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.base_measures import BaseMeasure, base_measures
 from hdpkit.errors import DataError, DeclarationError, ScheduleError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.measures.protocol import BaseMeasure, base_measures
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves

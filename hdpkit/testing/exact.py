@@ -16,7 +16,7 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.banks import restaurants_of
+from hdpkit.franchise.customers import restaurants_of
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import check_state, take_over
 from hdpkit.franchise.known import Known, KnownValues

@@ -11,7 +11,7 @@ import numpy as np
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.banks import place
+from hdpkit.franchise.customers import place
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed

@@ -7,8 +7,8 @@ from planted import PlantedBug
 __all__ = ["BUGS"]
 
 _TABLES = "hdpkit.steps.table_counts"
-_STORE = "hdpkit.stores.tallies"
-_PARTITIONS = "hdpkit.stores.partitions"
+_STORE = "hdpkit.stores.counts"
+_PARTITIONS = "hdpkit.stores.labelled_seating"
 _STIRLING = "hdpkit.stirling"
 _INDICATORS = "hdpkit.steps.counts_walk"
 

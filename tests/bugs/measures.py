@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_MOMENTS = "hdpkit.measures.moments"
+_MOMENTS = "hdpkit.measures.vectors"
 _NORMAL = "hdpkit.measures.normal_gamma"
 _WISHART = "hdpkit.measures.normal_inverse_wishart"
 _DIRECTIONS = "hdpkit.measures.von_mises_fisher"

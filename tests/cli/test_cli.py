@@ -548,10 +548,25 @@ def examples_of(command):
 
 
 def every_command(group=main, names=()):
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         yield (*names, name), command
         if isinstance(command, click.Group):
             yield from every_command(command, (*names, name))
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_the_list_of_commands_says_what_their_own_help_says(name):
+    command = main.get_command(click.Context(main), name)
+    assert main.commands[name].get_short_help_str(1000) == command.get_short_help_str(1000)
+
+
+def test_help_imports_no_command_and_no_numpy():
+    program = "import sys, hdpkit.cli.main as cli\ntry: cli.main(['--help'])\nexcept SystemExit: pass\n"
+    program += "print(*sorted(name for name in sys.modules if name.startswith(('hdpkit', 'numpy'))))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout
+    assert shown.splitlines()[-1] == "hdpkit hdpkit.cli hdpkit.cli.main hdpkit.errors"
 
 
 def test_every_command_has_help_with_examples_that_can_be_read(tmp_path, monkeypatch):

@@ -288,7 +288,7 @@ def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
     assert "--help" in found["Options"]
     command = main
     for name in names:
-        command = command.commands[name]
+        command = command.get_command(click.Context(command), name)
     listed = [option for title in titles for option in found[title]]
     options = [param for param in command.params if isinstance(param, click.Option)]
     assert len(listed) == len(set(listed)) == len(options) + 1  # and --help

@@ -19,10 +19,9 @@ from forged_runs import forge_about
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.delimited import escaped, unescaped
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import write_table, write_workbook
+from hdpkit.data.files.tables import escaped, unescaped, write_table, write_workbook
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
 from hdpkit.files import text_of
 from hdpkit.posterior.export import export_trace

@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data.files import text_files
 from hdpkit.errors import DataError, ParameterError, RunError
-from hdpkit.writing import sealed_text
+from hdpkit.files import sealed_text
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
 WORDS = ("ship", "salt", "été", "x\ny")

@@ -18,7 +18,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.data.files.shards import cuts
 from hdpkit.errors import DataError, ParameterError, ShardError, StorageError
-from hdpkit.writing import sealed_text
+from hdpkit.files import sealed_text
 
 COUNTS = np.array([[1, 2, 0, 0], [0, 0, 0, 0], [0, 3, 0, 1], [5, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])
 WORDS = ("ship", "salt", "été", "x\ny")

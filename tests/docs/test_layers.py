@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hdpkit.cli.main import COMMANDS
 from hdpkit.kinds.catalog import KINDS
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -144,6 +145,7 @@ def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
     used |= {place.partition(":")[0] for place in KINDS.values()}  # imported by name
+    used |= {f"hdpkit.cli.{place.partition(':')[0]}" for place, _ in COMMANDS.values()}
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py" and room_of(name) != "face":
@@ -155,4 +157,4 @@ def test_tables_of_text_are_written_in_one_place():
     """Where cells are escaped: a formula or a control character in a name can't reach a file elsewhere."""
     package = PACKAGE
     found = [path for path in package.rglob("*.py") if "csv.writer" in path.read_text(encoding="utf-8")]
-    assert [path.relative_to(package).as_posix() for path in found] == ["data/files/delimited.py"]
+    assert [path.relative_to(package).as_posix() for path in found] == ["data/files/tables.py"]

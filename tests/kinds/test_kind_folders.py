@@ -11,7 +11,8 @@ from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.cli.main import hmm, main, mixture
+from hdpkit.cli.kinds import hmm, mixture
+from hdpkit.cli.main import main
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
 from hdpkit.kinds.hidden_markov import HiddenMarkov

@@ -247,7 +247,7 @@ def test_scores_token_by_token(model):
 def test_long_texts_are_scored_in_pieces(model, monkeypatch):
     text = [list("abcab"), list("ba"), list("cc")] * 4
     whole = model.score(text).log_probability
-    monkeypatch.setattr("hdpkit.data.held_out._CHUNK", 3)
+    monkeypatch.setattr("hdpkit.data.ngrams._CHUNK", 3)
     assert np.array_equal(model.score(text).log_probability, whole)
 
 

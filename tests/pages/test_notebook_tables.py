@@ -11,7 +11,7 @@ from report_cases import HOSTILE, hostile_corpus
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.html_tables import html_table
+from hdpkit.franchise.as_html import html_table
 from hdpkit.run.progress import NotebookBars, format_tick, notebook_bars
 
 

@@ -6,9 +6,9 @@ fails, and so does a row or an exclusion without a parameter.
 
 import fnmatch
 import inspect
-import sys
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
 
 import bad_input_rows as table
 import numpy as np
@@ -21,7 +21,7 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.registry import Registry
 from hdpkit.testing.machines import same
 
-READABLE = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
+READABLE = import_module("hdpkit.base_measures")  # hk.base_measures is the registry
 SPECIAL = ("__call__", "__getitem__")
 
 

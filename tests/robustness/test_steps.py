@@ -11,7 +11,7 @@ from step_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
-from hdpkit.measures.terms import TermCounts
+from hdpkit.measures.dirichlet_multinomial import TermCounts
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.step import COMPILED_STORES
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore

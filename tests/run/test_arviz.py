@@ -10,8 +10,7 @@ from scipy.special import gammaln, logsumexp
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.posterior.evaluation.evaluate import log_probabilities_by_group
-from hdpkit.posterior.evaluation.pointwise import _with_parameters_drawn
+from hdpkit.posterior.evaluation.evaluate import _with_parameters_drawn, log_probabilities_by_group
 from hdpkit.posterior.evaluation.result import log_mean_exp
 from hdpkit.posterior.fold_in import new_group_model
 from hdpkit.random import Streams

@@ -8,7 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.writing import written_aside
+from hdpkit.files import written_aside
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links by these rules are of Unix")
 

@@ -590,13 +590,13 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     """As root, permissions don't bind; the system's answer is put in their place."""
-    from hdpkit import writing
+    from hdpkit import files
 
     def refuse(path, *arguments, **more):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     state = franchise()
-    monkeypatch.setattr(writing, "open", refuse, raising=False)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     with pytest.raises(errors.StorageError, match="Permission denied"):
         gibbs().run(state, 2, rng=0, folder=tmp_path / "run")
     assert (state.dishes == -1).all()

@@ -13,7 +13,8 @@ from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import pack, read_sealed, seal, unpack
 from hdpkit.run.run_folder import GENERATIONS
-from hdpkit.run.shards import files, spool, starts
+from hdpkit.run.shards import files, starts
+from hdpkit.run.shards import source as sources
 
 DATA = corpus()
 
@@ -252,7 +253,7 @@ def test_a_finite_model():
 def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     data = hk.Corpus.from_counts(DATA.to_counts()) if cells else DATA
     source = hk.ShardedCorpus.write(data, tmp_path / "corpus", 4)
-    monkeypatch.setattr(spool, "CHUNK", 100)
+    monkeypatch.setattr(sources, "CHUNK", 100)
     spooled = run(source, workers=2, spool=tmp_path / "spool", folder=tmp_path / "run")
     same(spooled.state(), run(source).state())
     assert list((tmp_path / "spool").iterdir()) == []  # files without names

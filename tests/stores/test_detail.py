@@ -19,8 +19,8 @@ from hdpkit.stores import (
     HistogramReference,
     HistogramStore,
     detail_of,
+    labelled_seating,
     missing_methods,
-    partitions,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
@@ -127,13 +127,13 @@ def test_a_seating_without_anybody_has_every_form():
 @pytest.mark.parametrize("a", [0.05, 1.0, 17.0])
 def test_a_trial_that_succeeds_has_the_law_of_openings_in_turn(n, t, a):
     def attempt(source):
-        opens = partitions.trial(n, t, a, source)
+        opens = labelled_seating.trial(n, t, a, source)
         return None if opens is None else tuple(map(bool, opens))
 
     law = law_of(attempt)
     law.pop(None, None)
     succeeds = sum(law.values())
-    expected = law_of(lambda source: tuple(map(bool, partitions.openings_in_turn(n, t, source))))
+    expected = law_of(lambda source: tuple(map(bool, labelled_seating.openings_in_turn(n, t, source))))
     compare({key: p / succeeds for key, p in law.items()}, expected)
 
 

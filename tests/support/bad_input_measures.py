@@ -1,6 +1,6 @@
 """The rows of measures of numbers, counts and bits in the table of bad input."""
 
-import sys
+from importlib import import_module
 
 import numpy as np
 from bad_values import (
@@ -40,7 +40,7 @@ SPELLING = hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1)
 DIMS = optional(whole(0, 2**31 - 1))
 
 
-package = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
+package = import_module("hdpkit.base_measures")  # hk.base_measures is the registry
 
 
 def both(name, good, bad, aliases=None):

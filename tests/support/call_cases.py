@@ -11,9 +11,9 @@ import functools
 import io
 import os
 import re
-import sys
 import tempfile
 import types
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ from hdpkit.stores import ExplicitStore, FrozenSeating, stores
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "GOOD", "OBJECTS", "bad_values", "place"]
 
-MEASURES = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
+MEASURES = import_module("hdpkit.base_measures")  # hk.base_measures is the registry
 FOLDER = tempfile.TemporaryDirectory(prefix="hdpkit-calls-")
 
 

@@ -1,7 +1,6 @@
 """Forges what run.json says beside the declarations of a run, with the right checksum."""
 
-from hdpkit.files import from_json, to_json
-from hdpkit.writing import opened_text, sealed_text
+from hdpkit.files import from_json, opened_text, sealed_text, to_json
 
 
 def forge_about(folder, change):

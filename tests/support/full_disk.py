@@ -4,7 +4,7 @@ import errno
 import io
 import os
 
-from hdpkit import writing
+from hdpkit import files
 from hdpkit.run import blocks
 
 
@@ -22,7 +22,7 @@ class FullDisk:
         self._left = at
         for name in ("fsync", "replace", "mkdir", "open"):
             patch.setattr(os, name, self._counting(name, getattr(os, name)))
-        for module in (writing, blocks):
+        for module in (files, blocks):
             patch.setattr(module, "open", self._open, raising=False)
 
     def _called(self):

@@ -16,7 +16,7 @@ from shard_cases import restaurant, run_shards
 
 import hdpkit as hk
 from hdpkit import shards
-from hdpkit.run.shards.memory import FOLDER
+from hdpkit.run.shards.messages import FOLDER
 
 
 def main(

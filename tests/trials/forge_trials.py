@@ -33,12 +33,11 @@ import hdpkit as hk
 from hdpkit import errors, files, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
-from hdpkit.files import from_json, pack, to_json, unpack
+from hdpkit.files import from_json, opened_text, pack, sealed_text, to_json, unpack
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.blocks import BlockReader, BlockWriter
 from hdpkit.run.reading import load_reading
 from hdpkit.signatures import CHANNELS
-from hdpkit.writing import opened_text, sealed_text
 
 SECONDS, LONGEST = 20, 120
 BYTES = 4 << 30

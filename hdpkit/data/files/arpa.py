@@ -25,7 +25,7 @@ from hdpkit.checks import as_float, instance, items
 from hdpkit.checks import path as as_path
 from hdpkit.data.files.text_files import decode_line, place_of, read_lines
 from hdpkit.errors import DataError, StorageError
-from hdpkit.writing import written_aside
+from hdpkit.files import written_aside
 
 Row = tuple[float, tuple[str, ...], float | None]
 """An n-gram: log10 of its probability, its words in reading order, log10 of its back-off weight or None."""

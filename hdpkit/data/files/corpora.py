@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import fnmatch
 import os
 import re
 import warnings
@@ -21,16 +22,163 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.counts import Limits
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.matrix_market import read_matrix_market
-from hdpkit.data.files.records import Document, Layout, ReadingNotes, read_document_lines
+from hdpkit.data.files.records import Document, Layout, ReadingNotes, find_columns, read_document_lines
 from hdpkit.data.files.shards import is_shard, is_sharded_folder
-from hdpkit.data.files.table import TABLES, suffix_of
-from hdpkit.data.files.table_documents import table_documents
-from hdpkit.data.files.text_files import reading, unpacked_beginning
-from hdpkit.data.files.text_folder import read_text_folder
+from hdpkit.data.files.table import TABLES, Table, missing, suffix_of
+from hdpkit.data.files.text_files import (
+    MAX_LINE_BYTES,
+    detect_encoding,
+    place_of,
+    reading,
+    unpacked_beginning,
+)
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.files.uci import is_uci
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.files import refusals
+
+
+def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read the text files in a folder, at any depth, in the order of their paths, which are their names."""
+    read, failed = 0, None
+    for path in _text_files(folder, layout.files):
+        try:
+            text = _decoded(path, layout.encoding, notes)
+        except _Undecodable as error:
+            failed = error.told
+            if layout.strict:
+                raise failed from error
+            notes.skipped.append((_name_of_file(path.relative_to(folder)), error.why))
+            continue
+        read += 1
+        yield Document(text, str(path), _name_of_file(path.relative_to(folder)))
+    if failed is not None and read == 0:
+        raise failed
+
+
+class _Undecodable(Exception):
+    """A file that can't be decoded: a short reason, and the complete error."""
+
+    def __init__(self, why: str, told: DataError) -> None:
+        self.why, self.told = why, told
+
+
+def _decoded(path: Path, encoding: str | None, notes: ReadingNotes) -> str:
+    content = unpacked_beginning(path, MAX_LINE_BYTES + 1)
+    if len(content) > MAX_LINE_BYTES:
+        raise DataError(
+            f"file {path}", f"more than {MAX_LINE_BYTES} bytes", f"at most {MAX_LINE_BYTES} bytes long",
+            "Is it one document? If it has a document per line, read it with --format lines.",
+        )  # fmt: skip
+    remedy = "Convert the file to UTF-8, or give its encoding."
+    detected = encoding is None
+    if encoding is None:
+        encoding = detect_encoding(content, whole=True)
+        if encoding is None:
+            nul = content.find(b"\0")
+            why = f"a NUL byte at {nul}" if nul >= 0 else "no known encoding"
+            told = DataError(f"file {path}", why, "a text, in UTF-8 or another encoding", remedy)
+            raise _Undecodable(why, told)
+    try:
+        text = content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        told = DataError(
+            f"file {path}, byte {error.start}", content[error.start : error.end], f"valid {encoding}", remedy
+        )
+        raise _Undecodable(f"byte {error.start} isn't {encoding}", told) from error
+    if detected:
+        notes.detected(encoding)
+    return text
+
+
+def _text_files(folder: Path, pattern: str) -> list[Path]:
+    def refuse(error: OSError) -> None:
+        raise error
+
+    found = [
+        Path(root, name)
+        for root, _, names in os.walk(folder, onerror=refuse)
+        for name in names
+        if fnmatch.fnmatchcase(name, pattern)
+    ]
+    if not found:
+        raise DataError(
+            f"corpus {folder}", "a folder without text files", f"a folder with files {pattern}",
+            "Check the path, or give their names by --files.",
+        )  # fmt: skip
+    return sorted(found, key=lambda path: path.parts)
+
+
+def _name_of_file(path: Path) -> str:
+    """A path as text, even if its bytes aren't valid text."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+
+
+def table_documents(path: Path, format: str, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read a table of this format, one row at a time."""
+    table = Table(path, layout, notes, header=layout.header, format=format)
+    what = "key" if format == "jsonl" else "column"
+    fields = find_columns(layout, table.names, place_of(path), notes, what=what)
+    if table.delimiter:
+        notes.text, notes.delimiter = table.names[fields.text], table.delimiter
+        notes.n_columns = len(table.names)
+        if layout.header:
+            _check_header(layout, notes.text, table.place(table.first))
+    # A name or a label that there is none of is in the place of the text until it is left out.
+    wanted = [fields.text if at is None else at for at in (fields.text, fields.name, *fields.groups)]
+    guessed = notes.names is not None
+    for number, (text, name, *labels) in table.rows(wanted):
+        place = table.place(number)
+        yield Document(
+            _text(place, text),
+            number,
+            None if fields.name is None else _name(place, name, guessed),
+            tuple(
+                None if at is None else _label(place, group, label)
+                for at, group, label in zip(fields.groups, notes.groups, labels, strict=True)
+            ),
+        )
+
+
+def _check_header(layout: Layout, name: str, place: str) -> None:
+    """Refuse a name of the column of texts that is itself a text, unless it was given."""
+    if (len(name.split()) > 5 or len(name) > 40) and name != layout.text_column:
+        raise DataError(
+            f"{place}, text_column", name, "the name of a column, not a text",
+            "Give --no-header if the first row is a document, and --text-column with the whole name if not.",
+        )  # fmt: skip
+
+
+def _text(place: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{place}, text", value, "a string", "Check the column, or give --text-column.")
+    return value
+
+
+def _name(place: str, value: Any, guessed: bool) -> str | None:
+    """The id of a document. If nobody said that the column has ids, None for what is no name."""
+    if guessed:
+        return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise DataError(
+            f"{place}, id", value, "a string or a whole number in every row",
+            "Fill it in, or leave out --id-column.",
+        )  # fmt: skip
+    return str(value)
+
+
+def _label(place: str, name: str, value: Any) -> Any:
+    """A label: a string, number or boolean, or None if it is missing."""
+    if missing(value):
+        return None
+    if hasattr(value, "isoformat"):
+        return str(value)
+    if not isinstance(value, str | int | float | bool):
+        raise DataError(f"{place}, {name}", value, "a string, a number or a boolean", "Write it as a string.")
+    return value
+
 
 TEXT_FORMATS = ("csv", "tsv", "parquet", "jsonl", "xlsx", "lines", "text")
 """Formats of texts: tables, JSON lines, a document per line, folders of files."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ChangedDataError, DataError
-from hdpkit.writing import opened_text
+from hdpkit.files import opened_text
 
 CHUNK = 1 << 18
 """Number of numbers checked at once."""

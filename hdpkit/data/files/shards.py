@@ -48,7 +48,7 @@ from hdpkit.data.files.mapped import (
     read_head,
 )
 from hdpkit.errors import DataError, ParameterError, ShardError
-from hdpkit.writing import sealed_text, storing, sync_folder
+from hdpkit.files import sealed_text, storing, sync_folder
 
 MANIFEST = "manifest.json"
 FORMAT = "hdpkit shards"

@@ -23,8 +23,7 @@ from hdpkit.checks import path as checked_path
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
-from hdpkit.files import refusals
-from hdpkit.writing import written_aside
+from hdpkit.files import refusals, written_aside
 
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
 _ENDING = r"(?<=\p{L}['’])(?:ve|ll|re)(?![\p{L}\p{M}])"

@@ -55,7 +55,6 @@ class Cohort(Hierarchy):
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": 1000, "chains": 4, "samples": 50}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."},
-        "root_concentration": {"told": "Of the signatures of all samples. None: gamma(1,1)."},
     }
 
     eta: Any = setting(0.5, NumberOrPrior(), "Dirichlet parameter of signatures over channels.")

@@ -12,11 +12,11 @@ import numpy as np
 from hdpkit.canvas import alt, check_drawing, colour, layered, names, number, over, picture
 from hdpkit.checks import absolute_path, instance
 from hdpkit.errors import DataError, importing_extra, printable
+from hdpkit.files import check_place, save
 from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.extraction import Signatures
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels
 from hdpkit.kinds.signatures.pictures import plot_activity, plot_exposures, spectrum
-from hdpkit.writing import check_place, save
 
 _A4 = (842.0, 595.0)  # points
 _MARGIN = 30.0

@@ -21,8 +21,15 @@ from hdpkit.checks import (
 )
 from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.posterior.comparison.candidates import candidates_of, starts_of
-from hdpkit.posterior.comparison.chains import CLOCKS, ChainRecord, Runs, Standing, run_all
+from hdpkit.posterior.comparison.chains import (
+    CLOCKS,
+    ChainRecord,
+    Runs,
+    Standing,
+    candidates_of,
+    run_all,
+    starts_of,
+)
 from hdpkit.posterior.comparison.convergence import (
     ConvergenceRule,
     LaterDraws,

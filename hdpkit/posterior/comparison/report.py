@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from hdpkit.data.files.delimited import table_of_rows
+from hdpkit.data.files.tables import table_of_rows
 from hdpkit.errors import printable, short_repr
 
 _DISTURBED = 0.8  # ratio of the lowest processor share to the highest, below which the report warns

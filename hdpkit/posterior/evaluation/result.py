@@ -12,9 +12,8 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.run.chain_trace import ChainTrace
 from hdpkit.run.runs import Run
-from hdpkit.run.trace import Draw
+from hdpkit.run.trace import ChainTrace, Draw
 
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 

@@ -15,11 +15,10 @@ from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
 from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock
-from hdpkit.run.shards.backend import Backend
+from hdpkit.run.shards.backend import Backend, Local
 from hdpkit.run.shards.common import check_served, one_document
 from hdpkit.run.shards.files import FromFolder, Stored, remove_others, seating_folder
 from hdpkit.run.shards.job import ShardedJob, check_moves, differs
-from hdpkit.run.shards.local import Local
 from hdpkit.run.shards.source import Source
 from hdpkit.run.shards.starts import ShardedStart, as_start
 from hdpkit.run.sweeps import Chain, Progress

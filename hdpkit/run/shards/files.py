@@ -21,12 +21,11 @@ from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
-from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack
+from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_aside
 from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.run.samples import sparse_of, sparse_rows
 from hdpkit.run.shards.source import Info
 from hdpkit.run.shards.starts import checked_seating
-from hdpkit.writing import write_aside
 
 MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000

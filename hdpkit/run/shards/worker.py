@@ -20,12 +20,10 @@ from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import applied, called, check_move
 from hdpkit.random import STARTS, ChoiceSource
-from hdpkit.run.shards.common import check_served
+from hdpkit.run.shards.common import check_served, log_joint_of_all, seated_logs
 from hdpkit.run.shards.files import Written, write_shard
 from hdpkit.run.shards.job import ShardedJob, differs, needs_lengths
-from hdpkit.run.shards.memory import Meeting
-from hdpkit.run.shards.messages import CountBlock, Done, Failed, Opening, Swept
-from hdpkit.run.shards.scores import log_joint_of_all, seated_logs
+from hdpkit.run.shards.messages import CountBlock, Done, Failed, Meeting, Opening, Swept
 from hdpkit.run.shards.shard_state import (
     COLUMNS,
     OPENS,
@@ -35,7 +33,7 @@ from hdpkit.run.shards.shard_state import (
     shard_counts,
     shard_seating,
 )
-from hdpkit.run.shards.spool import spooled
+from hdpkit.run.shards.source import spooled
 from hdpkit.run.trace import largest_shares
 
 _CHUNK = 1 << 20  # tokens counted at once
