@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import evenly, heat, rounded
+from hdpkit.canvas import evenly
 from hdpkit.errors import printable
-from hdpkit.pages.plots.components import MOST_POINTS, picture
+from hdpkit.pages.plots.components import MOST_POINTS, by_group, picture
 from hdpkit.pages.plots.partitions import together
 from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
@@ -157,11 +157,6 @@ def read_weights(report: ReportData) -> Content | None:
     order = np.argsort(-sizes, kind="stable")
     drawn = np.sort(order[:_MOST_GROUPS])
     shares, lower, upper = found.group_shares, found.group_shares_lower, found.group_shares_upper
-    values = [
-        {"topic": f"{k + 1}", "label": names[j], "share": share}
-        for k in range(n)
-        for j, share in zip(drawn.tolist(), rounded(shares[drawn, k], 3), strict=True)
-    ]
     rows = [
         {
             "name": names[j],
@@ -175,10 +170,8 @@ def read_weights(report: ReportData) -> Content | None:
         for j in np.sort(order[:_MOST_ROWS]).tolist()
     ]
     label = printable(str(found.label))
-    heat_map = heat(
-        values, ("topic", report.nouns.topic), ("label", label),
-        ("share", f"share of {report.nouns.tokens}", ".0%"), n, title=label,
-    )  # fmt: skip
+    numbers = [str(k + 1) for k in range(n)]
+    drawn_map = by_group(shares[drawn, :n], numbers, [names[j] for j in drawn], report.nouns, label)
     return Content(
         values={
             "label": label,
@@ -188,5 +181,5 @@ def read_weights(report: ReportData) -> Content | None:
             "n_groups": len(names),
             "n_drawn": len(drawn),
         },
-        charts={"weights": heat_map},
+        charts={"weights": drawn_map},
     )
