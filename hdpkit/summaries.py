@@ -1,5 +1,6 @@
 """Summaries of a posterior sample: convergence, topics in common, partitions, groups and scores."""
 
+from hdpkit.kinds.diagnosis import diagnose
 from hdpkit.posterior.coherence import coherence
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
@@ -9,7 +10,7 @@ from hdpkit.posterior.matching import TopicMatch
 from hdpkit.posterior.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.posterior.scores import diversity, exclusivity
 from hdpkit.posterior.trends import Trends, trends
-from hdpkit.posterior.verdicts import Diagnosis, Verdict, diagnose
+from hdpkit.posterior.verdicts import Diagnosis, Verdict
 
 __all__ = [
     "Components",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,13 +19,9 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.data.files.tables import write_workbook
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.kinds.signatures.export import signature_tables, write_signatures
-from hdpkit.kinds.signatures.pages import write_pages
-from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace
-from hdpkit.posterior.finding import components
+from hdpkit.posterior.export import EXPORTS
 
 
 @click.command()
@@ -79,7 +74,8 @@ def export(
     least half of the samples of all chains have. Shares, terms and documents are averages over the samples.
 
     Of a run of hdpkit mixture csv, parquet, excel and json have tables of the components, their parameters,
-    the weights of groups, and the points with their components.
+    the weights of groups, and the points with their components; of hdpkit hmm also of the transitions between
+    states.
 
     \b
     Examples:
@@ -92,40 +88,9 @@ def export(
     if n_topics is not None and n_topics.about is None:
         raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
-    kind: Any = kind_of_run(there)
-    of_numbers = kind.shown == "components"
-    points = kind.infers and n_topics is None and to in EXPORTS[:4]
-    if to != "arviz" and of_numbers and not points:
-        raise ParameterError(
-            "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",
-            "hdpkit topics RUN --format csv has the components and their parameters; in Python see "
-            "hk.summaries.components(run).to_pandas.",
-        )  # fmt: skip
-    about = None if n_topics is None else n_topics.about
-    if to == "arviz":
-        written, told = [export_trace(there.trace, out)], "the trace"
-    elif points:
-        found_points = components(there, chain=chain)
-        told = f"{len(found_points)} components of {len(found_points.samples)} states"
-        written = export_components(found_points, to, out, raw=raw)
-    elif to in ("signatures", "pdf") or (to == "excel" and kind.shown == "signatures"):
-        if kind.shown != "signatures":
-            raise ParameterError(
-                "to", to, "another format for topics", "This one is for runs of hdpkit signatures."
-            )
-        found, settings = kind.signatures(there), kind
-        if to == "pdf":
-            written = [write_pages(found, out, known=settings.known)]
-        elif to == "excel":
-            tables = signature_tables(found, settings.known)
-            write_workbook(out, {name: [columns] for name, columns in tables.items()})
-            written = [out]
-        else:
-            written = write_signatures(found, out, known=settings.known, raw=raw)
-        told = f"{len(found)} signatures"
-    else:
-        topics = components(there, chain=chain).about(about)
-        told = f"{len(topics)} {kind.nouns.dishes} of {topics.source}"
-        written = export_topics(topics, to, out, terms, raw=raw, by=by)
+    told, written = kind_of_run(there).export(
+        there, to, out, chain=chain, about=None if n_topics is None else n_topics.about, n_terms=terms,
+        raw=raw, by=by,
+    )  # fmt: skip
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

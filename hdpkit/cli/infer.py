@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,11 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.data.files.corpora import ReadCorpus
+from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
 from hdpkit.data.files.text_files import reading
-from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.posterior.export import share_columns
-from hdpkit.posterior.finding import components
 from hdpkit.run.reading import load_reading, read_like
 
 
@@ -74,49 +74,41 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     if out is not None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
-    kind: Any = kind_of_run(there)
-    if kind.infers:
-        with reading(new):
-            sizes, found = kind.infer(there, given_table(new, options), options["chain"])
-        if not quiet:
-            say(sizes, err=True)
-        _write(found, out, options["raw"])
-        if not quiet and out is not None:
-            say(f"components of the points in {shown_path(out)}", err=True)
-        return
-    if kind.shown == "components":
-        raise RunError(
-            f"run {run}", f"of {kind.nouns.dishes}", "a run of topics, or of points",
-            "In Python the model predicts: load it, or see hk.open_run(RUN).franchise().",
-        )  # fmt: skip
-    own = given_layout(options)
-    if own is not None:  # other fields are those of the run
-        known = load_reading(run, options["allow"]).layout
-        if known is not None:
-            own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})
-    read = read_like(
-        run, new, format=options["format"], layout=own, allow=options["allow"], limits=given_limits(options)
-    )
-    say_notes(read.notes, quiet)
-    corpus = read.corpus
-    if not quiet:
-        unknown = f"; {read.n_unknown:,} words that the run doesn't know are left out"
-        say(f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens{unknown}", err=True)
-    topics = components(there, chain=options["chain"])
-    if not quiet:
-        say(f"topics: {topics.source}", err=True)
-    folded = [
-        state.franchise.fold_in(corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"])
-        for state in topics.states
-    ]
-    shares = topics.gather([each.proportions for each in folded])
-    table = share_columns(folded[0].names, shares)
-    assert read.n_words is not None
-    lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
-    columns = {"document": table.pop("document"), **lengths, **table}
-    _write(columns, out, options["raw"])
+    asked = {name: options[name] for name in ("chain", "sweeps", "burn_in", "seed")}
+    with reading(new):
+        told, found = kind_of_run(there).infer(
+            there, _New(run, new, options), lambda text: None if quiet else say(text, err=True), **asked
+        )
+    _write(found, out, options["raw"])
     if not quiet and out is not None:
-        say(f"shares of {len(topics)} topics in {shown_path(out)}", err=True)
+        say(f"{told} in {shown_path(out)}", err=True)
+
+
+@attrs.frozen
+class _New:
+    """New data, read as the options say."""
+
+    run: Path
+    path: Path
+    options: Mapping[str, Any]
+
+    def table(self) -> Table:
+        """As a table."""
+        return given_table(self.path, self.options)
+
+    def corpus(self) -> ReadCorpus:
+        """As documents, read like those of the run where the options don't say otherwise."""
+        given, allow = dict(self.options), self.options["allow"]
+        own = given_layout(given)
+        if own is not None:  # other fields are those of the run
+            known = load_reading(self.run, allow).layout
+            if known is not None:
+                own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})
+        read = read_like(
+            self.run, self.path, format=given["format"], layout=own, allow=allow, limits=given_limits(given)
+        )
+        say_notes(read.notes, given["quiet"])
+        return read
 
 
 def _write(columns: Columns, out: Path | None, raw: bool) -> None:

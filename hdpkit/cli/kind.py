@@ -128,7 +128,7 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
 
 def run_kind(
     model: Kind, data: Any, options: Mapping[str, Any], about: Mapping[str, Any] | None = None,
-    n_terms: int | None = _LINES,
+    n_terms: int = _LINES,
 ) -> None:  # fmt: skip
     """Run a model over data into a new folder, and print what was found."""
     folder, quiet = options["out"], options["quiet"]

@@ -46,12 +46,13 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
       hdpkit labels run && hdpkit topics run
     """
     there = open_corpus_run(run, allow)
-    if kind_of_run(there).shown == "components":
+    model = kind_of_run(there)
+    nouns, file = model.nouns, run / LABELS
+    if not model.of_documents:
         raise RunError(
-            f"run {run}", f"of {kind_of_run(there).nouns.dishes}", "a run of topics",
-            "Components of numbers are known by their parameters: hdpkit topics RUN.",
+            f"run {run}", f"of {nouns.dishes}", "a run of topics",
+            f"{nouns.topics.capitalize()} are known by their parameters: hdpkit topics RUN.",
         )  # fmt: skip
-    nouns, file = kind_of_run(there).nouns, run / LABELS
     before = read_topic_labels(file, there.data.n_terms) if os.path.lexists(file) else []
     topics = components(there)
     rows, matched = _rows(topics, before)

@@ -11,14 +11,15 @@ from rich.text import Text
 from hdpkit.canvas import check_picture, save_picture
 from hdpkit.cli.folders import allow_option, worked_on
 from hdpkit.cli.options import path_type, positive
-from hdpkit.cli.output import SHOWN, json_text, plain_table, say, shown_path, table_console
+from hdpkit.cli.output import json_text, plain_table, say, shown_path, table_console
 from hdpkit.cli.runs import open_corpus_run
 from hdpkit.data.files.tables import rows_of, table_text
 from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
+from hdpkit.kinds.listing import SHOWN
 from hdpkit.pages.plots.topics import match as draw
-from hdpkit.posterior.finding import components, match_topics
+from hdpkit.posterior.finding import match_topics
 from hdpkit.posterior.matching import ComponentSet, TopicMatch
 from hdpkit.posterior.vectors import MIN_COSINE
 
@@ -84,14 +85,12 @@ class _Side:
         self.source = shown_path(folder)
         self._run = open_corpus_run(folder, allow)
         self.kind = kind_of_run(self._run)
-        self.least = getattr(self.kind, "similarity", MIN_COSINE)
+        self.least = self.kind.least_cosine
 
     def component_set(self, source: str) -> ComponentSet:
         """The components, named by the folder as it was given."""
-        if self.kind.shown == "signatures":
-            found: Any = self.kind
-            return found.signatures(self._run).component_set(self.source)
-        return components(self._run).component_set(self.source)
+        made: ComponentSet = self.kind.results(self._run).component_set(self.source)
+        return made
 
 
 def _facts(found: TopicMatch) -> dict[str, Any]:
@@ -133,9 +132,8 @@ def _echo(found: TopicMatch, kind: Kind, n_terms: int, most: int | None) -> None
     one, other = (printable(source) for source in found.sources)
     for title in (one, other, "cosine", f"share of\n{one}", f"share of\n{other}"):
         table.add_column(Text(title), justify="right", overflow="fold", max_width=14)
-    title = "parameters" if kind.shown == "components" else f"top {kind.nouns.terms}"
     for source in (one, other):
-        table.add_column(Text(f"{title} of {source}"), overflow="fold")
+        table.add_column(Text(f"{kind.told_by} of {source}"), overflow="fold")
     shown: dict[str, int] = {}
     rows = rows_of(found.table(n_terms))
     for place, row in enumerate(rows):

@@ -13,7 +13,6 @@ import click
 
 from hdpkit.allowed import NotAllowed
 from hdpkit.cli.backends import backend_of, ended_together
-from hdpkit.cli.components import echo_components
 from hdpkit.cli.folders import (
     INTERRUPTED,
     WORKED_ON,
@@ -33,30 +32,19 @@ from hdpkit.cli.options import (
     topics_type,
     until_options,
 )
-from hdpkit.cli.output import (
-    SHOWN,
-    WORTH_A_ROW,
-    echo_signatures,
-    echo_topics,
-    echo_verdicts,
-    listed,
-    say,
-    signatures_csv,
-    signatures_json,
-    state_facts,
-    table_csv,
-    table_json,
-)
+from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts
 from hdpkit.cli.verification import Check, verify_corpus, verify_run, verify_shards
 from hdpkit.data.files.shards import is_shard, is_sharded_folder, shard_name
+from hdpkit.data.files.tables import table_of_rows
+from hdpkit.data.sharded import in_shards
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.kinds.kind import Nouns
-from hdpkit.posterior.boilerplate import boilerplate_hint
-from hdpkit.posterior.finding import components
+from hdpkit.kinds.diagnosis import diagnose
+from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
-from hdpkit.posterior.verdicts import Diagnosis, diagnose
+from hdpkit.posterior.verdicts import Diagnosis
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
@@ -74,7 +62,7 @@ terms_option = click.option(
 def carry_out(
     run: Callable[[Any], Any],
     folder: Path,
-    n_terms: int | None,
+    n_terms: int,
     quiet: bool,
     allow: tuple[str, ...] = (),
     *,
@@ -166,6 +154,8 @@ def in_rounds(
     def run(progress: Any) -> Any:
         until = Until(options["until"], options["at_most"], options["sweeps"])
         number = options["samples"]
+        if begin is not None and options["chains"] < FEWEST_CHAINS and not options["quiet"]:
+            say(f"{FEWEST_CHAINS} chains are run: --until compares chains", err=True)
 
         def step(begun: int, sweeps: int) -> tuple[Any, int]:
             rule = samples_of_round(number, begun, sweeps)
@@ -178,8 +168,7 @@ def in_rounds(
             return trace, max(sweep for sweep in open_run(folder, allow).sweeps if sweep is not None)
 
         def judge(_: Any) -> Diagnosis:
-            there = open_run(folder, allow)
-            return diagnose(there, words=kind_of_run(there).nouns, commands=True)
+            return diagnose(open_run(folder, allow), commands=True)
 
         def told(reached: int, found: Diagnosis) -> None:
             verdict = getattr(found, options["until"])
@@ -192,37 +181,29 @@ def in_rounds(
     return run
 
 
-def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> str | None:
-    """Print topics and facts of a run, and return a hint at terms of most documents, if they lead topics."""
+def _report(folder: Path, trace: Any, n_terms: int, allow: tuple[str, ...]) -> str | None:
+    """Print what was found and facts of a run, and return a hint at what could be better about the data."""
     hint = None
     numbers = getattr(trace, "numbers", (0,)) if trace is not None else ()
     there = open_run(folder, allow) if numbers else None
-    shown = n_terms is None
+    kind = None
     for number in numbers:
         assert there is not None
         try:
             state = there.state(number)
         except RunError:  # it ended before its start was complete
             continue
-        kind = kind_of_run(there)
-        nouns = kind.nouns
-        if not shown and n_terms is not None:
-            shown = True
-            found = components(there)
-            if kind.shown == "components":
-                echo_components(found, nouns)
-            else:
-                echo_topics(found, listed(found), n_terms, nouns)
+        if kind is None:
+            kind = kind_of_run(there)
+            found = kind.results(there)
+            echo_listing(kind.listing(found, n_terms))
             # With few topics there is nothing to hide.
-            many = kind.shown == "topics" and len(found) > _FEW
-            hint = boilerplate_hint(state, folder, nouns) if many else None
+            hint = kind.hint(state, folder) if len(found) > _FEW else None
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
-        say(which + _facts_text(state, trace.seed, nouns))
+        say(which + _facts_text(state, trace.seed, kind.nouns))
     return hint
 
 
-_EVERY = 2**31
-"""Number of components to print if all are requested."""
 _FEW = 10
 """With so few topics a hint at boilerplate is not worth a line."""
 
@@ -230,7 +211,7 @@ _FEW = 10
 def _verdicts(run: Run) -> Diagnosis | None:
     """Whether the run can be read and quoted; None before the first sweep."""
     try:
-        return diagnose(run, words=kind_of_run(run).nouns, commands=True)
+        return diagnose(run, commands=True)
     except DataError:
         return None
 
@@ -312,37 +293,22 @@ def topics(
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
-    kind: Any = kind_of_run(there)
-    nouns = kind.nouns
+    kind = kind_of_run(there).of_part(there.data, chain)
     most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
-    if kind.shown == "components":
-        if about is not None:
-            raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
-        found = components(there, chain=chain)
-        if format == "table":
-            echo_components(found, nouns, _EVERY if every else most)
-            return
-    elif kind.shown == "signatures" and chain is None and not hasattr(there.data, "shards"):
-        if about is not None:
-            raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
-        found_signatures, settings = kind.signatures(there), kind
-        if format == "table":
-            echo_signatures(found_signatures, settings)
-        else:
-            write = signatures_csv if format == "csv" else signatures_json
-            say(write(found_signatures, settings, most), nl=False)
-        return
-    else:
-        found = components(there, chain=chain).about(about)
+    found = kind.results(there, chain, about)
     if format == "csv":
-        say(table_csv(found, terms, most), nl=False)
-    elif format == "json":
-        facts = {} if kind.shown == "components" else state_facts(found.states[0], found.states[0].seed)
-        say(table_json(found, {**facts, "verdicts": _verdicts_data(there)}, terms, most), nl=False)
-    else:
-        echo_topics(found, len(found) if every or about is not None else listed(found, most), terms, nouns)
-        if len(found.states) == 1:
-            say(_facts_text(found.states[0], found.states[0].seed, nouns))
+        table = kind.table(found, terms)
+        say(table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:most]]), nl=False)
+        return
+    numbers = getattr(there.trace, "numbers", (0,)) if chain is None else (chain,)
+    state = there.state(numbers[0])
+    if format == "json":
+        facts = state_facts(state, state.seed) | {"verdicts": _verdicts_data(there)}
+        say(json_text(facts | kind.content(found, terms, most), indent=1))
+        return
+    echo_listing(kind.listing(found, terms, len(found) if every or about is not None else most))
+    if len(numbers) == 1 and kind.of_documents:
+        say(_facts_text(state, state.seed, kind.nouns))
 
 
 @click.command()
@@ -379,10 +345,8 @@ def resume(
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
-    kind: Any = kind_of_run(there)
-    before, of_signatures = there.sweeps, kind.shown == "signatures" and not hasattr(there.data, "shards")
-    n_terms = None if of_signatures else terms
-    backend = backend_of("auto", None) if hasattr(there.data, "shards") else None
+    before = there.sweeps
+    backend = backend_of("auto", None) if in_shards(there.data) else None
     with ended_together(backend):
         if backend is not None and not backend.leads:  # the first rank tells
             there.resume(sweeps, backend=backend)
@@ -390,10 +354,8 @@ def resume(
         continued = _continued(there, until, at_most, sweeps, quiet, allow)
         carry_out(
             continued or (lambda progress: there.resume(sweeps, progress=progress, backend=backend)),
-            run, n_terms, quiet, allow, unit="mutations" if of_signatures else "tokens",
+            run, terms, quiet, allow, unit=kind_of_run(there).nouns.tokens,
         )  # fmt: skip
-    if of_signatures:
-        echo_signatures(kind.signatures(open_run(run, allow)), kind)
     if sweeps is None and until is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 

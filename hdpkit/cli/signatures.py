@@ -25,7 +25,7 @@ from hdpkit.cli.options import (
     positive,
     run_options,
 )
-from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
+from hdpkit.cli.output import echo_ranks, say, shown_path
 from hdpkit.cli.runs import check_until
 from hdpkit.data import Corpus, downsample
 from hdpkit.data.files.labels import check_nested, read_labels
@@ -37,7 +37,6 @@ from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_signatures
 from hdpkit.kinds.signatures.spectra import ANY, read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
-from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
 
 _TABLE = ("encoding", "delimiter", "quotes", "header")
@@ -144,9 +143,7 @@ def signatures(matrix: Path, **options: Any) -> None:
         franchise = named(Cohort, lambda: model.franchise(corpus))
         choice = _choice(franchise.declarations[-1], corpus, franchise.known, options)
         model, options["init"] = attrs.evolve(model, ranks=choice), choice.init
-    run_kind(model, corpus, options | {"moves": None}, n_terms=None)
-    run = open_run(options["out"])
-    echo_signatures(model.signatures(run), model)
+    run_kind(model, corpus, options | {"moves": None})
 
 
 def _known(file: Path, corpus: Corpus, options: dict[str, Any]) -> KnownSignatures:

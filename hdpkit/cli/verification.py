@@ -13,6 +13,7 @@ import numpy as np
 from hdpkit.allowed import Allowed, NotAllowed
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.shards import MANIFEST, shard_name
+from hdpkit.data.sharded import n_customers
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.run.blocks import BlockReader
 from hdpkit.run.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
@@ -117,8 +118,7 @@ class _Checks:
 
 
 def _data_detail(data: Any) -> str:
-    n = data.n_tokens if hasattr(data, "shards") else len(data)
-    return f"checksum, digest of the run; {n:,} observations"
+    return f"checksum, digest of the run; {n_customers(data):,} observations"
 
 
 def _check_chain(checks: _Checks, files: RunFolder, number: int, chains: Any) -> Iterator[Check]:

@@ -89,6 +89,16 @@ def content_of_shards(manifest: Manifest) -> ShardsContent:
     )  # fmt: skip
 
 
+def in_shards(data: Any) -> bool:
+    """Whether data are in shards: a `ShardedCorpus`, or what is like one (`hdpkit.shards`)."""
+    return hasattr(data, "shards")
+
+
+def n_customers(data: Any) -> int:
+    """Number of customers of data, in shards or not."""
+    return int(data.n_tokens) if in_shards(data) else len(data)
+
+
 @attrs.frozen(eq=False, repr=False)
 class ShardedCorpus:
     """A corpus as shards on disk: ranges of consecutive documents that are read one by one.

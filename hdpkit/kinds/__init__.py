@@ -19,8 +19,9 @@ from typing import Any
 from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
 from hdpkit.kinds import values
-from hdpkit.kinds.kind import Hierarchy, Kind, Nouns, setting
+from hdpkit.kinds.kind import Hierarchy, Kind, setting
 from hdpkit.kinds.ngram import NGramModel
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.points import Points
 from hdpkit.kinds.predict import Scores
 from hdpkit.kinds.spelling import Spelling

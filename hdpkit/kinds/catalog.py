@@ -54,14 +54,15 @@ def kind_of(data: Any, about: Mapping[str, Any] | None = None, allow: Iterable[A
     """The kind of model over data: what ``about`` of a run folder says, or else the first that serves."""
     content = (about or {}).get("model")
     if content is None:
-        return next(kind for kind in map(kind_named, KINDS) if kind.recognises(data))()
+        of_data = (kind for kind in map(kind_named, KINDS) if kind.recognises(data))
+        return next(of_data, kind_named("mixture"))().of_part(data)
     allowed = allow if isinstance(allow, Allowed) else Allowed(allow)
     with reading(Path(RUN)):
         name = content["kind"]
         found: Any = kind_named(name) if name in KINDS else allowed.find(name)
         if not a_kind(name, found).serves(data) and data is not None:
             raise ValueError(f"kind {name!r} over {type(data).__name__}")
-        made: Kind = found.from_data(content, allowed)
+        made: Kind = found.from_data(content, allowed).of_part(data)
         return made
 
 

@@ -16,7 +16,8 @@ from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.state_homes import PreviousDish, read_start
-from hdpkit.kinds.kind import FiniteOrNot, Nouns, setting
+from hdpkit.kinds.kind import FiniteOrNot, setting
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.numbers import Numbers, as_counts
 from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -70,6 +71,10 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
     name = "hmm"
     nouns = Nouns("States", "state", "state", "observation", "sequence", "term")
+    sections = (
+        "mixture", "states", "transitions", "components", "weights", "together", "convergence",
+        "reproduce",
+    )  # fmt: skip
     argument = "data"
     schedule = "beam-sampler, table-gibbs:every=10, and updates of parameters"
     sampling: ClassVar[Mapping[str, Any]] = {"chains": 2}
@@ -128,6 +133,10 @@ class HiddenMarkov(FiniteOrNot, Numbers):
     def of_terms(self) -> bool:
         """Whether observations are terms."""
         return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
+
+    def sizes(self, data: Any) -> list[tuple[str, int]]:
+        """Numbers of observations, dimensions and sequences."""
+        return [*super().sizes(data), (self.nouns.documents, data.n_sequences)]
 
     def said(self, data: Any) -> str:
         """Numbers of sequences and observations."""

@@ -15,58 +15,21 @@ import attrs
 import numpy as np
 
 from hdpkit.allowed import Allowed
-from hdpkit.errors import ParameterError
+from hdpkit.data.files.tables import Columns, rows_of
+from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.listing import Listing, list_parameters
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Move
+from hdpkit.posterior.export import export_components, export_trace
+from hdpkit.posterior.finding import components
+from hdpkit.posterior.vectors import MIN_COSINE
 from hdpkit.priors import Gamma
-
-
-@attrs.frozen
-class Nouns:
-    """The nouns of a field. Each also has its plural: ``nouns.topics``."""
-
-    title: str  # what a page about the run is titled
-    topic: str  # what states and chains have in common
-    dish: str  # a dish of one state
-    token: str
-    document: str
-    term: str
-
-    def put_into(self, text: str) -> str:
-        """A text in which ``{topics}`` is this noun, and so on."""
-        return re.sub(r"\{(\w+)\}", lambda found: getattr(self, found[1]), text)
-
-    @property
-    def topics(self) -> str:
-        """Plural of ``topic``."""
-        return f"{self.topic}s"
-
-    @property
-    def dishes(self) -> str:
-        """Plural of ``dish``."""
-        return f"{self.dish}s"
-
-    @property
-    def tokens(self) -> str:
-        """Plural of ``token``."""
-        return f"{self.token}s"
-
-    @property
-    def documents(self) -> str:
-        """Plural of ``document``."""
-        return f"{self.document}s"
-
-    @property
-    def terms(self) -> str:
-        """Plural of ``term``."""
-        return f"{self.term}s"
-
-    def level(self, name: str) -> str:
-        """The name of a level as it is shown: that of documents in the words of the field."""
-        return self.document if name == "document" else name
+from hdpkit.run.runs import Run
+from hdpkit.run.states import ChainState
 
 
 @attrs.frozen(kw_only=True)
@@ -177,10 +140,12 @@ class Kind:
         What it is called in errors and in the command line.
     nouns : Nouns
         The words of its field.
-    infers : bool
-        Whether `infer` says in which components new rows of a table are.
-    shown : str
-        What tables show: "components" with parameters, "topics" with terms, or "signatures".
+    of_documents : bool
+        Whether components are distributions over the terms of documents, which can be merged and labelled.
+    sections : tuple of str or Section
+        The sections of its page, in order: keys of ``hdpkit.report.SECTIONS``, or sections of one's own.
+    exports : tuple of str
+        The formats that `export` writes.
     argument : str
         What the command calls the file of the data.
     estimator : str
@@ -195,8 +160,9 @@ class Kind:
 
     name: ClassVar[str]
     nouns: ClassVar[Nouns]
-    infers: ClassVar[bool] = False
-    shown: ClassVar[str] = "components"
+    of_documents: ClassVar[bool] = False
+    sections: ClassVar[tuple[Any, ...]] = ("convergence", "reproduce")
+    exports: ClassVar[tuple[str, ...]] = ("arviz",)
     argument: ClassVar[str] = "data"
     estimator: ClassVar[str] = ""
     schedule: ClassVar[str] = "that of the model"
@@ -272,6 +238,10 @@ class Kind:
         """Sizes of the data, in words."""
         return f"{len(data):,} {self.nouns.tokens}"
 
+    def sizes(self, data: Any) -> list[tuple[str, int]]:
+        """Sizes of the data on a page of numbers: what they are of, and the number."""
+        return [(self.nouns.tokens, len(data)), ("dimensions", self.width(data))]
+
     def declare(self, data: Any) -> Restaurant:
         """The restaurants over data."""
         raise NotImplementedError
@@ -282,7 +252,7 @@ class Kind:
 
     def diagnosed(self, data: Any) -> Any:
         """The data by which a run is judged, beside its samples; None: there are none."""
-        return None
+        return data if self.of_documents else None
 
     def width(self, data: Any) -> int:
         """Number of columns of X of an estimator over data."""
@@ -299,6 +269,80 @@ class Kind:
     def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
         """Set attributes of an estimator from its folder."""
         return
+
+    def of_part(self, data: Any, chain: int | None = None) -> Kind:
+        """The kind as which data in shards, or one chain, are shown."""
+        return self
+
+    def results(self, run: Run, chain: int | None = None, about: int | None = None) -> Any:
+        """What is shown of a run; ``about`` so many, where similar components can be merged."""
+        if about is not None and not self.of_documents:
+            raise ParameterError(
+                "topics", f"about:{about}", f"a number, for {self.nouns.topics}", "Leave it out."
+            )
+        return components(run, chain=chain).about(about)
+
+    @property
+    def least_cosine(self) -> float:
+        """The smallest cosine of components of two runs that are the same."""
+        return MIN_COSINE
+
+    @property
+    def told_by(self) -> str:
+        """What tells components from each other in a table, in words."""
+        return f"top {self.nouns.terms}" if self.of_documents else "parameters"
+
+    def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
+        """What a terminal shows of `results`: ``most`` rows, by default those that are worth one."""
+        return list_parameters(found, self.nouns, most)
+
+    def table(self, found: Any, n_terms: int) -> Columns:
+        """A table with a row for each of `results`; its first column has their numbers or names."""
+        columns: Columns = found.table(n_terms)
+        return columns
+
+    def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
+        """`results` as data for JSON: how many, the share of the rest, and the rows of `table`."""
+        table = {name: np.asarray(own).tolist() for name, own in self.table(found, n_terms).items()}
+        noun = next(iter(table))
+        return {
+            "of": found.source, f"n_{noun}s": len(found), f"share_of_no_{noun}": found.rest,
+            f"{noun}s": rows_of(table)[:most],
+        }  # fmt: skip
+
+    def hint(self, state: ChainState, folder: Path | None) -> str | None:
+        """What could be better about the data, as a state shows it; None: nothing."""
+        return None
+
+    def export(
+        self, run: Run, to: str, out: Path, *, chain: int | None = None, about: int | None = None,
+        n_terms: int = 100, raw: bool = False, by: str | None = None,
+    ) -> tuple[str, list[Path]]:  # fmt: skip
+        """Write a run in a format of ``exports``: what was written, in words, and the files."""
+        if to not in self.exports:
+            raise ParameterError(
+                "to", to, f"one of {', '.join(self.exports)} for {self.nouns.topics}", "Choose one of these."
+            )
+        if to == "arviz":
+            return "the trace", [export_trace(run.trace, out)]
+        found = self.results(run, chain, about)
+        written = self.write(found, to, out, n_terms=n_terms, raw=raw, by=by)
+        return f"{len(found)} {self.nouns.dishes} of {found.source}", written
+
+    def write(self, found: Any, to: str, out: Path, *, raw: bool, **options: Any) -> list[Path]:
+        """Write `results` in a format."""
+        return export_components(found, to, out, raw=raw)
+
+    def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
+        """Find what new data have of the components of a run: what was found, in words, and a table.
+
+        ``new`` reads the data as a ``table()`` or a ``corpus()``, and ``tell`` takes what is said on the way.
+        Options: ``chain``, ``sweeps``, ``burn_in``, ``seed``.
+        """
+        raise RunError(
+            f"run {run.folder}", f"of {self.nouns.dishes}", "a run of topics, or of points",
+            "In Python the model predicts: load it, or see hk.open_run(RUN).franchise().",
+        )  # fmt: skip
 
     def above(self) -> str | FixedWeights:
         """The root of the franchise."""

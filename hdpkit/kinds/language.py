@@ -14,7 +14,8 @@ from hdpkit.data.encode import check_hashable, check_markers, check_vocabulary
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.kind import Kind, Nouns, setting
+from hdpkit.kinds.kind import Kind, setting
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.values import OneOf, Values, Whole
 from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.measures.protocol import BaseMeasure
@@ -132,7 +133,6 @@ class Language(Kind):
 
     name = "language model"
     nouns = Nouns("Language model", "word", "word", "token", "sentence", "word")
-    shown = "words"
 
     order: int = setting(3, Whole(1, ORDER_LIMIT), "Length of an n-gram.")
     discounts: Any = setting(None, Levels(), "Discount of each level.")

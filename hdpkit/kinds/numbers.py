@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -110,6 +110,16 @@ class KeptColumns:
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Numbers(Hierarchy):
     """Kinds of models of numbers, or of rows of numbers."""
+
+    sections: ClassVar[tuple[Any, ...]] = (
+        "mixture",
+        "components",
+        "weights",
+        "together",
+        "convergence",
+        "reproduce",
+    )
+    exports = ("csv", "parquet", "excel", "json", "arviz")
 
     kept: KeptColumns | None = of_the_data(KeptColumns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -17,7 +17,8 @@ from hdpkit.data.files.tables import Columns
 from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.kinds.kind import Nouns, setting, updates_of
+from hdpkit.kinds.kind import setting, updates_of
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.numbers import Numbers
 from hdpkit.kinds.values import Name, Names, Whole
 from hdpkit.measures.protocol import BaseMeasure
@@ -37,7 +38,6 @@ class Points(Numbers):
 
     nouns = Nouns("Components", "component", "component", "observation", "group", "dimension")
     argument = "points"
-    infers = True
     estimator = "points_model:PointsModel"
     schedule = "table-gibbs, split-merge, with groups dish-gibbs, and updates of parameters"
     sampling: ClassVar[Mapping[str, Any]] = {"samples": 40}
@@ -99,15 +99,21 @@ class Points(Numbers):
             moves.append(DishGibbs())
         return [*moves, *updates_of(restaurant)]
 
+    def sizes(self, data: Any) -> list[tuple[str, int]]:
+        """Numbers of points, dimensions and groups."""
+        noun, plural = self.nouns.document, self.nouns.documents
+        told = {name: plural if name == noun else f"{plural} ({name})" for name in data.label_names}
+        return [*super().sizes(data), *((told[name], len(data.keys(name))) for name in told)]
+
     def said(self, data: Any) -> str:
         """Numbers of points, dimensions and groups."""
         grouped = "".join(f", {len(data.keys(label)):,} groups" for label in data.label_names)
         width = int(np.prod(data.values.shape[1:], dtype=np.int64))
         return f"{len(data):,} points in {width:,} dimensions{grouped}"
 
-    def infer(self, run: Run, table: Table, chain: int | None = None) -> tuple[str, Columns]:
-        """How many new points a table has, in words; their components, and their log densities."""
-        own: Any = run.data
+    def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
+        """Components of new points, and their log densities."""
+        own, table = run.data, new.table()
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
         columns, (label,) = own.columns or (), own.label_names or (None,)
         data = attrs.evolve(self, columns=columns, groups=label).read(table, new=True)
@@ -116,13 +122,14 @@ class Points(Numbers):
                 place_of(table.path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
                 "Give the new points the same columns.",
             )  # fmt: skip
-        found = components(run, chain=chain)
+        found = components(run, chain=options["chain"])
         values = self.rows(data.values).reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
         group = _places(found, data)
         logs, shares = new_points(found, found.states[0].franchise, values, group)
         probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
         known = f", {int((group >= 0).sum()):,} of them in groups of the run" if found.has_groups else ""
-        return f"{len(data):,} points{known}", {
+        tell(f"{len(data):,} points{known}")
+        return f"{self.nouns.topics} of the points", {
             "point": np.arange(1, len(shares) + 1),
             "log_density": logs,
             "component": shares.argmax(axis=1) + 1,
@@ -149,11 +156,12 @@ class Points(Numbers):
                 if missing(cell):
                     raise table.refused(
                         number, i, cell, "a number: missing values have no density",
-                        "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or "
-                        "leave the column out.",
+                        "Drop the row, or fill the cell, for instance with sklearn.impute.SimpleImputer"
+                        + ("." if new else ", or leave the column out."),
                     )  # fmt: skip
                 if not math.isfinite(value):
-                    remedy = "Correct the cell, or choose other columns with --columns."
+                    others = "" if new else ", or choose other columns with --columns"
+                    remedy = f"Correct the cell{others}."
                     raise table.refused(number, i, cell, "a finite number", remedy)
             rows.append(numbers)
             if key is not None:

@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
+import numpy as np
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import positive_number
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
+from hdpkit.data.files.tables import Columns, rows_of
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.kind import FiniteOrNot, Nouns, setting
+from hdpkit.kinds.kind import FiniteOrNot, setting
+from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, list_topics
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.values import Flag, NumberOrPrior, OneOf, Values, Whole
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -36,10 +40,15 @@ from hdpkit.moves import (
     SplitMerge,
     TableGibbs,
 )
+from hdpkit.posterior.boilerplate import boilerplate_hint
+from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
+from hdpkit.posterior.finding import components
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.run.run_folder import RUN
+from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
+from hdpkit.run.states import ChainState
 from hdpkit.stores import stores
 
 
@@ -143,7 +152,12 @@ class Topics(FiniteOrNot):
 
     name = "topics"
     nouns = Nouns("Topics", "topic", "topic", "token", "document", "term")
-    shown = "topics"
+    of_documents = True
+    sections = (
+        "overview", "groups", "topics", "samples", "map", "trends", "labels", "documents", "convergence",
+        "reproduce",
+    )  # fmt: skip
+    exports = EXPORTS
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": None, "chains": None}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {
@@ -325,9 +339,47 @@ class Topics(FiniteOrNot):
         """Number of terms."""
         return int(data.n_terms)
 
-    def diagnosed(self, data: Any) -> Any:
-        """Documents."""
-        return data
+    def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
+        """Topics with their terms."""
+        return list_topics(found, self.nouns, n_terms, most)
+
+    def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
+        """Topics, with lists of terms, and their groups."""
+        content = super().content(found, n_terms, most)
+        for row, (_, terms, _) in zip(content["topics"], found.top_terms(n_terms), strict=False):
+            row["terms"] = list(map(str, found.words(terms)))
+        groups = found.usual_groups
+        if groups is None:
+            return content
+        table = groups.table(TERMS_OF_A_GROUP)
+        table = {name: np.asarray(own).tolist() for name, own in table.items()} | {"topics": groups.members}
+        return content | {"groups": rows_of(table)}
+
+    def hint(self, state: ChainState, folder: Path | None) -> str | None:
+        """Terms of most documents, if they lead topics."""
+        return boilerplate_hint(state, folder, self.nouns)
+
+    def write(self, found: Any, to: str, out: Path, *, raw: bool, **options: Any) -> list[Path]:
+        """Write topics and the shares of the documents."""
+        return export_topics(found, to, out, options["n_terms"], raw=raw, by=options["by"])
+
+    def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
+        """Shares of the topics in new documents."""
+        read = new.corpus()
+        corpus = read.corpus
+        unknown = f"{read.n_unknown:,} words that the run doesn't know are left out"
+        tell(f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens; {unknown}")
+        topics = components(run, chain=options["chain"])
+        tell(f"topics: {topics.source}")
+        folded = [
+            state.franchise.fold_in(
+                corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"]
+            )
+            for state in topics.states
+        ]
+        table = share_columns(folded[0].names, topics.gather([each.proportions for each in folded]))
+        lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
+        return f"shares of {len(topics)} topics", {"document": table.pop("document"), **lengths, **table}
 
     def about(self, model: Any) -> dict[str, Any]:
         """How texts are counted, for `hdpkit infer`."""

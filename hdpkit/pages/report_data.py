@@ -1,4 +1,4 @@
-"""What the sections of a report show: topics in the order of the page, documents, traces, the verdict."""
+"""What the sections of a report show: components in their order, documents, points, traces, the verdict."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
+from hdpkit.data.sharded import n_customers
 from hdpkit.data.top_terms import largest
-from hdpkit.errors import HdpkitError, importing_extra, printable
+from hdpkit.errors import HdpkitError, ParameterError, importing_extra, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.catalog import kind_of, kind_of_run
-from hdpkit.kinds.kind import Kind, Nouns
-from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.diagnosis import diagnose
+from hdpkit.kinds.kind import Kind
+from hdpkit.kinds.nouns import Nouns
+from hdpkit.pages.plots.components import Plane
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
-from hdpkit.posterior.verdicts import diagnose
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
 from hdpkit.run.trace import ChainTrace, Trace
@@ -52,7 +52,7 @@ def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @attrs.define(slots=False, kw_only=True)
 class ReportData:
-    """The data of a run that the sections of its report use.
+    """The data of a run that the sections of its report use; each asks for what its kind has.
 
     Topics are numbered as by ``hdpkit topics`` and exports.
 
@@ -60,6 +60,8 @@ class ReportData:
     ----------
     state : ChainState
         The newest state of a chain, for hyperparameters.
+    model : Kind
+        The kind of model.
     components : Components
         The topics, or other components, that are shown.
     trace : Trace, ChainTrace or None
@@ -75,6 +77,8 @@ class ReportData:
         Length of the periods of shares over time.
     texts : tuple of str or None
         Beginnings of the documents.
+    axes : (int or str, int or str), or None
+        Dimensions in which points are drawn; None: principal components.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int
@@ -82,6 +86,7 @@ class ReportData:
     """
 
     state: ChainState
+    model: Kind
     components: Components
     trace: Trace | ChainTrace | None
     run: Run | None
@@ -93,6 +98,7 @@ class ReportData:
     n_documents: int
     by: str | None = None
     texts: tuple[str, ...] | None = None
+    axes: Any = None
     kept: dict[str, Any] = attrs.field(factory=dict, init=False)
 
     @property
@@ -140,45 +146,23 @@ class ReportData:
         """The first label with dates, by which shares over time are shown; None if there is none."""
         return self.components.dated if self.components.of_documents else None
 
-    @cached_property
-    def model(self) -> Kind:
-        """The kind of model."""
-        return kind_of(self.corpus) if self.run is None else kind_of_run(self.run)
-
     @property
-    def is_text(self) -> bool:
-        """Whether the page speaks of topics and documents, not of the words of another field."""
-        return self.model.shown == "topics"
-
-    @cached_property
     def nouns(self) -> Nouns:
         """What the page calls topics, tokens, documents and terms: of mutations their own words."""
-        found = self.model.nouns
-        return found if self.signatures is not None else attrs.evolve(found, topic=found.dish)
+        return self.model.nouns
 
     @cached_property
-    def signatures(self) -> tuple[Signatures, Cohort] | None:
-        """Signatures of a cohort, and how they were found; None for other data, or a cohort in shards.
-
-        A page of signatures shows these in place of the topics of one state.
-        """
-        if self.is_text or hasattr(self.corpus, "shards"):  # signatures need all samples at once
-            return None
+    def signatures(self) -> tuple[Any, Any]:
+        """Signatures of a cohort, and how they were found."""
+        kind: Any = self.model
         if self.run is not None:
-            kind: Any = self.model
             return kind.signatures(self.run), kind
-        samples = self.components.samples
-        return extract_signatures(samples, self.corpus, declared=self.franchise.known), Cohort()
-
-    @property
-    def kind(self) -> str:
-        """What the page shows: "topics" of a state, "signatures", or "components" of numbers."""
-        return "topics" if self.signatures is None else "signatures"
+        return kind.extracted(self.samples, self.corpus, self.franchise.known), kind
 
     @property
     def n_customers(self) -> int:
-        """Number of tokens."""
-        return int(self.corpus.n_tokens)
+        """Number of tokens, or of observations."""
+        return n_customers(self.corpus)
 
     @cached_property
     def words(self) -> list[str]:
@@ -327,6 +311,55 @@ class ReportData:
         top = largest(self.weights[topic], most).tolist()
         return [v for v in top if self.counts[topic, v] > 0.0]
 
+    # ------------------------------------------------------------------ points
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The observations: shape (n,) or (n, D)."""
+        return np.asarray(self.corpus.values)
+
+    @property
+    def partition(self) -> npt.NDArray[np.int64] | None:
+        """Component of each point, shape (n,); None of sequences and documents."""
+        return self.components.partition
+
+    @cached_property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the dimensions, without control characters; None if they have none."""
+        names = getattr(self.corpus, "columns", None) or getattr(self.corpus, "vocabulary", None)
+        return None if names is None else tuple(printable(name) for name in names)
+
+    @cached_property
+    def parameters(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Name -> mean and ends of the interval of each component, shape (T, 3)."""
+        return self.components.named_parameters(self.franchise.measure, self.columns)
+
+    @cached_property
+    def memberships(self) -> npt.NDArray[np.float64]:
+        """Probability of each component for each observation and, last, of none: shape (n, T + 1)."""
+        return self.components.memberships
+
+    @cached_property
+    def plane(self) -> Plane | None:
+        """Where observations are drawn; None if they are no numbers."""
+        if self.shown.counts is not None or self.values.dtype.kind not in "biuf" or self.values.ndim > 2:
+            if self.axes is not None:
+                raise ParameterError(
+                    "axes", self.axes, f"None for {self.nouns.topics}, which are in no plane", "Leave it out."
+                )
+            return None
+        axes = self.axes
+        if axes is not None and self.columns is not None:
+            axes = [printable(one) if isinstance(one, str) else one for one in axes]
+        return Plane.of(self.values, axes, self.columns)
+
+    @cached_property
+    def state_sizes(self) -> list[tuple[int, float]]:
+        """Numbers of components of the states, the most frequent first, with the share of the states."""
+        counted = Counter(sample.n_dishes for sample in self.samples)
+        ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+        return [(k, n / len(self.samples)) for k, n in ordered]
+
     @property
     def traces(self) -> list[tuple[int, Trace]]:
         """The chains with at least one recorded sweep, with their numbers."""
@@ -376,8 +409,7 @@ def _reached(report: ReportData) -> dict[str, Any]:
     nouns = report.nouns
     try:
         if report.run is None:
-            corpus = report.corpus if hasattr(report.corpus, "n_documents") else None
-            found = diagnose(report.trace, data=corpus, words=nouns)
+            found = diagnose(report.trace, data=report.model.diagnosed(report.corpus), words=nouns)
         else:
             found = diagnose(report.run, words=nouns, commands=True)
     except HdpkitError as error:

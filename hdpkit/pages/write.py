@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,11 +16,10 @@ from hdpkit.files import check_place, save
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.catalog import kind_of, kind_of_run
-from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.page import check_extra, rendered
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
-from hdpkit.pages.sections import SECTIONS
+from hdpkit.pages.sections import SECTIONS, sections_of
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.run.runs import Run, open_run
@@ -28,6 +27,7 @@ from hdpkit.run.states import state_of
 from hdpkit.run.trace import ChainTrace, Trace
 
 _EXCERPT = 300  # characters
+_SECTIONS, _FOR_ALL = "a sequence of sections", "Leave it out for all."
 _REMEDY = "Give a franchise, an open run, or its folder."
 
 
@@ -84,7 +84,8 @@ def write_report(
         Text of each document, in the order of the corpus: the page shows the first 300 characters of those
         that are listed for a topic.
     sections : iterable of Section
-        The sections of the page; ``hdpkit.report.SECTIONS`` has those of the package.
+        The sections of the page: those of the kind of model, in its order, or these. Of
+        ``hdpkit.report.SECTIONS``, which has those of the package, a page has those of its kind.
     allow : iterable of str, class or function
         For a folder: code that may be imported, as for `hk.open_run`.
 
@@ -112,13 +113,7 @@ def write_report(
     for name, given in (("title", title), ("command", command)):
         if given is not None:
             text(name, given, remedy="Leave it out.")
-    chosen = items("sections", sections, "a sequence of sections", remedy="Leave it out for all.")
-    keys: set[str] = set()
-    for section in chosen:
-        instance("sections", section, Section, "a sequence of sections", remedy="Leave it out for all.")
-        if section.key in keys:
-            raise ParameterError("sections", section.key, "sections with different keys", "Rename one.")
-        keys.add(section.key)
+    chosen = _checked(items("sections", sections, _SECTIONS, remedy=_FOR_ALL))
     check_place(file)
     check_extra()
     report = _report_data(
@@ -126,9 +121,23 @@ def write_report(
         n_terms=terms, n_documents=documents, about=about,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-    page = rendered(report, chosen, written).encode("utf-8", errors="backslashreplace")
-    save(file, page)
+    of_kind = _checked(sections_of(report.model))
+    # Sections of the package are only for the kinds that name them.
+    of_these = [one for one in chosen if one in of_kind or one not in SECTIONS]
+    page = rendered(report, of_kind if sections is SECTIONS else of_these, written)
+    save(file, page.encode("utf-8", errors="backslashreplace"))
     return file
+
+
+def _checked(sections: Sequence[Any]) -> Sequence[Section]:
+    """Sections with different keys."""
+    keys: set[str] = set()
+    for section in sections:
+        instance("sections", section, Section, _SECTIONS, remedy=_FOR_ALL)
+        if section.key in keys:
+            raise ParameterError("sections", section.key, "sections with different keys", "Rename one.")
+        keys.add(section.key)
+    return sections
 
 
 def _report_data(
@@ -167,18 +176,17 @@ def _report_data(
         state = state_of(franchises[list(trace.numbers).index(number)])
     else:
         state = state_of(franchises[0])
-    corpus = hasattr(state.data, "n_documents")
-    if not corpus and about is not None:
-        raise ParameterError("about", about, "None for components of numbers", "Leave it out.")
-    if corpus and axes is not None:
-        raise ParameterError("axes", axes, "None for topics, which are in no plane", "Leave it out.")
+    kind = kind_of(state.data) if opened is None else kind_of_run(opened)
+    for name, one in (("about", about), ("texts", texts)):
+        if one is not None and not kind.of_documents:
+            raise ParameterError(name, one, f"None for {kind.nouns.topics}", "Leave it out.")
     if state.franchise.n_dishes == 0:
         raise StateError("run", state.franchise, "a franchise with topics", RUN_FIRST)
     if options["command"] is None and opened is not None:
         kept = opened.about.get("command")
         options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])
     if options["title"] is None:
-        subject = (kind_of(state.data) if opened is None else kind_of_run(opened)).nouns.title
+        subject = kind.nouns.title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
     if opened is not None:
@@ -194,11 +202,6 @@ def _report_data(
     found = found.about(about)
     if opened is None:
         found = found.of_run(state.data, found.states)
-    shared = {"state": state, "components": found, "trace": trace, "run": opened, "chain": number, **options}
-    if not corpus:
-        mixture = MixtureData(**shared, axes=axes)
-        _ = mixture.plane  # raises an error for axes that the data don't have
-        return mixture
     excerpts = None
     if texts is not None:
         excerpts, n = tuple(map(_excerpt, texts)), cast(Any, state.data).n_documents
@@ -206,7 +209,13 @@ def _report_data(
             raise DataError(
                 "texts", f"{len(excerpts)} texts", f"{n}, one per document", "Give those of the corpus."
             )
-    return ReportData(**shared, by=by, texts=excerpts)
+    made = ReportData(
+        state=state, model=kind, components=found, trace=trace, run=opened, chain=number, axes=axes, by=by,
+        texts=excerpts, **options,
+    )  # fmt: skip
+    if axes is not None:
+        _ = made.plane  # raises an error for axes that the data don't have
+    return made
 
 
 def _like(one: Sample, other: Sample) -> bool:

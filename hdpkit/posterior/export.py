@@ -132,7 +132,10 @@ def export_topics(
 
 
 def component_tables(found: Components) -> dict[str, Columns]:
-    """Tables of a mixture of points: components, parameters, weights by group, and points; from 1."""
+    """Tables of points or sequences, numbered from 1: components, parameters, component of each point.
+
+    Also weights by group or, where components are the states of sequences, transitions between them.
+    """
     data, k = found.data, len(found)
     named = found.parameters
     values = np.array(list(named.values())).reshape(len(named), k, 3)
@@ -144,21 +147,29 @@ def component_tables(found: Components) -> dict[str, Columns]:
             **{name: values[:, :, i].T.ravel() for i, name in enumerate(("value", "low", "high"))},
         },
     }
-    assert found.partition is not None
     shares = found.memberships
     points: dict[str, Any] = {"point": np.arange(1, len(shares) + 1)}
-    if found.has_groups:
-        names, n = list(found.names), len(found.names)
-        tables["weights"] = {
-            "group": [name for name in names for _ in range(k + 1)],
-            "component": [*map(str, range(1, k + 1)), "other"] * n,
-            "weight": found.group_shares.ravel(),
-            "low": found.group_shares_lower.ravel(),
-            "high": found.group_shares_upper.ravel(),
+    best = np.append(np.arange(1, k + 1), 0)[shares.argmax(axis=1)]  # 0: none of them
+    parts = [*map(str, range(1, k + 1)), "other"]
+    of_states = found.has_groups and found.samples[0].levels[-1].n_fixed is not None
+    if of_states:
+        ends = found.transitions, found.transitions_lower, found.transitions_upper
+        tables["transitions"] = {
+            "from": [name for name in [*parts[:-1], "start"] for _ in parts],
+            "to": parts * (k + 1),
+            **{name: end.ravel() for name, end in zip(("probability", "low", "high"), ends, strict=True)},
         }
-        codes, keys = data.labels[found.label]
-        points["group"] = ["" if code < 0 else keys[code] for code in codes.tolist()]
-    points["component"] = found.partition + 1
+    elif found.has_groups:
+        ends = found.group_shares, found.group_shares_lower, found.group_shares_upper
+        tables["weights"] = {
+            "group": [name for name in found.names for _ in parts],
+            "component": parts * len(found.names),
+            **{name: end.ravel() for name, end in zip(("weight", "low", "high"), ends, strict=True)},
+        }
+    if of_states or found.has_groups:
+        codes, keys = data.labels[next(iter(data.label_names)) if of_states else found.label]
+        points["sequence" if of_states else "group"] = ["" if c < 0 else keys[c] for c in codes.tolist()]
+    points["component"] = best if found.partition is None else found.partition + 1
     tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
     return tables
 
@@ -166,7 +177,7 @@ def component_tables(found: Components) -> dict[str, Columns]:
 def export_components(
     found: Components, to: str, out: str | os.PathLike[str], *, raw: bool = False
 ) -> list[Path]:
-    """Write the components of a mixture of points: CSV, Parquet, Excel or JSON."""
+    """Write the components of points, or the states of sequences: CSV, Parquet, Excel or JSON."""
     choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
     path, tables = Path(out), component_tables(found)
     if to == "excel":

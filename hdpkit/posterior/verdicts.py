@@ -12,7 +12,6 @@ import numpy as np
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, instance, items, whole_number
-from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError, importing_extra
 from hdpkit.posterior.comparison.convergence import (
     FEWEST_DRAWS,
@@ -38,28 +37,8 @@ _MANY = 30  # topics, of which a coarser view is proposed
 _BROAD = 0.5  # eta with which chains agree on most corpora (docs/default_topics.md)
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
-_SIGNATURES = "signatures"
-
-
-@attrs.frozen
-class _Words:
-    """What components, customers and groups are called in sentences."""
-
-    topics: str = "topics"
-    tokens: str = "tokens"
-    documents: str = "documents"
-
-
-_TEXT = _Words()
-
-
-def _words_of(data: Any, samples: Sequence[Any]) -> _Words:
-    """The words for data, or samples, of this kind; where it isn't known, those that suit any."""
-    if isinstance(data, Sequences):
-        return _Words("states", "observations", "sequences")
-    if hasattr(data, "n_documents") or (data is None and samples and samples[0].label == "document"):
-        return _TEXT
-    return _Words("components", "observations", "groups")
+# Words of topics and signatures, for which there is more to say.
+_TOPICS, _SIGNATURES, _TOKENS = "topics", "signatures", "tokens"
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -183,55 +162,10 @@ def diagnose(
     *,
     rule: ConvergenceRule | None = None,
     data: Any = None,
-    words: Any = None,
+    words: Any,
     commands: bool = False,
 ) -> Diagnosis:
-    """Judge whether a run can be read, and whether intervals and K can be quoted from it.
-
-    The first verdict compares the components, the groups and the scores of the chains over the kept samples,
-    the second the shares of these components; their rules are explained in docs/diagnostics.md. That on K is
-    by R-hat and effective draws, and so is the second where no samples can be compared, of the log joint and
-    the largest shares. This rule is that of `hdpkit.compare_schedules`, for the chains of one schedule; of
-    more than eight chains as many effective draws are asked for as of eight.
-
-    Parameters
-    ----------
-    trace : Trace, ChainTrace, Run, or sequence of ChainTrace
-        For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
-        In a sequence the chains of each trace began from one state (``init=None``, or the same start): many
-        short chains, of which R-hat is the nested one (Margossian et al. 2022), and one draw each is enough.
-    after : int, optional
-        Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
-        out the samples of these sweeps too, and of later ones if a chain had not settled by then
-        (`hdpkit.summaries.components`).
-    rule : ConvergenceRule, optional
-        By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
-        apart.
-    data : Corpus, optional
-        The data of a trace of topics, for the scores of left-out words. A run has its own, and so have chains
-        with their final states.
-    words : object, optional
-        What topics, tokens and documents are called in the sentences: its attributes of these names. By
-        default those that suit the data.
-    commands : bool
-        Whether the advice names commands and their options, for the command line, instead of functions.
-
-    Returns
-    -------
-    Diagnosis
-
-    Raises
-    ------
-    DataError
-        If nothing is recorded, or nothing after ``after``.
-    ParameterError
-        If an argument is out of range.
-
-    Notes
-    -----
-    R-hat and effective sample sizes are ArviZ's. With fewer than 20 draws per chain neither is computed, and
-    the sentence says so.
-    """
+    """See `hdpkit.kinds.diagnosis.diagnose`, which has the words of the kind."""
     nested = None
     if isinstance(trace, Sequence) and not isinstance(trace, str):
         trace, nested = _joined(trace)
@@ -241,7 +175,7 @@ def diagnose(
     rule = ConvergenceRule() if rule is None else rule
     instance("rule", rule, ConvergenceRule, "a ConvergenceRule", remedy="Leave it out.")
     flag("commands", commands)
-    for name in () if words is None else ("topics", "tokens", "documents"):
+    for name in ("topics", "tokens", "documents"):
         if not isinstance(getattr(words, name, None), str):
             raise ParameterError(
                 "words", words, "an object with the texts topics, tokens and documents", "Leave it out."
@@ -253,7 +187,6 @@ def diagnose(
     if data is None:
         of_chains = getattr(trace, "franchises", ())
         data = run.data if run is not None else of_chains[0].data if of_chains else None
-    words = _words_of(data, trace.samples) if words is None else words
     chains = list(trace.chains) if nested else list(far_enough(trace).values())
     n = min((chain.n_draws for chain in chains), default=0)
     if n == 0:
@@ -414,7 +347,7 @@ class _Facts:
 # ---------------------------------------------------------------------- intervals and K
 
 
-def _quotable(facts: _Facts, found: Any, words: _Words) -> Verdict:
+def _quotable(facts: _Facts, found: Any, words: Any) -> Verdict:
     """Whether intervals can be quoted: of the components on whose shares the chains agree."""
     others = attrs.evolve(facts, numbers={k: one for k, one in facts.numbers.items() if k != _K})
     figures = {"settled": math.nan, "rhat": others.rhat, "ess": others.ess, "drift": others.drift}
@@ -433,7 +366,7 @@ def _quotable(facts: _Facts, found: Any, words: _Words) -> Verdict:
     those = f"all {found.components:,}" if every else f"{found.n_settled:,} of {found.components:,}"
     whose = "the halves of the chain" if found.halves else "the chains"
     told = (
-        f"{whose} agree on the shares of {those} {words.topics}, which hold {found.settled:.0%} of the "
+        f"{whose} agree on the shares of {those} {words.topics}, which hold {_part(found.settled)} of the "
         f"{words.tokens}, {over}"
     )
     told += "" if every or found.halves else "; tables mark the others"
@@ -450,7 +383,7 @@ def _quotable(facts: _Facts, found: Any, words: _Words) -> Verdict:
     return Verdict(light=light, sentence=f"{answer}: {told}.", figures=figures)
 
 
-def _by_numbers(facts: _Facts, over: str, words: _Words) -> tuple[str, str]:
+def _by_numbers(facts: _Facts, over: str, words: Any) -> tuple[str, str]:
     """Light and sentence of a run of which there are no samples to compare: by its recorded numbers."""
     found = f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:,.0f} effective draws, {over}"
     meets = facts.severity <= 1.0
@@ -477,7 +410,7 @@ def _by_numbers(facts: _Facts, over: str, words: _Words) -> tuple[str, str]:
     )
 
 
-def _number(facts: _Facts, words: _Words) -> Verdict:
+def _number(facts: _Facts, words: Any) -> Verdict:
     """Whether the number of components can be quoted."""
     if _K not in facts.numbers:
         return Verdict(light="grey", sentence=f"Not judged: it isn't recorded of these {words.topics}.")
@@ -502,6 +435,11 @@ def _number(facts: _Facts, words: _Words) -> Verdict:
     return Verdict(light=light, sentence=f"{answer}: {told}.", figures=figures)
 
 
+def _part(share: float) -> str:
+    """A share in percent, which isn't 100 % where something is left out."""
+    return f"{min(share, 0.999):.1%}" if 0.995 <= share < 1.0 - 1e-9 else f"{share:.0%}"
+
+
 # ---------------------------------------------------------------------- components
 
 
@@ -521,7 +459,7 @@ def _readable(
     data: Any,
     facts: _Facts,
     before: _Facts | None,
-    words: _Words,
+    words: Any,
     commands: bool,
 ) -> _Read:
     """Whether components can be read."""
@@ -549,7 +487,7 @@ def _unread(why: str) -> _Read:
     return _Read(Verdict(light="grey", sentence=f"Not judged: {why}"), math.nan)
 
 
-def _read_as(found: Any, words: _Words) -> Verdict:
+def _read_as(found: Any, words: Any) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.posterior.readability.Agreement`)."""
     from hdpkit.posterior.readability import EVERYWHERE, PARTLY, READABLE, REPEATS
     from hdpkit.posterior.vectors import MIN_COSINE
@@ -557,13 +495,13 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
         f"all {found.n_pieces} chains"
     )  # fmt: skip
-    parts, of_text = [], words.topics == _TEXT.topics
+    parts, of_text = [], words.topics == _TOPICS
     if not math.isnan(found.shared):
         which = "all" if found.in_all == found.components else f"{found.in_all:,} of the"
         number = "" if words.topics == _SIGNATURES else f"{found.components:,} "  # they are selected further
         parts.append(
             f"{which} {number}{words.topics} are in {who} (cosine at least {MIN_COSINE:g}) and "
-            f"hold {found.shared:.0%} of the {words.tokens}"
+            f"hold {_part(found.shared)} of the {words.tokens}"
         )
     if not math.isnan(found.documents):
         grouped = words.tokens if found.of_customers else words.documents
@@ -573,8 +511,8 @@ def _read_as(found: Any, words: _Words) -> Verdict:
         parts.append(f"left-out {words.tokens} have a perplexity of {lowest:,.4g} to {highest:,.4g}")
     if of_text and found.everywhere > EVERYWHERE:
         parts.append(
-            f"{found.everywhere:.0%} of the {words.tokens} are in {words.topics} that most {words.documents} "
-            "have, and which hardly distinguish them"
+            f"{_part(found.everywhere)} of the {words.tokens} are in {words.topics} that most "
+            f"{words.documents} have, and which hardly distinguish them"
         )
     doubts = not of_text and found.in_few + found.repeats > 0
     if doubts and found.in_few:
@@ -586,7 +524,7 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     told = "; ".join(parts)
     if found.unseen:
         unseen = ", ".join(found.unseen).replace("components", words.topics)
-        unseen = unseen if words.tokens == _TEXT.tokens else unseen.replace("words", words.tokens)
+        unseen = unseen if words.tokens == _TOKENS else unseen.replace("words", words.tokens)
         told += f" (not looked at: {unseen})"
     share = found.shared if not math.isnan(found.shared) else 1.0
     agrees = share >= READABLE and found.alike
@@ -622,7 +560,7 @@ class _Helps:
     readable: _Read
     quotable: Verdict
     run: Run | None
-    words: _Words
+    words: Any
     commands: bool
 
     def named(self, command: str, python: str) -> str:
@@ -701,7 +639,7 @@ class _Helps:
         brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"] if facts.reasons else []
         share, then = self.readable.verdict.figures.get("shared", math.nan), self.readable.earlier
         if not math.isnan(share) and not math.isnan(then):
-            brought.insert(0, f"the share in common from {then:.0%} to {share:.0%}")
+            brought.insert(0, f"the share in common from {_part(then)} to {_part(share)}")
         if not brought:
             return begin
         sweeps = facts.last - facts.after
@@ -754,7 +692,7 @@ class _Helps:
             f"{self.check}, which tells a slow sampler from a model that doesn't fit",
             f"reading only the {topics} that all chains share",
         ]
-        if topics == _TEXT.topics:
+        if topics == _TOPICS:
             many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
             view = self.named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
             ways += [f"a coarser view ({view})"] if many else []

@@ -149,6 +149,7 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     sweeps = hk.open_run(run).sweeps
     assert len(sweeps) == 2
     assert sweeps[0] in (40, 80, 160, 320)
+    assert "2 chains are run: --until compares chains" in result.stderr
     assert f"after {sweeps[0]} sweeps: [green] Yes: " in result.stderr
     assert re.search(
         r"\[green\] Can it be read\? Yes: (all|\d of the) \d topics are in both chains", result.stdout

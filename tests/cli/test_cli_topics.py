@@ -69,7 +69,7 @@ def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, 
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("hdpkit.cli.runs.components", failing)
+        patch.setattr("hdpkit.kinds.kind.components", failing)
         result = fit(ldac, folder)
         assert result.exit_code == 0
         assert "saved" in result.stderr

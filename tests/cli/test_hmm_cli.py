@@ -76,6 +76,24 @@ def test_other_commands_take_the_run(fitted):
     assert hk.open_run(folder).sweeps[0] == 42
 
 
+def test_states_and_transitions_are_exported(fitted, tmp_path):
+    told = call("export", fitted[0], "--to", "csv", "--out", tmp_path / "tables")
+    assert "states of" in told
+    tables = {path.stem: path.read_text().splitlines() for path in (tmp_path / "tables").iterdir()}
+    assert sorted(tables) == ["components", "parameters", "points", "transitions"]
+    n = len(tables["components"]) - 1
+    assert len(tables["transitions"]) == 1 + (n + 1) ** 2
+    assert tables["points"][0].startswith("point,sequence,component,component_1")
+    assert len(tables["points"]) == 161
+    assert tables["points"][1].startswith("1,<b>a,")
+    rows = [line.split(",") for line in tables["points"][1:]]
+    for row in rows:
+        shares = np.array(row[3:], dtype=float)
+        none = 1.0 - shares.sum()
+        assert int(row[2]) == (0 if none > shares.max() + 1e-9 else shares.argmax() + 1)
+    assert "must be one of csv" in call("export", fitted[0], "--to", "pdf", "--out", tmp_path / "a", code=2)
+
+
 def test_the_page_shows_states_over_time_and_transitions(fitted, tmp_path):
     folder, _ = fitted
     page = write_report(folder, tmp_path / "page.html").read_text()

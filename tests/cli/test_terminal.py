@@ -179,14 +179,15 @@ def test_commands_print_through_one_door():
 def test_a_table_on_a_terminal(tmp_path):
     from rich.console import Console
 
-    from hdpkit.cli.output import topics_table
+    from hdpkit.cli.output import table_of
 
     file = io.StringIO()
     corpus = hk.Corpus.from_documents([[WORD, WORD, "[bold]x[/bold]"]])
     root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
     hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
-    table = topics_table(hk.summaries.components(franchise), 1, 10, Topics.nouns)
+    listing = Topics().listing(hk.summaries.components(franchise), 10, 1)
+    table = table_of(listing.tables[-1])
     Console(file=file, force_terminal=True, color_system=None, width=200).print(table)
     assert "\\x1b[31m" in file.getvalue()
     assert "[bold]x[/bold]" in file.getvalue()

@@ -10,9 +10,10 @@ from rich.console import Console
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.output import echo_topics, listed, topics_table
+from hdpkit.cli.output import echo_listing, table_of
 from hdpkit.data.top_terms import largest, top_terms
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.listing import listed
 from hdpkit.kinds.topics import Topics
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
@@ -60,7 +61,7 @@ def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
     assert listed(topics) == 2
     assert listed(topics, 40) == 40
     assert listed(topics.selected(range(2, n + 2))) == 1  # all are small: the largest is shown
-    echo_topics(topics, listed(topics), 5, Topics.nouns)
+    echo_listing(Topics().listing(topics, 5))
     assert "and 147 smaller topics, 0.1% of the tokens together" in capsys.readouterr().out
 
 
@@ -89,7 +90,7 @@ def test_bad_arguments_are_named():
 
 def test_the_table_shows_rank_terms_and_shares(two):
     file = io.StringIO()
-    Console(file=file, width=100).print(topics_table(two, 2, 2, Topics.nouns))
+    Console(file=file, width=100).print(table_of(Topics().listing(two, 2).tables[-1]))
     rows = [line.split() for line in file.getvalue().splitlines()]
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows

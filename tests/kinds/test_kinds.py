@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from report_cases import cohort_run
 from sklearn.base import clone
 
 import hdpkit as hk
@@ -17,6 +18,9 @@ from hdpkit.errors import HdpkitError, ParameterError, RunError, StateError
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds import ESTIMATORS, estimator
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
+from hdpkit.kinds.diagnosis import diagnose
+from hdpkit.pages.sections import sections_of
+from hdpkit.report import SECTIONS, Content, Section, write_report
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CASES = [
@@ -140,12 +144,12 @@ def test_a_kind_of_ones_own_has_everything(visits, tmp_path):
     call("report", "run", *trusted)
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Patterns of visits of run" in page
-    call("export", "run", "--to", "csv", "--out", "tables", *trusted)
+    assert "3 patterns of" in call("export", "run", "--to", "csv", "--out", "tables", *trusted)
     assert (tmp_path / "tables" / "weights.csv").read_text().count("\n") > 3
     call("infer", "run", "visits.csv", "--out", "new.csv", *trusted)
     assert (tmp_path / "new.csv").read_text().startswith("point,log_density,component")
     assert "3 patterns in both" in call("match", "run", "run", *trusted)
-    call("resume", "run", "--sweeps", 2, *trusted)
+    assert "weeks/s" in call("resume", "run", "--sweeps", 2, *trusted)
     assert "all is well" in call("verify", "run", *trusted)
     kind = kind_of_run(hk.open_run("run", allow=[visits]))
     assert type(kind).__name__ == "Visits"
@@ -171,6 +175,28 @@ def test_the_estimator_of_a_kind_of_ones_own(visits, tmp_path):
     assert np.array_equal(again.predict(counts), model.predict(counts))
     with pytest.raises(ParameterError, match="shape"):
         visits.VisitsModel(shape=-1.0).fit(counts)
+
+
+def test_a_kind_has_the_sections_of_its_base_and_its_own(visits, tmp_path):
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 4, "--out", "run")
+    own = Section(key="own", title="Weeks", template="<p>a week</p>", read=lambda _: Content())
+
+    class More(visits.Visits):
+        sections = (own, *visits.Visits.sections)
+
+    assert [one.key for one in sections_of(More())] == ["own", *visits.Visits.sections]
+    page = write_report("run", "page.html", sections=[*SECTIONS, own], allow=[visits]).read_text()
+    assert page.index('id="mixture"') < page.index('id="weights"') < page.index('id="own"')
+    assert 'id="overview"' not in page
+
+
+def test_verdicts_have_the_words_of_the_kind(visits, tmp_path):
+    of_cohort = str(diagnose(cohort_run(tmp_path / "cohort")))
+    assert "mutations" in of_cohort
+    assert "signatures" in of_cohort
+    call("visits:Visits", "visits.csv", "--group", "shop", "--sweeps", 50, "--chains", 2, "--out", "run")
+    assert "of the weeks" in str(diagnose(hk.open_run("run", allow=[visits])))
+    assert "of the observations" in str(diagnose(hk.open_run("run")))  # the class may not be imported
 
 
 def test_a_kind_is_small(visits):

@@ -10,6 +10,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.posterior.verdicts import _part
 
 RNG = np.random.default_rng(0)
 
@@ -231,3 +232,8 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     assert min(used(flat, late(100, 100))) >= 66
     # The verdict still judges the second half.
     assert hk.summaries.diagnose(trace).after == 50
+
+
+def test_a_part_is_not_the_whole():
+    shares = {1.0: "100%", 1.0 - 1e-12: "100%", 0.996: "99.6%", 0.99999: "99.9%", 0.97: "97%"}
+    assert {share: _part(share) for share in shares} == shares

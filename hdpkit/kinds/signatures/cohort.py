@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
+import numpy as np
 
 from hdpkit.checks import numbers_between, whole_number
+from hdpkit.data.files.tables import Columns, rows_of, write_workbook
+from hdpkit.data.sharded import in_shards
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
-from hdpkit.kinds.kind import Hierarchy, Nouns, of_the_data, setting, updates_of
+from hdpkit.kinds.kind import Hierarchy, Kind, of_the_data, setting, updates_of
+from hdpkit.kinds.listing import Listing
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.signatures.channels import channels_of
+from hdpkit.kinds.signatures.export import signature_tables, write_signatures
 from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
 from hdpkit.kinds.signatures.known import KnownSignatures
+from hdpkit.kinds.signatures.listing import list_signatures
+from hdpkit.kinds.signatures.pages import write_pages
 from hdpkit.kinds.signatures.starts import RankChoice
+from hdpkit.kinds.topics import Topics
 from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Whole
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import CountGibbs, Move, RootWeights, TableCounts
+from hdpkit.posterior.export import EXPORTS
 from hdpkit.posterior.settled import states_of_run
 from hdpkit.run.runs import Run
+from hdpkit.run.states import ChainState
 
 _EXTRACTION = "Signatures of the run"
 
@@ -51,7 +63,9 @@ class Cohort(Hierarchy):
 
     name = "signatures"
     nouns = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
-    shown = "signatures"
+    of_documents = True
+    sections = ("cohort", "signatures", "exposures", "cohort-samples", "convergence", "reproduce")
+    exports = (*EXPORTS, "signatures", "pdf")
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": 1000, "chains": 4, "samples": 50}
     spoken: ClassVar[Mapping[str, Any]] = {
         "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."},
@@ -150,19 +164,79 @@ class Cohort(Hierarchy):
         tables: list[Move] = [TableCounts()] if base.each is None else []
         return [CountGibbs(), *tables, RootWeights(), *updates_of(restaurant)]
 
+    def of_part(self, data: Any, chain: int | None = None) -> Kind:
+        """Components in place of signatures, which need all chains, and all samples of the cohort at once."""
+        return CohortComponents() if chain is not None or in_shards(data) else self
+
+    @property
+    def least_cosine(self) -> float:
+        """The similarity by which components are one."""
+        return self.similarity
+
+    def results(self, run: Run, chain: int | None = None, about: int | None = None) -> Any:
+        """The signatures."""
+        if about is not None:
+            raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
+        return self.signatures(run)
+
+    def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
+        """Signatures with their best matches."""
+        return list_signatures(found, self.known)
+
+    def table(self, found: Any, n_terms: int) -> Columns:
+        """A row for each signature."""
+        columns: Columns = found.overview(self.known)
+        return columns
+
+    def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
+        """The number of signatures, the share of the mutations in none, and the table."""
+        table = {name: np.asarray(values).tolist() for name, values in self.table(found, n_terms).items()}
+        facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}
+        return facts | {"signatures": rows_of(table)[:most]}
+
+    def export(self, run: Run, to: str, out: Path, **options: Any) -> tuple[str, list[Path]]:
+        """Write signatures and exposures; other formats have the components."""
+        if to not in ("signatures", "pdf", "excel"):
+            return CohortComponents().export(run, to, out, **options)
+        found = self.signatures(run)
+        if to == "pdf":
+            written = [write_pages(found, out, known=self.known)]
+        elif to == "signatures":
+            written = write_signatures(found, out, known=self.known, raw=options["raw"])
+        else:
+            tables = signature_tables(found, self.known)
+            write_workbook(out, {name: [columns] for name, columns in tables.items()})
+            written = [out]
+        return f"{len(found)} signatures", written
+
+    def extracted(self, samples: Any, data: Any, declared: Known | None) -> Signatures:
+        """Signatures of samples, with settings of this kind."""
+        return extract_signatures(
+            samples, data, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
+            level=self.interval, min_samples=self.min_samples, declared=declared, totals=self.totals,
+        )  # fmt: skip
+
     def signatures(self, run: Run) -> Signatures:
         """Signatures of a run, from its samples after the burn-in and its newest states."""
-        if hasattr(run.data, "shards"):
+        if in_shards(run.data):
             raise DataError(
                 "run", run.data, "not over shards: signatures need all samples of the cohort at once",
                 "extract_signatures([hk.open_run(folder).franchise().sample()], corpus).",
             )  # fmt: skip
         samples, states = states_of_run(run)
-        found = extract_signatures(
-            samples, run.data, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
-            level=self.interval, min_samples=self.min_samples, declared=states[0].franchise.known,
-            totals=self.totals,
-        )  # fmt: skip
+        found = self.extracted(samples, run.data, states[0].franchise.known)
         if self.known is not None and self.names_from is not None:
             found = found.named_after(self.known, least=self.names_from)
         return found
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class CohortComponents(Topics):
+    """The components of a cohort, as topics are shown."""
+
+    name = "signatures"
+    nouns = attrs.evolve(Cohort.nouns, topic=Cohort.nouns.dish)
+
+    def hint(self, state: ChainState, folder: Path | None) -> None:
+        """Nothing: channels aren't words."""
+        return

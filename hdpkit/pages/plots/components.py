@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -15,6 +16,7 @@ from hdpkit.canvas import (
     chart,
     colours,
     evenly,
+    heat,
     layered,
     named,
     names,
@@ -26,6 +28,7 @@ from hdpkit.canvas import (
 from hdpkit.checks import instance, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.kinds.nouns import Nouns
 from hdpkit.measures.protocol import BaseMeasure
 
 MOST_POINTS = 2_500
@@ -275,6 +278,19 @@ def _of_samples(franchise: Franchise, aligned: Any) -> tuple[Any, Any, Any]:
     members = np.asarray(members)
     best = members.argmax(axis=1)
     return np.where(best == len(means), -1, best), members.max(axis=1), np.asarray(means)
+
+
+def by_group(shares: Floats, rows: Sequence[str], columns: Sequence[str], nouns: Nouns, label: str) -> Any:
+    """Shares of components (rows) in groups (columns), shape (n_groups, n), as a heat map."""
+    values = [
+        {"topic": row, "label": column, "share": share}
+        for row, own in zip(rows, shares.T, strict=True)
+        for column, share in zip(columns, rounded(own, 3), strict=True)
+    ]
+    return heat(
+        values, ("topic", nouns.topic), ("label", label),
+        ("share", f"share of {nouns.tokens}", ".0%"), len(rows), title=label,
+    )  # fmt: skip
 
 
 def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> Any:

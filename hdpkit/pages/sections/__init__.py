@@ -1,12 +1,9 @@
-"""The sections of the page, in its order."""
+"""The sections of the package; a kind of model has the keys of those of its page (`Kind.sections`)."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-
-from hdpkit.pages.report_data import ReportData
-from hdpkit.pages.section import Content, Section
+from hdpkit.kinds.kind import Kind
+from hdpkit.pages.section import Section
 from hdpkit.pages.sections.components import (
     read_components,
     read_mixture,
@@ -34,18 +31,8 @@ from hdpkit.pages.sections.trends import read_trends
 __all__ = ["SECTIONS"]
 
 
-def _of_topics(read: Callable[[ReportData], Content | None]) -> Callable[[ReportData], Content | None]:
-    """A function for the topics of a state, which pages of signatures or numbers don't show."""
-
-    @functools.wraps(read)
-    def of_topics(report: ReportData) -> Content | None:
-        return read(report) if report.kind == "topics" else None
-
-    return of_topics
-
-
 SECTIONS = (
-    Section(key="overview", title="Overview", template="overview.html", read=_of_topics(read_overview)),
+    Section(key="overview", title="Overview", template="overview.html", read=read_overview),
     Section(key="cohort", title="Overview", template="cohort.html", read=read_cohort),
     Section(key="mixture", title="Overview", template="mixture.html", read=read_mixture),
     Section(key="states", title="States over time", template="states.html", read=read_states),
@@ -69,31 +56,37 @@ SECTIONS = (
         key="groups",
         title="Groups of {{ nouns.topics }}",
         template="groups.html",
-        read=_of_topics(read_groups),
+        read=read_groups,
     ),
     Section(
         key="topics",
         title="{{ nouns.topics | capitalize }}",
         template="topics.html",
-        read=_of_topics(read_topics),
+        read=read_topics,
     ),
     Section(
         key="samples",
         title="{{ nouns.topics | capitalize }} over states",
         template="samples.html",
-        read=_of_topics(read_samples),
+        read=read_samples,
     ),
-    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=_of_topics(read_map)),
-    Section(key="trends", title="Over time", template="trends.html", read=_of_topics(read_trends)),
-    Section(key="labels", title="Shares by label", template="labels.html", read=_of_topics(read_labels)),
+    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=read_map),
+    Section(key="trends", title="Over time", template="trends.html", read=read_trends),
+    Section(key="labels", title="Shares by label", template="labels.html", read=read_labels),
     Section(
         key="documents",
         title="{{ nouns.documents | capitalize }}",
         template="documents.html",
-        read=_of_topics(read_documents),
+        read=read_documents,
     ),
     Section(key="cohort-samples", title="Samples", template="documents.html", read=read_cohort_samples),
     Section(key="convergence", title="Convergence", template="convergence.html", read=read_convergence),
     Section(key="reproduce", title="How to reproduce this", template="reproduce.html", read=read_reproduce),
 )
-"""The default sections of `write_report`."""
+"""The sections of the package."""
+_BY_KEY = {section.key: section for section in SECTIONS}
+
+
+def sections_of(kind: Kind) -> list[Section]:
+    """The sections of the page of a kind, in its order."""
+    return [_BY_KEY.get(one, one) for one in kind.sections]

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import evenly, heat, rounded
-from hdpkit.data import Sequences
+from hdpkit.canvas import evenly
 from hdpkit.errors import printable
-from hdpkit.pages.mixture_data import MixtureData
-from hdpkit.pages.plots.components import MOST_POINTS, picture
+from hdpkit.pages.plots.components import MOST_POINTS, by_group, picture
 from hdpkit.pages.plots.partitions import together
 from hdpkit.pages.report_data import ReportData, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
@@ -24,22 +22,15 @@ _MOST_ROWS = 300  # groups in the table
 _MOST_TOGETHER = 120  # rows and columns
 
 
-def read_mixture(report: ReportData) -> Content | None:
-    """Sizes, numbers of components, and whether the run has converged; None for other data."""
-    if not isinstance(report, MixtureData):
-        return None
-    found, values = report.components, report.values
-    dimensions = 1 if values.ndim == 1 else values.shape[1]
+def read_mixture(report: ReportData) -> Content:
+    """Sizes, numbers of components, and whether the run has converged."""
+    found = report.components
+    sizes = report.model.sizes(report.corpus)
     tiles = [
         (report.nouns.topics, f"{len(found):,}"),
-        ("observations", f"{report.n_customers:,}"),
-        ("dimensions", f"{dimensions:,}"),
+        *((printable(what), f"{n:,}") for what, n in sizes),
         *progress_of(report),
     ]
-    if isinstance(report.corpus, Sequences):
-        tiles.insert(3, ("sequences", f"{report.corpus.n_sequences:,}"))
-    elif found.samples[0].levels:
-        tiles.insert(3, (f"groups ({printable(str(found.label))})", f"{found.samples[0].n_groups:,}"))
     return Content(
         values={
             "tiles": tiles,
@@ -53,7 +44,7 @@ def read_mixture(report: ReportData) -> Content | None:
     )
 
 
-def _rows(report: MixtureData) -> list[dict[str, Any]]:
+def _rows(report: ReportData) -> list[dict[str, Any]]:
     """A row for each component: number, share with its interval, occurrence, and its first parameters."""
     found = report.components
     first = list(report.parameters.items())[:_IN_A_LABEL]
@@ -71,10 +62,8 @@ def _rows(report: MixtureData) -> list[dict[str, Any]]:
     ]
 
 
-def read_components(report: ReportData) -> Content | None:
-    """Points and components in the plane, shares, and parameters; None for other data."""
-    if not isinstance(report, MixtureData):
-        return None
+def read_components(report: ReportData) -> Content:
+    """Points and components in the plane, shares, and parameters."""
     charts = {}
     if report.plane is not None:
         charts["components-plane"] = _picture(report)
@@ -98,7 +87,7 @@ def read_components(report: ReportData) -> Content | None:
     )
 
 
-def _parameters(report: MixtureData) -> tuple[list[str], list[dict[str, Any]]]:
+def _parameters(report: ReportData) -> tuple[list[str], list[dict[str, Any]]]:
     """Names of all parameters, and rows of those in which components differ most, in their order."""
     named = report.parameters
     names, n = list(named), report.n_topics
@@ -120,7 +109,7 @@ def _parameters(report: MixtureData) -> tuple[list[str], list[dict[str, Any]]]:
     return names, rows
 
 
-def _picture(report: MixtureData) -> Any:
+def _picture(report: ReportData) -> Any:
     """The chart of points and components."""
     assert report.plane is not None
     measure, members, n = report.franchise.measure, report.memberships, report.n_topics
@@ -134,8 +123,8 @@ def _picture(report: MixtureData) -> Any:
 
 
 def read_together(report: ReportData) -> Content | None:
-    """Probabilities that two points are together, in the order of the partition; None for other data."""
-    if not isinstance(report, MixtureData) or report.partition is None or report.n_customers < 2:
+    """Probabilities that two points are together, in the order of the partition; None without one."""
+    if report.partition is None or report.n_customers < 2:
         return None
     labels = report.partition
     own = report.memberships[np.arange(len(labels)), labels]
@@ -159,22 +148,15 @@ def read_together(report: ReportData) -> Content | None:
 
 
 def read_weights(report: ReportData) -> Content | None:
-    """Weights of the components in each group; None for other data, or a flat mixture."""
-    if not isinstance(report, MixtureData) or not report.components.samples[0].levels:
-        return None
-    if report.components.samples[0].levels[-1].n_fixed is not None:  # its groups are the states themselves
-        return None
+    """Weights of the components in each group; None without groups, or if they are the states themselves."""
     found, n = report.components, report.n_topics
+    if not found.has_groups or found.samples[0].levels[-1].n_fixed is not None:
+        return None
     names = distinct(found.names)
     sizes = np.asarray(found.samples[-1].group_counts.sum(axis=1)).ravel()
     order = np.argsort(-sizes, kind="stable")
     drawn = np.sort(order[:_MOST_GROUPS])
     shares, lower, upper = found.group_shares, found.group_shares_lower, found.group_shares_upper
-    values = [
-        {"topic": f"{k + 1}", "label": names[j], "share": share}
-        for k in range(n)
-        for j, share in zip(drawn.tolist(), rounded(shares[drawn, k], 3), strict=True)
-    ]
     rows = [
         {
             "name": names[j],
@@ -188,10 +170,8 @@ def read_weights(report: ReportData) -> Content | None:
         for j in np.sort(order[:_MOST_ROWS]).tolist()
     ]
     label = printable(str(found.label))
-    heat_map = heat(
-        values, ("topic", report.nouns.topic), ("label", label),
-        ("share", f"share of {report.nouns.tokens}", ".0%"), n, title=label,
-    )  # fmt: skip
+    numbers = [str(k + 1) for k in range(n)]
+    drawn_map = by_group(shares[drawn, :n], numbers, [names[j] for j in drawn], report.nouns, label)
     return Content(
         values={
             "label": label,
@@ -201,5 +181,5 @@ def read_weights(report: ReportData) -> Content | None:
             "n_groups": len(names),
             "n_drawn": len(drawn),
         },
-        charts={"weights": heat_map},
+        charts={"weights": drawn_map},
     )

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from hdpkit.canvas import heat, rounded
 from hdpkit.errors import printable
+from hdpkit.pages.plots.components import by_group
 from hdpkit.pages.report_data import ReportData, distinct
 from hdpkit.pages.section import Content
 
@@ -46,11 +46,6 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
     columns = distinct(keys[i] for i in kept)
     rows = [f"{report.numbers[k]}  {report.labels[k]}" for k in topics]
-    values = [
-        {"topic": row, "label": column, "share": share}
-        for row, k in zip(rows, topics, strict=True)
-        for column, share in zip(columns, rounded(shares[:, k], 3), strict=True)
-    ]
     return {
         "name": printable(name),
         "chart": f"labels-{place}",
@@ -61,8 +56,5 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
             {"number": report.numbers[k], "label": report.labels[k], "shares": shares[:, k].tolist()}
             for k in topics
         ],
-        "specification": heat(
-            values, ("topic", report.nouns.topic), ("label", printable(name)),
-            ("share", f"share of {report.nouns.tokens}", ".0%"), len(rows), title=printable(name),
-        ),
-    }  # fmt: skip
+        "specification": by_group(shares[:, topics], rows, columns, report.nouns, printable(name)),
+    }

@@ -8,7 +8,6 @@ import numpy as np
 
 from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.repetition import repetition
 
 _BURSTS = "concentration/bursts"
@@ -38,23 +37,17 @@ def read_overview(report: ReportData) -> Content:
             "source": found.source,
             "rest": found.rest,
             "groups": _groups(report),
-            "boilerplate": _hint(report),
+            "boilerplate": report.model.hint(report.state, None if report.run is None else report.run.folder),
             "repetition": _repetition(report),
             "verdict": diagnosis_of(report),
         }
     )
 
 
-def _hint(report: ReportData) -> str | None:
-    """What boilerplate leads the topics."""
-    folder = None if report.run is None else report.run.folder
-    return boilerplate_hint(report.state, folder, report.nouns) if report.is_text else None
-
-
 def _repetition(report: ReportData) -> str | None:
     """How often terms repeat within documents, and the concentration of that; None if it isn't known."""
     often, sample, nouns = report.state.document_frequency(), report.shown, report.nouns
-    if often is None or report.signatures is not None or sample.n_groups != report.corpus.n_documents:
+    if often is None or sample.n_groups != report.corpus.n_documents:
         return None
     found = repetition(sample, int(np.sum(often)))
     if found is None:

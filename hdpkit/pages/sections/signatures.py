@@ -33,10 +33,8 @@ _IN_PAGE = 15
 _PARTS = 6
 
 
-def read_cohort(report: ReportData) -> Content | None:
-    """Sizes of a cohort, and its largest signatures; None for other data."""
-    if report.signatures is None:
-        return None
+def read_cohort(report: ReportData) -> Content:
+    """Sizes of a cohort, and its largest signatures."""
     found, settings = report.signatures
     corpus, nouns = report.corpus, report.nouns
     tiles = [
@@ -60,7 +58,6 @@ def read_cohort(report: ReportData) -> Content | None:
 def _rows(report: ReportData) -> list[dict[str, Any]]:
     """A row of `Signatures.overview` for each signature that is drawn."""
     if "signatures" not in report.kept:
-        assert report.signatures is not None
         found, settings = report.signatures
         table = found.overview(settings.known)
         report.kept["signatures"] = [
@@ -70,10 +67,8 @@ def _rows(report: ReportData) -> list[dict[str, Any]]:
     return rows
 
 
-def read_signatures_section(report: ReportData) -> Content | None:
-    """Spectra of the signatures, and a table; None for other data."""
-    if report.signatures is None:
-        return None
+def read_signatures_section(report: ReportData) -> Content:
+    """Spectra of the signatures, and a table."""
     found, settings = report.signatures
     channels = found.channels or plain_channels(found.vocabulary)
     order, rows = found.in_order, []
@@ -130,10 +125,8 @@ def _searched(found: Signatures, n: int) -> dict[str, Any]:
     return {"words": [printable(name) for name in found.vocabulary], "searched": rows}
 
 
-def read_exposures(report: ReportData) -> Content | None:
-    """Shares of the signatures in single samples, by level as boxes, and as means; None for other data."""
-    if report.signatures is None:
-        return None
+def read_exposures(report: ReportData) -> Content:
+    """Shares of the signatures in single samples, by level as boxes, and as means."""
     found, _ = report.signatures
     keys, members = levels_of(found, None)
     label = next(iter(labels_of(found)), None)
@@ -231,10 +224,8 @@ def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:
     return rows
 
 
-def read_cohort_samples(report: ReportData) -> Content | None:
+def read_cohort_samples(report: ReportData) -> Content:
     """All samples with their largest signatures, for the script, which shows them in pages."""
-    if report.signatures is None:
-        return None
     held = report.signatures[0].exposures
     rows = []
     for i, name in enumerate(report.names):

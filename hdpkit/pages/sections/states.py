@@ -9,10 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import ROW, alt, chart, colours, heat, named, told
 from hdpkit.canvas import names as names_on
-from hdpkit.data import Sequences
 from hdpkit.errors import printable
-from hdpkit.franchise.state_topology import ChainTopology
-from hdpkit.pages.mixture_data import MixtureData
 from hdpkit.pages.plots.components import NOBODY
 from hdpkit.pages.report_data import ReportData, distinct
 from hdpkit.pages.section import Content
@@ -21,18 +18,17 @@ _MOST_SEQUENCES = 40  # in the picture
 _MOST_RUNS = 4_000  # of observations of one state in a row
 
 
-def _sequences(report: ReportData) -> Sequences | None:
-    """The sequences of a hidden Markov model; None for other data."""
-    data = report.corpus if isinstance(report, MixtureData) else None
-    chain = isinstance(data, Sequences) and isinstance(report.franchise.topology, ChainTopology)
-    return data if chain and isinstance(data, Sequences) else None
+def _of_states(report: ReportData) -> bool:
+    """Whether groups are the states of sequences, whose transitions are weights."""
+    found = report.components
+    return found.has_groups and found.samples[0].levels[-1].n_fixed is not None
 
 
 def read_states(report: ReportData) -> Content | None:
-    """The most probable state of each observation, over time; None for other data."""
-    data = _sequences(report)
-    if data is None or not isinstance(report, MixtureData):
+    """The most probable state of each observation, over time; None for sequences in another model."""
+    if not _of_states(report):
         return None
+    data = report.corpus
     members, n = report.memberships, report.n_topics
     best = np.minimum(members.argmax(axis=1), n)
     names = distinct(data.names)
@@ -91,8 +87,8 @@ def over_time(runs: list[dict[str, Any]], n: int, n_rows: int) -> Any:
 
 
 def read_transitions(report: ReportData) -> Content | None:
-    """Transition probabilities between the states, with intervals; None for other data."""
-    if _sequences(report) is None or not isinstance(report, MixtureData):
+    """Transition probabilities between the states, with intervals; None for sequences in another model."""
+    if not _of_states(report):
         return None
     found, n = report.components, report.n_topics
     rows = [*range(n), len(found)]  # states that are left out are in the rest; the last row is the start

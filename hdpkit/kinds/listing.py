@@ -1,0 +1,127 @@
+"""What a terminal shows of the components of a run, as data: columns of tables, and lines below them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from hdpkit.kinds.nouns import Nouns
+from hdpkit.posterior.components import PRESENT, Components
+
+WORTH_A_ROW = 0.001
+"""Topics below this share of the tokens are only counted, unless all are requested."""
+SHOWN = 30
+"""Number of components listed by default."""
+MANY = 20
+"""With more topics than this, tables begin with the groups of similar ones."""
+TERMS_OF_A_GROUP = 7  # at most
+_NAMED = 6  # topics that the row of a group names
+_PARAMETERS = 6
+"""Parameters in the table, at most; CSV and JSON have all."""
+
+
+@attrs.frozen
+class Column:
+    """A column: its title, a text for each row, and how it is set."""
+
+    title: str
+    cells: Sequence[str]
+    words: bool = False  # to the left, and broken into lines; numbers are at the right
+    folds: bool = False  # numbers that may be broken into lines
+    faint: bool = False
+    labels: Sequence[str] = ()  # that people gave, before the texts
+
+
+@attrs.frozen
+class Listing:
+    """Tables, each a list of columns, and lines below them."""
+
+    tables: Sequence[Sequence[Column]]
+    lines: Sequence[str]
+
+
+def _texts(found: Components, rows: Iterable[Any]) -> list[str]:
+    return [" ".join(map(str, found.words(terms))) for terms in rows]
+
+
+def _groups(found: Components, nouns: Nouns) -> list[Column]:
+    """A row for each group of similar topics, which names its largest topics."""
+    groups = found.usual_groups
+    assert groups is not None
+    named = []
+    for members in groups.members:
+        rest = len(members) - _NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        named.append(", ".join(map(str, members[:_NAMED])) + more)
+    terms = _texts(found, groups.top_terms(TERMS_OF_A_GROUP))
+    return [
+        Column("group", [str(g) for g in range(1, len(groups) + 1)], faint=True),
+        Column(f"top {nouns.terms}", terms, words=True, labels=groups.labels),
+        Column(f"share of\n{nouns.tokens}", [f"{share:.2%}" for share in groups.shares]),
+        Column(f"its {nouns.topics}", named, words=True),
+    ]
+
+
+def listed(found: Components, most: int | None = None) -> int:
+    """How many topics a table has: without a number those that are worth a row."""
+    if most is not None:
+        return min(most, len(found))
+    worth = int((found.shares >= WORTH_A_ROW).sum())
+    return min(SHOWN, max(worth, 1), len(found))
+
+
+def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None = None) -> Listing:
+    """Topics with their terms, where they select terms also with how many; many are in groups first."""
+    n = listed(found, most)
+    top = [terms for _, terms, _ in itertools.islice(found.top_terms(n_terms), n)]
+    present = [f"{one:.2%}" for one in found.document_shares[:n]]
+    columns = [
+        Column("", [str(k) for k in range(1, n + 1)], faint=True),
+        Column(f"top {nouns.terms}", _texts(found, top), words=True, labels=found.labels[:n]),
+        Column(f"share of\n{nouns.tokens}", [f"{share:.2%}" for share in found.shares[:n]]),
+        Column(f"{nouns.documents}\n≥ {PRESENT:.0%} of it", present),
+    ]  # fmt: skip
+    if found.selected_terms is not None:
+        distinct, sparsity = found.selected_terms
+        columns.append(Column(nouns.terms, [f"{one:,}" for one in distinct[:n]]))
+        columns.append(Column("sparsity", [f"{one:.2%}" for one in sparsity[:n]]))
+    grouped = found.usual_groups if len(found) > MANY else None
+    if grouped is not None:
+        columns.append(Column("group", [str(g + 1) for g in grouped.of[:n]]))
+    if len(found.samples) > 1:
+        title = "in states" if nouns.document == "sample" else "in samples"
+        columns.append(Column(title, [f"{one:.0%}" for one in found.occurrence[:n]]))
+    lines = []
+    if n < len(found):
+        share = found.shares[n:].sum()
+        lines.append(
+            f"and {len(found) - n} smaller {nouns.dishes}, {share:.1%} of the {nouns.tokens} together\n"
+        )
+    rest = f"{found.rest:.1%} of the {nouns.tokens} are in none of them"
+    lines.append(f"K = {len(found)} {nouns.dishes} of {found.source}; {rest}")
+    return Listing([*([] if grouped is None else [_groups(found, nouns)]), columns], lines)
+
+
+def list_parameters(found: Components, nouns: Nouns, most: int | None = None) -> Listing:
+    """Components of numbers with their parameters."""
+    n = min(SHOWN if most is None else most, len(found))
+    several, names = len(found.samples) > 1, list(found.parameters)[:_PARAMETERS]
+    columns = [
+        Column("", [str(k) for k in range(1, n + 1)], faint=True),
+        Column(f"share of\n{nouns.tokens}", [f"{share:.1%}" for share in found.shares[:n]], folds=True),
+    ]
+    if several:
+        ends = zip(found.shares_lower[:n], found.shares_upper[:n], strict=True)
+        columns.append(Column("interval", [f"{low:.1%} to {high:.1%}" for low, high in ends], folds=True))
+        columns.append(Column("in states", [f"{one:.0%}" for one in found.occurrence[:n]], folds=True))
+    for name in names:
+        means = found.parameters[name][:n, 0]
+        columns.append(Column(name, [f"{value:.4g}" for value in means], folds=True))
+    lines = [f"and {len(found) - n} smaller {nouns.topics}"] if len(found) > n else []
+    if (left := len(found.parameters) - len(names)) > 0:
+        lines.append(f"{left} more parameters: hdpkit topics RUN --format csv")
+    rest = f"; {found.rest:.1%} of the {nouns.tokens} are in none of them" if several else ""
+    return Listing([columns], [*lines, f"{len(found)} {nouns.topics} of {found.source}{rest}"])

@@ -1,0 +1,50 @@
+"""What a terminal shows of the signatures of a cohort."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdpkit.data.top_terms import largest
+from hdpkit.kinds.listing import Column, Listing
+from hdpkit.kinds.signatures.extraction import Signatures
+
+
+def _shortened(decomposition: str, most: int = 3) -> str:
+    parts = decomposition.split(" + ")
+    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def list_signatures(found: Signatures, known: Any) -> Listing:
+    """Signatures with their largest channels and best matches, and a line about component "0"."""
+    rows, held = found.overview(known), found.components
+    top = [[found.vocabulary[v] for v in largest(row, 4)] for row in found.matrix]
+    columns = [
+        Column("", list(found.names), words=True),
+        Column("largest channels", [" ".join(words) for words in top], words=True),
+        Column("share of\nmutations", [f"{share:.2%}" for share in rows["share"]]),
+        Column("samples\nwith it", [f"{n:,}" for n in rows["samples"]]),
+        Column("in samples\nof chains", [f"{one:.0%}" for one in rows["occurrence"]]),
+        Column("chains", [str(n) for n in rows["chains"]]),
+    ]
+    if known is not None:
+        columns.append(Column("most like", rows["best_match"], words=True))
+        columns.append(Column("cosine", [f"{one:.3f}" for one in rows["cosine"]]))
+        columns.append(Column("as a sum", [_shortened(one) for one in rows["decomposition"]], words=True))
+    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
+    chains = _counted(len(held.chain_numbers), "chain")
+    lines = [
+        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); {held.rest:.1%} "
+        f"of the mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
+    ]
+    named = zip(found.names, found.remarks, strict=True)
+    lines += [f"look at {name} again: {remark}" for name, remark in named if remark]
+    if found.totals is not None:
+        n = int((found.totals > found.corpus.document_lengths).sum())
+        lines.append(
+            f"exposures are of all mutations of a sample; of {_counted(n, 'sample')} some were not drawn"
+        )
+    return Listing([columns], lines)
