@@ -2,10 +2,10 @@
 
 from hdpkit.posterior.coherence import coherence
 from hdpkit.posterior.components import Components, components
-from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
 from hdpkit.posterior.grouping import TopicGroups, group_topics
 from hdpkit.posterior.matching import TopicMatch, match_topics
 from hdpkit.posterior.partitions import PointPartition, co_clustering, point_partition
+from hdpkit.posterior.reconstruction import reconstruction
 from hdpkit.posterior.scores import diversity, exclusivity
 from hdpkit.posterior.trends import Trends, trends
 from hdpkit.posterior.verdicts import Diagnosis, Verdict, diagnose
@@ -13,7 +13,6 @@ from hdpkit.posterior.verdicts import Diagnosis, Verdict, diagnose
 __all__ = [
     "Components",
     "Diagnosis",
-    "Exposures",
     "PointPartition",
     "TopicGroups",
     "TopicMatch",
@@ -25,7 +24,6 @@ __all__ = [
     "diagnose",
     "diversity",
     "exclusivity",
-    "exposures",
     "group_topics",
     "match_topics",
     "point_partition",

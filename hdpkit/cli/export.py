@@ -23,7 +23,8 @@ from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.tables import write_workbook
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.kinds.signatures.export import signature_tables, write_signatures
+from hdpkit.kinds.signatures.export import write_signatures
+from hdpkit.kinds.signatures.extraction import signature_tables
 from hdpkit.kinds.signatures.pages import write_pages
 from hdpkit.posterior.components import components
 from hdpkit.posterior.export import EXPORTS, export_components, export_topics, export_trace

@@ -27,7 +27,7 @@ from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.kinds.kind import Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.kinds.signatures.extraction import overview, reconstructed
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.posterior.components import PRESENT, Components
 from hdpkit.posterior.grouping import ComponentGroups
@@ -227,22 +227,22 @@ def echo_ranks(choice: RankChoice) -> None:
     say(f"the start has {choice}", err=True)
 
 
-def echo_signatures(found: Signatures, settings: Cohort) -> None:
+def echo_signatures(found: Components, settings: Cohort) -> None:
     """Print signatures as a table, and a line about component "0"."""
     table = plain_table()
     table.add_column("")
     table.add_column("largest channels", overflow="fold")
-    for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
+    for title in ("share of\nmutations", "samples\nwith it", "in states", "stability", "chains"):
         table.add_column(title, justify="right", no_wrap=True)
     if settings.known is not None:
         table.add_column("most like", no_wrap=True)
         table.add_column("cosine", justify="right", no_wrap=True)
         table.add_column("as a sum", overflow="fold")
-    rows = found.overview(settings.known)
-    for k, name in enumerate(found.names):
-        top = largest(found.matrix[k], 4)
-        words = [printable(found.vocabulary[v]) for v in top]
+    rows = overview(found, settings.known)
+    for k, name in enumerate(found.titles):
+        words = [printable(str(word)) for word in found.words(largest(found.rows[k], 4))]
         numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
+        numbers.append(f"{rows['stability'][k]:.3f}")
         cells: list[Any] = [
             Text(printable(name)),
             Text(" ".join(words)),
@@ -259,30 +259,28 @@ def echo_signatures(found: Signatures, settings: Cohort) -> None:
         table.add_row(*cells)
     console = table_console()
     console.print(table)
-    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
-    held = found.components
-    chains = plural(len(held.chain_numbers), "chain")
+    median = sorted(reconstructed(found).tolist())[found.data.n_documents // 2]
+    chains = plural(len(found.chain_numbers), "chain")
     say(
-        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); "
-        f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
+        f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
+        f"{found.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
         f"median {median:.3f}"
     )
-    for name, remark in zip(found.names, found.remarks, strict=True):
+    for name, remark in zip(found.titles, rows["remark"], strict=True):
         if remark:
             say(f"look at {printable(name)} again: {printable(remark)}")
-    if found.totals is not None:
-        n = int((found.totals > found.corpus.document_lengths).sum())
+    if n := int((found.group_totals > found.data.document_lengths).sum()):
         say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")
 
 
-def signatures_csv(found: Signatures, settings: Cohort, n: int | None = None) -> str:
-    """A line per signature with the columns of `Signatures.overview`."""
-    table = found.overview(settings.known)
+def signatures_csv(found: Components, settings: Cohort, n: int | None = None) -> str:
+    """A line per signature with the columns of `overview`."""
+    table = overview(found, settings.known)
     return table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:n]])
 
 
-def signatures_json(found: Signatures, settings: Cohort, n: int | None = None) -> str:
+def signatures_json(found: Components, settings: Cohort, n: int | None = None) -> str:
     """The number of signatures, the share of the mutations in none, and under ``signatures`` the table."""
-    table = {name: np.asarray(values).tolist() for name, values in found.overview(settings.known).items()}
-    facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}
+    table = {name: np.asarray(values).tolist() for name, values in overview(found, settings.known).items()}
+    facts = {"n_signatures": len(found), "share_of_no_signature": found.rest}
     return json_text({**facts, "signatures": rows_of(table)[:n]}, indent=1) + "\n"

@@ -21,7 +21,7 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.kinds.kind import Kind, Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.extraction import extract_signatures
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.posterior.verdicts import diagnose
@@ -158,7 +158,7 @@ class ReportData:
         return found if self.signatures is not None else attrs.evolve(found, topic=found.dish)
 
     @cached_property
-    def signatures(self) -> tuple[Signatures, Cohort] | None:
+    def signatures(self) -> tuple[Components, Cohort] | None:
         """Signatures of a cohort, and how they were found; None for other data, or a cohort in shards.
 
         A page of signatures shows these in place of the topics of one state.

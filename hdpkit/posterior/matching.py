@@ -192,9 +192,9 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
 
     Parameters
     ----------
-    one, other : Run, path, Components or Signatures
-        Runs, folders of runs, components in common (`components`), or signatures. Those in common
-        have no words: their terms are matched by number.
+    one, other : Run, path or Components
+        Runs, folders of runs, or components in common. Those of samples without a run have no words: their
+        terms are matched by number.
     min_cosine : float
         The smallest cosine of two topics that are the same, from 0 to 1.
 

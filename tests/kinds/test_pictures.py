@@ -65,9 +65,9 @@ def test_channels_of_other_names_are_drawn_as_they_are():
 
 
 def test_where_there_is_no_signature(signatures):
-    none = extract_signatures(signatures.components.samples, signatures.corpus, min_samples=10)
-    assert (len(none), none.exposures.mean.shape) == (0, (9, 1))
-    np.testing.assert_array_equal(none.exposures.mean[:, 0], signatures.corpus.document_lengths)
+    none = extract_signatures(signatures.samples, signatures.data, min_samples=10)
+    assert (len(none), none.exposures.shape) == (0, (9, 1))
+    np.testing.assert_array_equal(none.exposures[:, 0], signatures.data.document_lengths)
     for draw in (plot_spectra, plot_cosines):
         with pytest.raises(DataError, match="at least one"):
             draw(none)
@@ -98,15 +98,15 @@ def test_channels_in_another_order_are_drawn_in_that_of_the_field():
 
 def test_signatures_have_intervals(signatures):
     (panel,) = panels(plot_spectra(signatures, most=1))
-    for name, ends in (("low", signatures.lower), ("high", signatures.upper)):
+    for name, ends in (("low", signatures.rows_lower), ("high", signatures.rows_upper)):
         np.testing.assert_allclose(column(rows(panel), name), ends[0], rtol=1e-3)
-    assert panel["title"]["text"] == signatures.names[0]
+    assert panel["title"]["text"] == signatures.titles[0]
 
 
 def test_exposures_are_stacked_by_level(signatures):
     assert levels_of(signatures, None)[0] == ["b", "a"]
     drawn = plot_exposures(signatures)
-    parts = [*signatures.names, "component 0"]
+    parts = [*signatures.titles, "component 0"]
     assert column(rows(drawn)[: len(parts)], "signature") == parts  # so that colours are in their order
     assert encoded(drawn, "color", 0)["scale"]["range"] == colours(len(signatures), rest=True)
     totals = {}
@@ -115,7 +115,7 @@ def test_exposures_are_stacked_by_level(signatures):
     np.testing.assert_allclose(list(totals.values()), 1.0, atol=0.01)  # small shares aren't drawn
     assert column(rows(drawn, 2), "level") == ["b", "a"]
     mean = rows(plot_exposures(signatures, "type", by="level"))
-    shares = signatures.exposures.shares
+    shares = signatures.group_shares
     first = [row["share"] for row in mean if row["signature"] == parts[0]]
     assert first == pytest.approx([np.delete(shares[:, 0], [0, 3, 6]).mean(), shares[::3, 0].mean()])
     assert len(set(column(rows(plot_exposures(signatures, most=3)), "left"))) == 3
@@ -125,7 +125,7 @@ def test_exposures_are_stacked_by_level(signatures):
 
 def test_cosines(signatures):
     known = KnownSignatures(("flat", "first"), SBS96.names, np.stack([np.full(96, 1 / 96), np.eye(96)[0]]))
-    row = signatures.matrix[0]
+    row = signatures.rows[0]
     expected = [row.sum() / 96**0.5, row[0]] / np.linalg.norm(row)
     drawn = rows(plot_cosines(signatures, known))
     np.testing.assert_allclose(column(drawn[:2], "cosine"), expected, rtol=1e-2)
@@ -159,10 +159,10 @@ def test_bad_arguments(signatures):
 def test_activity_is_drawn_as_quartiles_by_level(signatures):
     drawn = rows(plot_activity(signatures, 0))
     assert column(drawn, "level") == ["b (6)", "a (3)"]
-    shares = signatures.exposures.shares[:, 0]
+    shares = signatures.group_shares[:, 0]
     medians = [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])]
     np.testing.assert_allclose(column(drawn, "middle"), medians, rtol=1e-12)
-    assert len(rows(plot_activity(signatures, signatures.names[0], "type", most=1))) == 1
+    assert len(rows(plot_activity(signatures, signatures.titles[0], "type", most=1))) == 1
     for call in (
         lambda: plot_activity(None, 0),
         lambda: plot_activity(signatures, len(signatures)),
@@ -183,7 +183,7 @@ def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures,
     content = path.read_bytes()
     assert content.startswith(b"%PDF")
     assert len(re.findall(rb"/Type /Page\b", content)) == len(signatures) + 1
-    none = extract_signatures(signatures.components.samples, signatures.corpus, min_samples=10)
+    none = extract_signatures(signatures.samples, signatures.data, min_samples=10)
     with pytest.raises(DataError, match="at least one"):
         write_pages(none, tmp_path / "none.pdf")
     assert not (tmp_path / "none.pdf").exists()

@@ -14,14 +14,14 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.kind import Hierarchy, Nouns, of_the_data, setting, updates_of
 from hdpkit.kinds.signatures.channels import channels_of
-from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Whole
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import CountGibbs, Move, RootWeights, TableCounts
-from hdpkit.posterior.settled import states_of_run
+from hdpkit.posterior.components import Components
 from hdpkit.run.runs import Run
 
 _EXTRACTION = "Signatures of the run"
@@ -151,19 +151,17 @@ class Cohort(Hierarchy):
         tables: list[Move] = [TableCounts()] if base.each is None else []
         return [CountGibbs(), *tables, RootWeights(), *updates_of(restaurant)]
 
-    def signatures(self, run: Run) -> Signatures:
+    def signatures(self, run: Run) -> Components:
         """Signatures of a run, from its samples after the burn-in and its newest states."""
         if hasattr(run.data, "shards"):
             raise DataError(
                 "run", run.data, "not over shards: signatures need all samples of the cohort at once",
                 "extract_signatures([hk.open_run(folder).franchise().sample()], corpus).",
             )  # fmt: skip
-        samples, states = states_of_run(run)
         found = extract_signatures(
-            samples, run.data, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
-            level=self.interval, min_samples=self.min_samples, declared=states[0].franchise.known,
-            totals=self.totals,
+            run, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
+            level=self.interval, min_samples=self.min_samples, totals=self.totals,
         )  # fmt: skip
         if self.known is not None and self.names_from is not None:
-            found = found.named_after(self.known, least=self.names_from)
+            found = name_signatures(found, self.known, least=self.names_from)
         return found
