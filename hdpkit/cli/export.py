@@ -116,13 +116,13 @@ def export(
             )
         found, settings = kind.signatures(there), kind
         if to == "pdf":
-            written = [write_pages(found, out, known=settings.known)]
+            written = [write_pages(found, out, known=settings.compared)]
         elif to == "excel":
-            tables = signature_tables(found, settings.known)
+            tables = signature_tables(found, settings.compared)
             write_workbook(out, {name: [columns] for name, columns in tables.items()})
             written = [out]
         else:
-            written = write_signatures(found, out, known=settings.known, raw=raw)
+            written = write_signatures(found, out, known=settings.compared, raw=raw)
         told = f"{len(found)} signatures"
     else:
         topics = components(there, chain=chain).about(about)

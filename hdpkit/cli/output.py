@@ -234,11 +234,11 @@ def echo_signatures(found: Components, settings: Cohort) -> None:
     table.add_column("largest channels", overflow="fold")
     for title in ("share of\nmutations", "samples\nwith it", "in states", "stability", "chains"):
         table.add_column(title, justify="right", no_wrap=True)
-    if settings.known is not None:
+    if settings.compared is not None:
         table.add_column("most like", no_wrap=True)
         table.add_column("cosine", justify="right", no_wrap=True)
         table.add_column("as a sum", overflow="fold")
-    rows = overview(found, settings.known)
+    rows = overview(found, settings.compared)
     for k, name in enumerate(found.titles):
         words = [printable(str(word)) for word in found.words(largest(found.rows[k], 4))]
         numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
@@ -249,7 +249,7 @@ def echo_signatures(found: Components, settings: Cohort) -> None:
             *numbers,
             str(int(rows["chains"][k])),
         ]
-        if settings.known is not None:
+        if settings.compared is not None:
             sums = _shortened(rows["decomposition"][k])
             cells += [
                 Text(printable(rows["best_match"][k])),
@@ -275,12 +275,12 @@ def echo_signatures(found: Components, settings: Cohort) -> None:
 
 def signatures_csv(found: Components, settings: Cohort, n: int | None = None) -> str:
     """A line per signature with the columns of `overview`."""
-    table = overview(found, settings.known)
+    table = overview(found, settings.compared)
     return table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:n]])
 
 
 def signatures_json(found: Components, settings: Cohort, n: int | None = None) -> str:
     """The number of signatures, the share of the mutations in none, and under ``signatures`` the table."""
-    table = {name: np.asarray(values).tolist() for name, values in overview(found, settings.known).items()}
+    table = {name: np.asarray(values).tolist() for name, values in overview(found, settings.compared).items()}
     facts = {"n_signatures": len(found), "share_of_no_signature": found.rest}
     return json_text({**facts, "signatures": rows_of(table)[:n]}, indent=1) + "\n"

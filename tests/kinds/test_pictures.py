@@ -9,6 +9,7 @@ from pictures import column, encoded, panels, rows
 import hdpkit as hk
 from hdpkit.canvas import colours
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.pictures import in_order as signatures_order
 from hdpkit.kinds.signatures.pictures import levels_of
 from hdpkit.signatures import (
     CHANNELS,
@@ -16,6 +17,7 @@ from hdpkit.signatures import (
     extract_signatures,
     plot_activity,
     plot_cosines,
+    plot_decomposition,
     plot_exposures,
     plot_spectra,
     write_pages,
@@ -75,7 +77,16 @@ def test_where_there_is_no_signature(signatures):
 
 
 def test_labels_of_channels_and_blocks_are_those_of_the_field():
-    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == ["TTT", "N:TTT", "TTTTT", "GG", "5+"]
+    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == [
+        "TTT", "U:TTT", "N:TTT", "B:TTT", "TTTTT", "GG", "5+", ">40Mb", "any",
+    ]  # fmt: skip
+    assert CHANNELS["CNV48"].labels[:2] == ("0-100kb", "100kb-1Mb")
+    for name, first, last in (
+        ("CNV48", ("0", "homdel"), ("9+", "het")),
+        ("SV32", ("del", "clustered"), ("trans", "non-clustered")),
+    ):
+        shown = [(block.label, block.heading) for block in CHANNELS[name].blocks]
+        assert (shown[0], shown[-1]) == (first, last)
     assert CHANNELS["ID83"].labels[:12:5] == ("1", "6+", "5")  # units of C before their deletion
     blocks = CHANNELS["ID83"].blocks
     assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
@@ -132,6 +143,33 @@ def test_cosines(signatures):
     assert set(column(rows(plot_cosines(signatures, known, most=1)), "known")) == {"flat"}
     own = [one["cosine"] for one in rows(plot_cosines(signatures)) if one["signature"] == one["known"]]
     np.testing.assert_allclose(own, 1.0)
+
+
+def test_a_signature_is_drawn_as_the_sum_of_known_ones(signatures):
+    mean = signatures.rows[0]
+    spike = np.eye(96)[5]
+    other = np.maximum(mean - 0.1 * spike, 0.0)  # whose sum with a tenth of the spike is nearly the signature
+    matrix = np.stack([other / other.sum(), spike, np.eye(96)[7]])
+    known = KnownSignatures(("other", "spike", "nothing"), SBS96.names, matrix)
+    shown = panels(plot_decomposition(signatures, signatures.titles[0], known, least=0.01))
+    parts = known.decompose(signatures, least=0.01).parts(0)
+    assert parts[0][0] == "other"
+    assert [panel["title"]["text"] for panel in shown] == [
+        signatures.titles[0],
+        f"sum of known signatures (cosine {known.decompose(signatures, least=0.01).cosine[0]:.3f})",
+        *(f"{share:.2f} of {name}" for name, share in parts),
+    ]
+    drawn = [column(rows(panel), "share") for panel in shown]
+    np.testing.assert_allclose(drawn[0], mean[signatures_order(signatures)], rtol=1e-3)
+    np.testing.assert_allclose(np.sum(drawn[2:], axis=0), drawn[1], atol=1e-4)
+    for bad in (
+        lambda: plot_decomposition(signatures, 99, known),
+        lambda: plot_decomposition(signatures, 0, 5),
+    ):
+        with pytest.raises(ParameterError):
+            bad()
+    with pytest.raises(DataError, match="channels"):
+        plot_decomposition(signatures, 0, KnownSignatures(("a",), ("x", "y"), np.full((1, 2), 0.5)))
 
 
 def test_bad_arguments(signatures):

@@ -346,10 +346,90 @@ def test_known_signatures_as_components(known_as, levels, files, tmp_path):
     write_report(tmp_path / "run", tmp_path / "page.html")
 
 
+@pytest.mark.parametrize("bursty", ["--bursty", "--no-bursty"])
+@pytest.mark.parametrize("levels", [False, True])
+def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty, levels):
+    """The made exposures are found, no signature is new, and those that aren't chosen are compared."""
+    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
+    more = "\n".join(
+        line + ("\tSBS3" if line.startswith("Type") else f"\t{1 / 96}")
+        for line in (files / "known.txt").read_text().split("\n")
+    )
+    (tmp_path / "known.txt").write_text(more)
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--known", tmp_path / "known.txt", "--only-known", bursty,
+        "--known-names", "SBS2,SBS1", "--chains", 1, "--out", tmp_path / "run", "--sweeps", 40, "--samples",
+        10, *types,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "held-out score" not in result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().n_dishes == 2
+    found, kind = signatures_of_run(run)
+    assert sorted(found.titles) == ["SBS1", "SBS2"]
+    assert found.rest == 0.0
+    assert kind.compared.names == ("SBS1", "SBS2", "SBS3")
+    counts = np.asarray(run.data.to_counts().toarray())
+    laws = found.rows
+    made = np.stack([np.linalg.lstsq(laws.T, row, rcond=None)[0] for row in counts])
+    assert np.abs(found.exposures[:, :-1] - made).max() < 40
+    assert call("report", tmp_path / "run").exit_code == 0
+    assert call("resume", tmp_path / "run", "--sweeps", 2, "--quiet").exit_code == 0
+
+
+def test_mutations_that_no_known_signature_has(files, tmp_path):
+    lines = (files / "known.txt").read_text().split("\n")
+    lines[1] = lines[1].split("\t")[0] + "\t0\t0"
+    cells = np.array([line.split("\t")[1:] for line in lines[1:]], dtype=float)
+    cells /= cells.sum(axis=0)
+    lines[1:] = [f"{line.split(chr(9))[0]}\t{a}\t{b}" for line, (a, b) in zip(lines[1:], cells, strict=True)]
+    (tmp_path / "known.txt").write_text("\n".join(lines))
+    table = (files / "cohort.SBS96.all").read_text().split("\n")
+    table[1] = "\t".join([table[1].split("\t")[0], *["3"] * 12])
+    (tmp_path / "m.SBS96.all").write_text("\n".join(table))
+    result = call(
+        "signatures", tmp_path / "m.SBS96.all", "--known", tmp_path / "known.txt", "--only-known", "--out",
+        tmp_path / "run",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert f"channel {SBS96.names[0]}" in result.output
+    assert "--known-as frozen" in result.output
+
+
+def test_chosen_components_are_compared_with_the_whole_table(files, tmp_path):
+    given = ("--known", files / "known.txt", "--known-names", "SBS1", "--known-as", "frozen", "--chains", 1)
+    result = call("signatures", files / "cohort.SBS96.all", *given, "--out", tmp_path / "run", *SHORT)
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().known.labels == ("SBS1",)
+    found, kind = signatures_of_run(run)
+    assert "SBS2" in kind.compared.match(found).names
+    rows = call("topics", tmp_path / "run", "--format", "csv").output
+    assert "SBS2" in rows
+
+
+@pytest.mark.parametrize(("varied", "warned"), [(200.0, True), (None, False)])
+def test_advice_where_counts_vary_more_than_the_model_assumes(files, tmp_path, varied, warned):
+    rng = np.random.default_rng(0)
+    laws = rng.dirichlet([0.5, 0.5], size=30) @ LAWS
+    spectra = laws if varied is None else [rng.dirichlet(varied * law + 1e-9) for law in laws]
+    counts = np.stack([rng.multinomial(5000, law) for law in spectra])
+    rows = ["\t".join(["MutationType", *(f"T{i}" for i in range(30))])]
+    rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
+    (tmp_path / "m.SBS96.all").write_text("\n".join(rows))
+    result = call(
+        "signatures", tmp_path / "m.SBS96.all", "--no-bursty", "--out", tmp_path / "run", "--sweeps", 4,
+        "--samples", 2, "--chains", 1, "--quiet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert ("leave out --no-bursty" in " ".join(result.output.split())) == warned
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--levels", "types.csv"], "tree"),
+        (["--only-known"], "--known FILE"),
         (["--levels", "types.csv", "--level-column", "stage"], "stage"),
         (["--channels", "DBS78"], "channels"),
         (["--known", "cohort.SBS96.all"], "sum to one"),

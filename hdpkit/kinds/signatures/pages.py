@@ -29,8 +29,8 @@ def write_pages(
     """Write signatures as a PDF with a page for each, and a last one with the exposures of the samples.
 
     The page of a signature has its spectrum with intervals and, if there are known signatures, that of its
-    best match; its row of the overview; its shares in the samples of each level as boxes; and the
-    samples with most mutations of it, with their intervals.
+    best match and of the sum of known ones that is most like it; its row of the overview; its shares in the
+    samples of each level as boxes; and the samples with most mutations of it, with their intervals.
 
     Parameters
     ----------
@@ -101,6 +101,11 @@ def _page(signatures: Components, k: int, row: Any, known: KnownSignatures | Non
         match = known.matrix[known.names.index(row["best_match"])][order]
         text = f"{row['best_match']}, the most similar known signature (cosine {row['cosine']:.3f})"
         parts.append(spectrum(match, None, channels).properties(title=_title(text, offset=30)))
+        sums = known.decompose(signatures.rows[[k]])
+        if len(sums.parts(0)) > 1:
+            text = f"{row['decomposition']} (cosine {row['decomposition_cosine']:.3f})"
+            total = (sums.shares[0] @ known.matrix)[order]
+            parts.append(spectrum(total, None, channels).properties(title=_title(text, offset=30)))
     return alt.vconcat(*parts, alt.hconcat(plot_activity(signatures, k), _largest(signatures, k)), spacing=40)
 
 

@@ -31,7 +31,7 @@ from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, plain_channels
 from hdpkit.kinds.signatures.extraction import REST, channels_in, in_order, signatures_of
-from hdpkit.kinds.signatures.known import KnownSignatures, vocabulary_of
+from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, vocabulary_of
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.vectors import unit_rows
 
@@ -65,7 +65,7 @@ def plot_spectra(
         Signatures are drawn with the intervals of their channels; channels without a classification are in
         the order of the data. Rows of an array are drawn unchanged.
     channels : str or Channels, optional
-        For an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", with columns in that order.
+        For an array: one of `CHANNELS`, for instance "SBS96", with columns in that order.
     names : sequence of str, optional
         Titles of the panels.
     most : int
@@ -377,12 +377,7 @@ def plot_activity(
         Without Altair.
     """
     signatures_of(signatures)
-    if isinstance(signature, str):
-        remedy = "Check the name."
-        place = signatures.titles.index(choice("signature", signature, signatures.titles, remedy=remedy))
-    else:
-        remedy = "Signatures are numbered from 0."
-        place = whole_number("signature", signature, 0, len(signatures) - 1, remedy=remedy)
+    place = _place(signatures, signature)
     whole_number("most", most, 1, remedy="40 fit into one picture.")
     keys, members = levels_of(signatures, level)
     shares, there = signatures.group_shares[:, place], signatures.present[:, place]
@@ -414,6 +409,61 @@ def plot_activity(
     median = over().mark_tick(thickness=2, height=15, style="median")
     median = median.encode(x("middle"), y, tooltip=tooltip)
     return layered(values, ROW * len(values), span, box, median, width=360)
+
+
+def _place(found: Components, signature: int | str) -> int:
+    """Number of a signature that is given by its number or its name."""
+    if isinstance(signature, str):
+        return found.titles.index(choice("signature", signature, found.titles, remedy="Check the name."))
+    remedy = "Signatures are numbered from 0."
+    return whole_number("signature", signature, 0, len(found) - 1, remedy=remedy)
+
+
+def plot_decomposition(
+    signatures: Components, signature: int | str, known: KnownSignatures, *, least: float = 0.05
+) -> Any:
+    """Draw a signature, the sum of known ones that is most like it, and the parts of this sum.
+
+    Parameters
+    ----------
+    signatures : Components
+        As `extract_signatures` returns them.
+    signature : int or str
+        Its number from 0, or its name.
+    known : KnownSignatures
+    least : float
+        Known signatures with a smaller share are left out, as by `KnownSignatures.decompose`.
+
+    Returns
+    -------
+    altair.VConcatChart
+
+    Raises
+    ------
+    ParameterError
+        If an argument is not valid.
+    DataError
+        If the channels of the known signatures differ.
+    MissingExtraError
+        Without Altair.
+    """
+    found, place = signatures_of(signatures), _place(signatures, signature)
+    instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
+    check_channels(known, vocabulary_of(found))
+    parts = known.decompose(found.rows[[place]], least=least)
+    channels, order, shares = channels_in(found), in_order(found), parts.shares[0]
+    low, high = found.ends_of(place)
+    panels = [spectrum(found.rows[place, order], (low[order], high[order]), channels)]
+    panels.append(spectrum((shares @ known.matrix)[order], None, channels))
+    titles = [found.titles[place], f"sum of known signatures (cosine {parts.cosine[0]:.3f})"]
+    for name, share in parts.parts(0):
+        panels.append(spectrum(share * known.matrix[known.names.index(name), order], None, channels))
+        titles.append(f"{share:.2f} of {name}")
+    both = zip(panels, titles, strict=True)
+    named_panels = [
+        one.properties(title=alt.Title(printable(text), anchor="start", offset=30)) for one, text in both
+    ]
+    return alt.vconcat(*named_panels)
 
 
 def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:

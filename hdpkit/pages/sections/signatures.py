@@ -54,7 +54,7 @@ def read_cohort(report: ReportData) -> Content | None:
             "verdict": diagnosis_of(report),
             "rows": _rows(report),
             "rest": found.rest,
-            "known": settings.known is not None,
+            "known": settings.compared is not None,
         }
     )
 
@@ -64,7 +64,7 @@ def _rows(report: ReportData) -> list[dict[str, Any]]:
     if "signatures" not in report.kept:
         assert report.signatures is not None
         found, settings = report.signatures
-        table = overview(found, settings.known)
+        table = overview(found, settings.compared)
         report.kept["signatures"] = [
             {name: values[k] for name, values in table.items()} for k in range(min(len(found), _MOST))
         ]
@@ -91,8 +91,8 @@ def read_signatures_section(report: ReportData) -> Content | None:
                 "channels": [(printable(words[v]), float(found.rows[k, v])) for v in top],
             }
         )
-    if len(found) > 1 or (len(found) == 1 and settings.known is not None):
-        charts["signatures-cosines"] = plot_cosines(found, settings.known, most=_MOST_KNOWN)
+    if len(found) > 1 or (len(found) == 1 and settings.compared is not None):
+        charts["signatures-cosines"] = plot_cosines(found, settings.compared, most=_MOST_KNOWN)
     charts |= _ranks(settings)
     return Content(
         values={
@@ -106,7 +106,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
             "stable": "signatures-stability" in charts,
             "n_chains": len(found.chain_numbers),
             "settings": settings,
-            "known": settings.known is not None,
+            "known": settings.compared is not None,
             "cover": COVER,
             "has_cosines": "signatures-cosines" in charts,
         },
