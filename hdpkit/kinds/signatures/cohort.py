@@ -153,7 +153,9 @@ class Cohort(Hierarchy):
 
     @property
     def compared(self) -> KnownSignatures | None:
-        """The known signatures with which those of the run are compared: all, whatever is fitted."""
+        """The known signatures with which those of the run are compared: all, if some are fitted."""
+        if self.only_known:
+            return None
         return self.chosen if self.fitted is None else self.known
 
     @property

@@ -180,7 +180,7 @@ def spectrum(
         named("channel"),
         *(told(one, form=".2%") for one in ("share", "low", "high")[: 3 if ends else 1]),
     ]
-    axis = {"title": None, "tickCount": 4, "format": ".0%", "gridColor": "#d9dfe7"}
+    axis = {"title": None, "tickCount": 4, "format": ".2~%", "gridColor": "#d9dfe7"}
     share = alt.Y(field="share", type="quantitative", axis=axis, stack=None)
     bars = (
         over()
@@ -463,7 +463,7 @@ def plot_decomposition(
     named_panels = [
         one.properties(title=alt.Title(printable(text), anchor="start", offset=30)) for one, text in both
     ]
-    return alt.vconcat(*named_panels)
+    return alt.vconcat(*named_panels).resolve_scale(y="shared")
 
 
 def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
