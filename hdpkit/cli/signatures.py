@@ -144,6 +144,8 @@ def signatures(matrix: Path, **options: Any) -> None:
             )
     model: Any = made(Cohort, options)
     corpus, levels, totals = _corpus(matrix, options)
+    if not options["quiet"]:
+        say(model.said(corpus), err=True)
     known = None if file is None else _known(file, corpus, options)
     model = attrs.evolve(model, known=known, levels=tuple(levels), totals=totals)
     if options["init"] is None and model.only_known:
@@ -201,9 +203,6 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
         n = int((corpus.document_lengths > most).sum())
         corpus = downsample(corpus, most, rng=options["seed"])
         say(f"{n:,} samples had more than {most:,} mutations: {most:,} of each are drawn", err=True)
-    if not quiet:
-        told = f"{corpus.n_documents:,} samples, {corpus.n_tokens:,} mutations, {corpus.n_terms:,} channels"
-        say(told, err=True)
     return corpus, levels, totals
 
 
