@@ -22,7 +22,7 @@ cosine of 0.9 or more with it (matched one to one); other reported signatures ar
 With ``--precision`` signatures differ by sample, and with ``--overdispersed`` the counts of a sample vary
 more than those of a mixture of signatures; both are precisions of Dirichlet distributions. With
 ``--dispersion`` counts have gamma-Poisson distributions with this additional squared coefficient of
-variation. *Doubted* are reported signatures with a remark (`Signatures.remarks`): false, true.
+variation. *Doubted* are reported signatures with a remark (``signature_tables``): false, true.
 
 A line of JSON is appended to RESULTS for each seed and fit; existing results aren't computed again.
 """
@@ -39,7 +39,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import hdpkit as hk
-from hdpkit.signatures import choose_rank, extract_signatures
+from hdpkit.signatures import choose_rank, extract_signatures, signature_tables
 
 COHORTS = runpy.run_path(str(Path(__file__).resolve().parent.parent / "examples" / "signature_cohorts.py"))
 make_cohort, model, fit_cells, matched, cosines = (
@@ -54,9 +54,10 @@ RANGE = range(8, 17)
 REFITS = 5
 
 
-def scored(cohort, matrix, exposures=None, remarks=()):
+def scored(cohort, matrix, components=None):
     """Scores of a fit; coverage is over samples and found signatures."""
     pairs = matched(cohort.signatures, matrix)
+    remarks = () if components is None else signature_tables(components)["overview"]["remark"]
     there, held = {i for i, _, _ in pairs}, [j for _, j, _ in pairs]
     row = {
         "reported": len(matrix),
@@ -68,11 +69,12 @@ def scored(cohort, matrix, exposures=None, remarks=()):
             for true in (False, True)
         ],
     }
-    if exposures is not None and pairs:
+    if components is not None and pairs:
         true = cohort.exposures[:, [i for i, _, _ in pairs]]
-        covered = (true >= exposures.lower[:, held] - 0.5) & (true <= exposures.upper[:, held] + 0.5)
+        low, high = components.exposures_lower[:, held], components.exposures_upper[:, held]
+        covered = (true >= low - 0.5) & (true <= high + 0.5)
         row["covered"], row["covered_present"] = float(covered.mean()), float(covered[true > 0].mean())
-        off = np.abs(exposures.mean[:, held] - true)[true > 0] / cohort.counts.sum(axis=1).repeat(
+        off = np.abs(components.exposures[:, held] - true)[true > 0] / cohort.counts.sum(axis=1).repeat(
             (true > 0).sum(axis=1)
         )
         row["off"] = float(off.mean())
@@ -85,7 +87,7 @@ def by_chains(cohort, trace, declared=None):
         found = extract_signatures(
             trace, cohort.corpus, similarity=similarity, chains=chains, declared=declared
         )
-        row = scored(cohort, found.matrix, found.exposures, found.remarks)
+        row = scored(cohort, found.rows, found)
         yield f", similarity {similarity}, agreement {chains}", row
 
 

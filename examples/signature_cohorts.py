@@ -231,13 +231,13 @@ def main(arguments=()):
     print(f"start: {choice}")
     trace = fit(cohort, options.sweeps, options.seed, choice.init)
     signatures = extract_signatures(trace, cohort.corpus, similarity=0.95, chains=1.0)
-    pairs = {i: (j, cosine) for i, j, cosine in matched(cohort.signatures, signatures.matrix)}
+    pairs = {i: (j, cosine) for i, j, cosine in matched(cohort.signatures, signatures.rows)}
     print(f"{len(signatures)} signatures found, {len(pairs)} of them true ones")
     print("| true | mutations | found | cosine |")
     print("| --- | --- | --- | --- |")
     for k, mutations in enumerate(cohort.exposures.sum(axis=0)):
         name, cosine = (
-            ("missed", "") if k not in pairs else (signatures.names[pairs[k][0]], f"{pairs[k][1]:.3f}")
+            ("missed", "") if k not in pairs else (signatures.titles[pairs[k][0]], f"{pairs[k][1]:.3f}")
         )
         print(f"| S{k + 1} | {mutations:,} | {name} | {cosine} |")
 

@@ -245,6 +245,10 @@ class LeftOutColumnsWarning(UserWarning):
     """Columns without variation, or that are linear functions of others, were left out of a model."""
 
 
+class OverdispersedCountsWarning(UserWarning):
+    """Counts vary more than the model assumes."""
+
+
 class SlowModelWarning(UserWarning):
     """A model will take very long with data of this size."""
 

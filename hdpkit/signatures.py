@@ -2,10 +2,16 @@
 
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
 from hdpkit.kinds.signatures.export import write_signatures
-from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures, signature_tables
 from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
 from hdpkit.kinds.signatures.pages import write_pages
-from hdpkit.kinds.signatures.pictures import plot_activity, plot_cosines, plot_exposures, plot_spectra
+from hdpkit.kinds.signatures.pictures import (
+    plot_activity,
+    plot_cosines,
+    plot_decomposition,
+    plot_exposures,
+    plot_spectra,
+)
 from hdpkit.kinds.signatures.spectra import read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
 
@@ -16,16 +22,18 @@ __all__ = [
     "KnownSignatures",
     "Matches",
     "RankChoice",
-    "Signatures",
     "channels_of",
     "choose_rank",
     "extract_signatures",
+    "name_signatures",
     "plot_activity",
     "plot_cosines",
+    "plot_decomposition",
     "plot_exposures",
     "plot_spectra",
     "read_signatures",
     "read_spectra",
+    "signature_tables",
     "write_pages",
     "write_signatures",
 ]

@@ -3,11 +3,11 @@
 from hdpkit.kinds.diagnosis import diagnose
 from hdpkit.posterior.coherence import coherence
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
 from hdpkit.posterior.finding import components, match_topics
 from hdpkit.posterior.grouping import TopicGroups, group_topics
 from hdpkit.posterior.matching import TopicMatch
 from hdpkit.posterior.partitions import PointPartition, co_clustering, point_partition
+from hdpkit.posterior.reconstruction import reconstruction
 from hdpkit.posterior.scores import diversity, exclusivity
 from hdpkit.posterior.trends import Trends, trends
 from hdpkit.posterior.verdicts import Diagnosis, Verdict
@@ -15,7 +15,6 @@ from hdpkit.posterior.verdicts import Diagnosis, Verdict
 __all__ = [
     "Components",
     "Diagnosis",
-    "Exposures",
     "PointPartition",
     "TopicGroups",
     "TopicMatch",
@@ -27,7 +26,6 @@ __all__ = [
     "diagnose",
     "diversity",
     "exclusivity",
-    "exposures",
     "group_topics",
     "match_topics",
     "point_partition",

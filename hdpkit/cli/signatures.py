@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 import click
+import numpy as np
 
 from hdpkit.cli.corpus import table_options
 from hdpkit.cli.folders import check_new_folder
@@ -32,6 +33,7 @@ from hdpkit.data.files.labels import check_nested, read_labels
 from hdpkit.data.files.records import shown_names
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.known import Known
+from hdpkit.franchise.starts import Factors
 from hdpkit.kinds.signatures.channels import CHANNELS, channels_of, plain_channels
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_signatures
@@ -84,7 +86,6 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
         "--known", type=path_type, metavar="FILE",
         help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
     ),
-    click.option("--known-names", metavar="NAME,...", help="Only these of FILE."),
     click.option("--known-delimiter", metavar="CHARACTER", help=_DELIMITER.format("FILE")),
 )  # fmt: skip
 @kind_options(Cohort)
@@ -100,9 +101,9 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 def signatures(matrix: Path, **options: Any) -> None:
     """Find mutational signatures in a matrix of counts and save the run in a folder.
 
-    MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS288, SBS1536, DBS78, ID83),
-    MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed, JSON lines, Parquet or .xlsx.
-    Channels are identified by name and sorted.
+    MATRIX is a table of SigProfilerMatrixGenerator (SBS96, SBS192, SBS288, SBS384, SBS1536, DBS78, ID83,
+    CNV48, SV32), MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed, JSON lines,
+    Parquet or .xlsx. Channels are identified by name and sorted.
 
     Without --levels all samples share one distribution over signatures. With --levels each value of a label
     has its own distribution. The time of a sweep depends on the cells of the matrix and not on the number of
@@ -118,6 +119,10 @@ def signatures(matrix: Path, **options: Any) -> None:
     Chains begin with the signatures of a fit whose number of signatures predicts held-out mutations best, up
     to one standard error; the scores of all numbers that were tried are printed, and shown by the report.
 
+    With --known FILE signatures are compared with known ones after the run. --known-as makes these, or those
+    of --known-names, components of the model beside new ones; with --only-known there are no new ones, and
+    the run only finds exposures.
+
     Use hdpkit resume to continue the run and hdpkit report to see it; hdpkit export RUN --to signatures
     writes signatures and exposures for SigProfilerAssignment.
 
@@ -126,20 +131,25 @@ def signatures(matrix: Path, **options: Any) -> None:
       hdpkit signatures cohort.SBS96.all --out run
       hdpkit signatures cohort.SBS96.all --levels types.csv --max-per-sample 5000 --out run
       hdpkit signatures matrix.csv --known COSMIC_v3.4_SBS_GRCh37.txt --sweeps 5000 --chains 4 --out run
+      hdpkit signatures matrix.csv --known COSMIC_v3.4_SBS_GRCh37.txt --only-known --out exposures
     """
     check_until(options)
     check_new_folder(options["out"])
     file = options["known"]
-    for name in ("known_as", "known_names", "known_delimiter", "names_from"):
-        if file is None and options[name] is not None:
+    for name in ("known_as", "known_names", "only_known", "known_delimiter", "names_from"):
+        if file is None and options[name] not in (None, (), False):
             raise ParameterError(
                 name.replace("_", "-"), options[name], "left out without --known", "Give --known FILE."
             )
     model: Any = made(Cohort, options)
     corpus, levels, totals = _corpus(matrix, options)
+    if not options["quiet"]:
+        say(model.said(corpus), err=True)
     known = None if file is None else _known(file, corpus, options)
     model = attrs.evolve(model, known=known, levels=tuple(levels), totals=totals)
-    if options["init"] is None:
+    if options["init"] is None and model.only_known:
+        options["init"] = Factors(topics=np.empty((0, corpus.n_terms)))
+    elif options["init"] is None:
         franchise = named(Cohort, lambda: model.franchise(corpus))
         choice = _choice(franchise.declarations[-1], corpus, franchise.known, options)
         model, options["init"] = attrs.evolve(model, ranks=choice), choice.init
@@ -156,8 +166,7 @@ def _known(file: Path, corpus: Corpus, options: dict[str, Any]) -> KnownSignatur
     check_channels(known, words)
     if not options["quiet"]:
         say(f"known signatures: {shown_names(known.names)}", err=True)
-    names = options["known_names"]
-    return known if names is None else known.chosen([name.strip() for name in names.split(",")])
+    return known
 
 
 def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], tuple[int, ...] | None]:
@@ -191,9 +200,6 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
         n = int((corpus.document_lengths > most).sum())
         corpus = downsample(corpus, most, rng=options["seed"])
         say(f"{n:,} samples had more than {most:,} mutations: {most:,} of each are drawn", err=True)
-    if not quiet:
-        told = f"{corpus.n_documents:,} samples, {corpus.n_tokens:,} mutations, {corpus.n_terms:,} channels"
-        say(told, err=True)
     return corpus, levels, totals
 
 

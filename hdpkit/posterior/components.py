@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Bools, Floats, Int64s
@@ -57,6 +58,9 @@ _BLOCK = 1 << 14  # documents of which there are shares at once, at most
 _SHARES = 1 << 22  # shares of documents that are in memory at once
 _NAMED_BY = 3  # words
 _FEWEST = 4  # components that are grouped
+_ONE = 0.5  # a number of customers below this rounds to zero
+_MOST = 0.8  # share of a component that counts as most of it
+_FEW = 0.05  # share of the groups that are few
 _VALUES = 1000  # of a label by which shares are written, at most
 PRESENT = 0.05
 """A component counts as present in a document if it has at least this share of the document's tokens."""
@@ -74,6 +78,8 @@ class Origin:
     folder: Path | None = None
     digest: str | None = None  # of the data, so that customers of other data aren't compared
     merged_from: int | None = None  # number of components before similar ones were merged on request
+    named: tuple[str, ...] = ()  # names of the components, of kinds that give them names
+    totals: Int64s | None = None  # customers of each group, where the samples have only a part of them
 
 
 @attrs.frozen(eq=False)
@@ -156,6 +162,8 @@ class Components:
         # Samples before similar dishes were one, with the component of each dish.
         self._before = [(sample, rank[one]) for sample, one in before]
         shares = shares[:, order]
+        if self._of.named:
+            self._of = attrs.evolve(self._of, named=tuple(self._of.named[k] for k in order))
         # Rounding mustn't give a negative rest, which would be shown as -0.0 %.
         self.shares_by_sample = np.column_stack([shares, np.maximum(1.0 - shares.sum(axis=1), 0.0)])
         self.ids_by_sample = np.full((len(self.samples), n), _NOBODY, dtype=np.int64)
@@ -381,7 +389,7 @@ class Components:
         """Number of components before they were `merged`; None if they weren't."""
         return self._of.merged_from
 
-    def of_run(self, data: Any, states: Sequence[ChainState]) -> Components:
+    def of_run(self, data: Any, states: Sequence[ChainState], totals: Int64s | None = None) -> Components:
         """These components with what is known of the run of the samples.
 
         Parameters
@@ -389,9 +397,21 @@ class Components:
         data : Corpus, Groups or Sequences
         states : sequence of ChainState
             The newest state of each chain.
+        totals : int64 array, shape (n_groups,), optional
+            Customers of each group, if the samples have only a part of them.
         """
-        self._of = attrs.evolve(self._of, data=data, states=tuple(states))
+        self._of = attrs.evolve(self._of, data=data, states=tuple(states), totals=totals)
         return self
+
+    def named(self, names: Sequence[str]) -> Components:
+        """The same components with these names.
+
+        Parameters
+        ----------
+        names : sequence of str, length T
+        """
+        same = np.append(np.arange(len(self)), _NOBODY)
+        return self._changed(self.samples, self._of_dishes, same, named=tuple(names))
 
     def term_means(self) -> Any:
         """Tokens of each term in each component, averaged over the samples: csr_array, shape (T, n_terms)."""
@@ -452,7 +472,9 @@ class Components:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Label that somebody gave to each component (`hdpkit labels`), "" for none."""
+        """Name of each component, or the label that somebody gave it (`hdpkit labels`); "" for none."""
+        if self._of.named:
+            return self._of.named
         if not self._of.label_rows:
             return ("",) * len(self)
         # Groups of components can only be components if these were merged.
@@ -739,6 +761,48 @@ class Components:
         return lower, upper
 
     @property
+    def group_totals(self) -> Int64s:
+        """Customers of each group, also those that the samples don't have: int64, shape (n_groups,)."""
+        if self._of.totals is not None:
+            return self._of.totals
+        return np.asarray(self.samples[0].group_counts.sum(axis=1), dtype=np.int64).ravel()
+
+    @property
+    def exposures(self) -> Floats:
+        """`group_shares` times `group_totals`: the customers of each group by component and, last, the rest.
+
+        float64, shape (n_groups, T + 1). The ends of their intervals are those of the shares times the
+        totals.
+        """
+        return self.group_shares * self.group_totals[:, None]
+
+    @property
+    def exposures_lower(self) -> Floats:
+        """Lower ends of the intervals of `exposures`: shape (n_groups, T + 1)."""
+        return self.group_shares_lower * self.group_totals[:, None]
+
+    @property
+    def exposures_upper(self) -> Floats:
+        """Upper ends of the intervals of `exposures`: shape (n_groups, T + 1)."""
+        return self.group_shares_upper * self.group_totals[:, None]
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Where intervals of `exposures` are above 0: the lower end rounds to a customer or more."""
+        return np.asarray(self.exposures_lower >= _ONE, dtype=np.bool_)
+
+    @property
+    def most_in(self) -> Int64s:
+        """The fewest groups that have 80 % of the customers of each component: int64, shape (T,)."""
+        largest_first = np.cumsum(-np.sort(-self.exposures[:, :-1], axis=0), axis=0)
+        return 1 + np.count_nonzero(largest_first < _MOST * largest_first[-1:], axis=0)
+
+    @property
+    def in_few(self) -> npt.NDArray[np.bool_]:
+        """Whether 80 % of a component are in 5 % of the groups, of at least 20: shape (T,)."""
+        return np.asarray(self.most_in <= _FEW * self._n_groups, dtype=np.bool_)
+
+    @property
     def _n_groups(self) -> int:
         n = self.samples[0].n_groups
         if any(sample.n_groups != n for sample in self.samples):
@@ -921,6 +985,11 @@ class Components:
         every = [*zip(self.samples, self._of_dishes, strict=True), *self._before]
         kept = {id(sample) for sample in samples}
         before = [(sample, to[own]) for sample, own in every if id(sample) not in kept]
+        names: dict[int, str] = {}  # of merged components that of the largest
+        for name, number in zip(self._of.named, to.tolist(), strict=False):
+            names.setdefault(number, name)
+        names.pop(_NOBODY, None)
+        changed = {"named": tuple(names[number] for number in sorted(names))} | changed
         vectors = self._vectors if samples is self.samples else self._vectors.over(tuple(samples))
         return Components(samples, labels, vectors, self.level, before=before, **(vars(self._of) | changed))
 
@@ -1427,7 +1496,7 @@ class Components:
         StateError
             If the samples have neither terms nor the dishes of customers.
         """
-        names = tuple(str(topic + 1) for topic in range(len(self)))
+        names = self._of.named or tuple(str(topic + 1) for topic in range(len(self)))
         if self.samples[0].counts is None:
             last = self._memberships(np.array([len(self)]))  # raises a StateError if there are none
             named = self.parameters if self.states else {}

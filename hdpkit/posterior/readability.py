@@ -16,7 +16,6 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.evaluation.completion import TOLERANCE
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves, repeats_in
-from hdpkit.posterior.exposures import exposures
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import far_enough, settled_after
 from hdpkit.posterior.vectors import TermVectors, nearest
@@ -64,7 +63,7 @@ class Agreement:
     unseen: tuple[str, ...]  # what was not looked at, in words
     of_customers: bool = False  # whether pairs of customers were compared, not of groups
     everywhere: float = math.nan  # share of the data in components that most groups have
-    in_few: int = 0  # components of which most is in few groups (`Exposures.in_few`)
+    in_few: int = 0  # components of which most is in few groups (`Components.in_few`)
     repeats: int = 0  # components that nearly repeat another
     settled: float = math.nan  # share of the data in components on whose shares all pieces agree
     n_settled: int = 0  # how many these are
@@ -126,7 +125,7 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None, similar: float | N
             settled, n_settled = float(found.shares[found.settled].sum()), int(found.settled.sum())
         if not of_customers and found.samples[0].n_groups * n <= _ENTRIES:
             agreed = found.selected(shared)
-            in_few = int(exposures(agreed).in_few[:-1].sum())
+            in_few = int(agreed.in_few.sum())
             repeats = int((nearest(agreed.rows)[1] >= REPEATS).sum()) if not numbers else 0
     return Agreement(
         len(pieces), halves, share, n, n_shared, alike, scores, tuple(unseen), of_customers, everywhere,

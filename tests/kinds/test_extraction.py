@@ -18,11 +18,13 @@ from hdpkit.signatures import (
     KnownSignatures,
     choose_rank,
     extract_signatures,
+    name_signatures,
     read_signatures,
     read_spectra,
+    signature_tables,
     write_signatures,
 )
-from hdpkit.summaries import diagnose, exposures
+from hdpkit.summaries import diagnose
 
 SBS96 = CHANNELS["SBS96"]
 TRUTH = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=3)
@@ -61,20 +63,20 @@ def cohort():
 @pytest.mark.quick
 def test_signatures_and_exposures_are_found(cohort):
     found, made, _, _ = cohort
-    assert found.names[:2] == ("SBS96A", "SBS96B")
-    matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(found.matrix)
+    assert found.titles[:2] == ["SBS96A", "SBS96B"]
+    matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(found)
     assert set(matches.names) == {"x", "y", "z"}
     assert matches.cosine[:3].min() > 0.99
     best = np.argmax(matches.cosines, axis=0)
-    held = found.exposures
-    assert np.abs(held.mean[:, best] - made).max() < 100
-    covered = (held.lower[:, best] <= made) & (made <= held.upper[:, best])
+    assert np.abs(found.exposures[:, best] - made).max() < 100
+    covered = (found.exposures_lower[:, best] <= made) & (made <= found.exposures_upper[:, best])
     assert covered.mean() > 0.7  # 30 samples of one short chain
-    assert held.zero[made[:, 0] > 200][:, best[0]].sum() == 0
-    assert found.cosine.min() > 0.97
-    assert set(found.exposure_table()["interval"]) == {f"90% of the posterior; {COVER}"}
-    np.testing.assert_allclose(found.matrix.sum(axis=1), 1.0)
-    assert ((found.lower <= found.matrix) & (found.matrix <= found.upper)).mean() > 0.9
+    assert found.present[made[:, 0] > 200][:, best[0]].all()
+    tables = signature_tables(found)
+    assert tables["samples"]["cosine"].min() > 0.97
+    assert set(tables["exposure_intervals"]["interval"]) == {f"90% of the posterior; {COVER}"}
+    np.testing.assert_allclose(found.rows.sum(axis=1), 1.0)
+    assert ((found.rows_lower <= found.rows) & (found.rows <= found.rows_upper)).mean() > 0.9
 
 
 def test_signatures_of_few_samples_or_like_others_have_a_remark():
@@ -89,39 +91,62 @@ def test_signatures_of_few_samples_or_like_others_have_a_remark():
         franchise, 60, rng=1, init=hk.init.Factors(topics=laws), samples=5, chains=2
     )
     found = extract_signatures(trace, corpus, similarity=0.99)
-    best = np.argmax(KnownSignatures(("x", "y", "z"), SBS96.names, laws).match(found.matrix).cosines, axis=0)
-    remarks = [found.remarks[k] for k in best]
+    best = np.argmax(KnownSignatures(("x", "y", "z"), SBS96.names, laws).match(found).cosines, axis=0)
+    table = signature_tables(found)["overview"]
+    remarks = [table["remark"][k] for k in best]
     assert "80 % of its mutations are in 2 samples" in remarks[2]
-    assert f"nearly the same as {found.names[best[0]]} (cosine 0.9" in remarks[2]
+    assert f"nearly the same as {found.titles[best[0]]} (cosine 0.9" in remarks[2]
     assert "nearly the same" in remarks[0]
     assert remarks[1] == ""
-    assert found.overview()["remark"] == list(found.remarks)
     verdict = diagnose(trace, words=kind_of(corpus).nouns).readable
     assert verdict.light != "green"
     assert "some of them have 80 % of their mutations in 5 % of the samples" in verdict.sentence
 
 
 def test_exposures_of_samples_of_which_a_part_was_drawn(cohort):
-    """Those not drawn are multinomial given proportions from Dirichlet(drawn + concentration x weights)."""
+    """Shares, whose intervals come from the mutations that were drawn, times the totals before."""
     found, _, trace, corpus = cohort
-    drawn, more = found.exposures, 7200
-    whole = exposures(found.components, np.full(30, 800 + more))
-    np.testing.assert_allclose(whole.totals, 800 + more)
-    share = found.components.group_shares
-    sd = more * np.sqrt(share * (1 - share) / 800 * (1 + 800 / more))
-    assert (np.abs(whole.mean - drawn.mean - more * share) < 0.4 * sd + 20).all()
-    middle = (share > 0.2) & (share < 0.8)
-    width = (whole.upper - whole.lower)[middle] / sd[middle]
-    assert 2.7 < width.mean() < 4.0  # 3.29 where which component has whom is certain
-    np.testing.assert_array_equal(exposures(found.components, np.full(30, 800)).lower, drawn.lower)
     totals = np.where(np.arange(30) == 3, 5000, 800)
     one = extract_signatures(trace, corpus, totals=totals)
-    np.testing.assert_array_equal(np.delete(one.exposures.mean, 3, axis=0), np.delete(drawn.mean, 3, axis=0))
-    assert one.sample_table()["mutations"][3] == 5000
-    assert one.sample_table()["sampled"][3] == 800
+    for name in ("exposures", "exposures_lower", "exposures_upper"):
+        before, after = getattr(found, name), getattr(one, name)
+        np.testing.assert_array_equal(np.delete(after, 3, axis=0), np.delete(before, 3, axis=0))
+        np.testing.assert_allclose(after[3], 5000 / 800 * before[3])
+    table = signature_tables(one)["samples"]
+    assert table["mutations"][3] == 5000
+    assert table["sampled"][3] == 800
     for wrong in (np.full(30, 799), np.full(29, 800), np.full(30, 800.5)):
-        with pytest.raises(DataError, match="totals"):
+        with pytest.raises(ParameterError, match="totals"):
             extract_signatures(trace, corpus, totals=wrong)
+
+
+def test_names_stay_with_their_signatures(cohort):
+    """Names of known signatures, also of those that are chosen, or merged with smaller ones."""
+    found = cohort[0]
+    known = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH)
+    named = name_signatures(found, known)
+    assert set(named.titles[:3]) == {"x", "y", "z"}
+    assert named.titles[:3] == list(known.match(found).names[:3])
+    assert named.component_set("one").names == tuple(named.titles)
+    assert named.selected([2, 0]).titles == [named.titles[0], named.titles[2]]
+    merged = named.merged([0, 1, 0, *[-1] * (len(found) - 3)])
+    assert merged.titles == named.titles[:2]
+    assert found.titles[:2] == ["SBS96A", "SBS96B"]
+    with pytest.raises(ParameterError, match="least"):
+        name_signatures(found, known, least=1.5)
+
+
+def test_stability_is_the_cosine_of_states_with_their_mean(cohort):
+    found = cohort[0]
+    stable = signature_tables(found)["overview"]["stability"]
+    members = [
+        sample.topics()[list(sample.ids).index(ids[0])]
+        for sample, ids in zip(found.samples, found.ids_by_sample, strict=True)
+        if ids[0] >= 0
+    ]
+    mean = np.mean(members, axis=0)
+    cosines = [row @ mean / np.linalg.norm(row) / np.linalg.norm(mean) for row in members]
+    assert stable[0] == pytest.approx(np.mean(cosines), abs=1e-6)
 
 
 def sample_above(eta=0.2):
@@ -259,7 +284,7 @@ def test_known_signatures_are_read_and_matched(tmp_path, cohort):
     known = read_signatures(path, channels="SBS96")
     np.testing.assert_allclose(known.matrix, TRUTH, rtol=1e-9)
     assert known.channels is SBS96
-    assert len(found.overview(known)["best_match"]) == len(found)
+    assert len(signature_tables(found, known)["overview"]["best_match"]) == len(found)
     mixed = 0.7 * TRUTH[0] + 0.3 * TRUTH[2]
     parts = known.decompose([mixed])
     assert [name for name, _ in parts.parts(0)] == ["SBS1", "SBS3"]
@@ -292,7 +317,7 @@ def test_known_signatures_of_other_channels(tmp_path, cohort):
         read_signatures(written(tmp_path / "k.txt", TRUTH, ["a", "b", "c"], order=range(90)))
     other = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
     with pytest.raises(DataError, match="96 channels of the counts"):
-        cohort[0].match(other)
+        other.match(cohort[0])
     with pytest.raises(DataError, match="shape"):
         other.decompose(TRUTH)
     with pytest.raises(ParameterError):
@@ -326,11 +351,11 @@ def test_files_for_other_programs(tmp_path, cohort):
         "MutationType", "A[C>A]A", "A[C>A]C", "A[C>A]G", "A[C>A]T", "A[C>G]A",
     ]  # fmt: skip
     again = read_signatures(files[0])
-    np.testing.assert_allclose(again.matrix, found.matrix, rtol=1e-7)
-    assert again.names == found.names
+    np.testing.assert_allclose(again.matrix, found.rows, rtol=1e-7)
+    assert list(again.names) == found.titles
     activities = rows_of(files[1])
-    assert activities[0] == ["Samples", *found.names]
-    assert [int(n) for n in activities[1][1:]] == np.rint(found.exposures.mean[0, :-1]).astype(int).tolist()
+    assert activities[0] == ["Samples", *found.titles]
+    assert [int(n) for n in activities[1][1:]] == np.rint(found.exposures[0, :-1]).astype(int).tolist()
     assert len(rows_of(tmp_path / "out" / "exposure_intervals.csv", ",")) == 1 + 30 * (len(found) + 1)
     assert rows_of(tmp_path / "out" / "exposure_intervals.csv", ",")[len(found) + 1][1] == "0"
     with pytest.raises(ParameterError, match="empty folder"):

@@ -9,6 +9,7 @@ from pictures import column, encoded, panels, rows
 import hdpkit as hk
 from hdpkit.canvas import colours
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.kinds.signatures.pictures import in_order as signatures_order
 from hdpkit.kinds.signatures.pictures import levels_of
 from hdpkit.signatures import (
     CHANNELS,
@@ -16,6 +17,7 @@ from hdpkit.signatures import (
     extract_signatures,
     plot_activity,
     plot_cosines,
+    plot_decomposition,
     plot_exposures,
     plot_spectra,
     write_pages,
@@ -65,9 +67,9 @@ def test_channels_of_other_names_are_drawn_as_they_are():
 
 
 def test_where_there_is_no_signature(signatures):
-    none = extract_signatures(signatures.components.samples, signatures.corpus, min_samples=10)
-    assert (len(none), none.exposures.mean.shape) == (0, (9, 1))
-    np.testing.assert_array_equal(none.exposures.mean[:, 0], signatures.corpus.document_lengths)
+    none = extract_signatures(signatures.samples, signatures.data, min_samples=10)
+    assert (len(none), none.exposures.shape) == (0, (9, 1))
+    np.testing.assert_array_equal(none.exposures[:, 0], signatures.data.document_lengths)
     for draw in (plot_spectra, plot_cosines):
         with pytest.raises(DataError, match="at least one"):
             draw(none)
@@ -75,7 +77,16 @@ def test_where_there_is_no_signature(signatures):
 
 
 def test_labels_of_channels_and_blocks_are_those_of_the_field():
-    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == ["TTT", "N:TTT", "TTTTT", "GG", "5+"]
+    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == [
+        "TTT", "U:TTT", "N:TTT", "B:TTT", "TTTTT", "GG", "5+", ">40Mb", "any",
+    ]  # fmt: skip
+    assert CHANNELS["CNV48"].labels[:2] == ("0-100kb", "100kb-1Mb")
+    for name, first, last in (
+        ("CNV48", ("0", "homdel"), ("9+", "het")),
+        ("SV32", ("del", "clustered"), ("trans", "non-clustered")),
+    ):
+        shown = [(block.label, block.heading) for block in CHANNELS[name].blocks]
+        assert (shown[0], shown[-1]) == (first, last)
     assert CHANNELS["ID83"].labels[:12:5] == ("1", "6+", "5")  # units of C before their deletion
     blocks = CHANNELS["ID83"].blocks
     assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
@@ -98,15 +109,15 @@ def test_channels_in_another_order_are_drawn_in_that_of_the_field():
 
 def test_signatures_have_intervals(signatures):
     (panel,) = panels(plot_spectra(signatures, most=1))
-    for name, ends in (("low", signatures.lower), ("high", signatures.upper)):
+    for name, ends in (("low", signatures.rows_lower), ("high", signatures.rows_upper)):
         np.testing.assert_allclose(column(rows(panel), name), ends[0], rtol=1e-3)
-    assert panel["title"]["text"] == signatures.names[0]
+    assert panel["title"]["text"] == signatures.titles[0]
 
 
 def test_exposures_are_stacked_by_level(signatures):
     assert levels_of(signatures, None)[0] == ["b", "a"]
     drawn = plot_exposures(signatures)
-    parts = [*signatures.names, "component 0"]
+    parts = [*signatures.titles, "component 0"]
     assert column(rows(drawn)[: len(parts)], "signature") == parts  # so that colours are in their order
     assert encoded(drawn, "color", 0)["scale"]["range"] == colours(len(signatures), rest=True)
     totals = {}
@@ -115,7 +126,7 @@ def test_exposures_are_stacked_by_level(signatures):
     np.testing.assert_allclose(list(totals.values()), 1.0, atol=0.01)  # small shares aren't drawn
     assert column(rows(drawn, 2), "level") == ["b", "a"]
     mean = rows(plot_exposures(signatures, "type", by="level"))
-    shares = signatures.exposures.shares
+    shares = signatures.group_shares
     first = [row["share"] for row in mean if row["signature"] == parts[0]]
     assert first == pytest.approx([np.delete(shares[:, 0], [0, 3, 6]).mean(), shares[::3, 0].mean()])
     assert len(set(column(rows(plot_exposures(signatures, most=3)), "left"))) == 3
@@ -125,13 +136,40 @@ def test_exposures_are_stacked_by_level(signatures):
 
 def test_cosines(signatures):
     known = KnownSignatures(("flat", "first"), SBS96.names, np.stack([np.full(96, 1 / 96), np.eye(96)[0]]))
-    row = signatures.matrix[0]
+    row = signatures.rows[0]
     expected = [row.sum() / 96**0.5, row[0]] / np.linalg.norm(row)
     drawn = rows(plot_cosines(signatures, known))
     np.testing.assert_allclose(column(drawn[:2], "cosine"), expected, rtol=1e-2)
     assert set(column(rows(plot_cosines(signatures, known, most=1)), "known")) == {"flat"}
     own = [one["cosine"] for one in rows(plot_cosines(signatures)) if one["signature"] == one["known"]]
     np.testing.assert_allclose(own, 1.0)
+
+
+def test_a_signature_is_drawn_as_the_sum_of_known_ones(signatures):
+    mean = signatures.rows[0]
+    spike = np.eye(96)[5]
+    other = np.maximum(mean - 0.1 * spike, 0.0)  # whose sum with a tenth of the spike is nearly the signature
+    matrix = np.stack([other / other.sum(), spike, np.eye(96)[7]])
+    known = KnownSignatures(("other", "spike", "nothing"), SBS96.names, matrix)
+    shown = panels(plot_decomposition(signatures, signatures.titles[0], known, least=0.01))
+    parts = known.decompose(signatures, least=0.01).parts(0)
+    assert parts[0][0] == "other"
+    assert [panel["title"]["text"] for panel in shown] == [
+        signatures.titles[0],
+        f"sum of known signatures (cosine {known.decompose(signatures, least=0.01).cosine[0]:.3f})",
+        *(f"{share:.2f} of {name}" for name, share in parts),
+    ]
+    drawn = [column(rows(panel), "share") for panel in shown]
+    np.testing.assert_allclose(drawn[0], mean[signatures_order(signatures)], rtol=1e-3)
+    np.testing.assert_allclose(np.sum(drawn[2:], axis=0), drawn[1], atol=1e-4)
+    for bad in (
+        lambda: plot_decomposition(signatures, 99, known),
+        lambda: plot_decomposition(signatures, 0, 5),
+    ):
+        with pytest.raises(ParameterError):
+            bad()
+    with pytest.raises(DataError, match="channels"):
+        plot_decomposition(signatures, 0, KnownSignatures(("a",), ("x", "y"), np.full((1, 2), 0.5)))
 
 
 def test_bad_arguments(signatures):
@@ -159,10 +197,10 @@ def test_bad_arguments(signatures):
 def test_activity_is_drawn_as_quartiles_by_level(signatures):
     drawn = rows(plot_activity(signatures, 0))
     assert column(drawn, "level") == ["b (6)", "a (3)"]
-    shares = signatures.exposures.shares[:, 0]
+    shares = signatures.group_shares[:, 0]
     medians = [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])]
     np.testing.assert_allclose(column(drawn, "middle"), medians, rtol=1e-12)
-    assert len(rows(plot_activity(signatures, signatures.names[0], "type", most=1))) == 1
+    assert len(rows(plot_activity(signatures, signatures.titles[0], "type", most=1))) == 1
     for call in (
         lambda: plot_activity(None, 0),
         lambda: plot_activity(signatures, len(signatures)),
@@ -183,7 +221,7 @@ def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures,
     content = path.read_bytes()
     assert content.startswith(b"%PDF")
     assert len(re.findall(rb"/Type /Page\b", content)) == len(signatures) + 1
-    none = extract_signatures(signatures.components.samples, signatures.corpus, min_samples=10)
+    none = extract_signatures(signatures.samples, signatures.data, min_samples=10)
     with pytest.raises(DataError, match="at least one"):
         write_pages(none, tmp_path / "none.pdf")
     assert not (tmp_path / "none.pdf").exists()

@@ -13,9 +13,8 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.kinds.signatures.export import _by_channel
 from hdpkit.report import write_report
-from hdpkit.signatures import CHANNELS, extract_signatures
+from hdpkit.signatures import CHANNELS, extract_signatures, name_signatures, signature_tables
 from hdpkit.stores import KeepsCells
 
 SBS96 = CHANNELS["SBS96"]
@@ -101,8 +100,8 @@ def test_signatures_that_differ_by_sample(bursty, tmp_path):
     assert isinstance(franchise.store, KeepsCells)
     assert len(set(run.trace["concentration/bursts"])) > 5
     found, _ = signatures_of_run(run)
-    assert found.exposures.mean.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
-    assert np.all(found.exposures.lower <= found.exposures.upper)
+    assert found.exposures.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
+    assert np.all(found.exposures_lower <= found.exposures_upper)
     assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
     assert call("verify", folder).exit_code == 0
     assert call("report", folder).exit_code == 0
@@ -138,8 +137,8 @@ def test_known_signatures_that_differ_by_sample(files, tmp_path, kind):
         wanted = eta + known.pseudo_counts + rows[: known.n_components]
         assert np.allclose(topics, wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-10)
     found, _ = signatures_of_run(run)
-    assert set(known.labels) & set(found.names)
-    assert found.exposures.mean.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
+    assert set(known.labels) & set(found.titles)
+    assert found.exposures.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
     for command in (
         ("resume", tmp_path / "run", "--sweeps", 2, "--quiet"), ("verify", tmp_path / "run"),
         ("report", tmp_path / "run"),
@@ -220,14 +219,14 @@ def test_spectra_have_the_colours_strips_and_contexts_of_the_field(run, tmp_path
     assert [row["channel"] for row in rows] == list(SBS96.names)
     assert [row["label"] for row in rows][:2] == ["ACA", "ACC"]
     assert [row["colour"] for row in rows] == [SBS96.colours[group] for group in SBS96.groups]
-    np.testing.assert_allclose([row["share"] for row in rows], found.matrix[0], rtol=1e-3)
+    np.testing.assert_allclose([row["share"] for row in rows], found.rows[0], rtol=1e-3)
     (strip, _) = [layer["data"]["values"] for layer in chart["layer"] if "data" in layer]
     assert [(one["label"], one["colour"]) for one in strip] == list(SBS96.colours.items())
     boxes = data["charts"]["exposures-0"]["data"]["values"]
     assert [row["level"] for row in boxes] == ["lung (6)", "skin (6)"]
     np.testing.assert_allclose(
         [row["middle"] for row in boxes],
-        [np.median(found.exposures.shares[group, 0]) for group in (slice(6), slice(6, 12))], atol=1e-3,
+        [np.median(found.group_shares[group, 0]) for group in (slice(6), slice(6, 12))], atol=1e-3,
     )  # fmt: skip
     bars = data["charts"]["exposures-samples"]["data"]["values"]
     assert len({row["sample"] for row in bars}) == 12
@@ -247,7 +246,7 @@ def test_channels_in_another_order_keep_their_names(tmp_path):
     assert [row["channel"] for row in rows] == list(SBS96.names)
     assert np.argmax([row["share"] for row in rows]) == np.argmax(LAWS[0])
     found = extract_signatures([franchise.sample()], corpus)
-    table = _by_channel(found)
+    table = signature_tables(found)["signatures"]
     assert np.argmax(table["SBS96A"]) == table["MutationType"].index(SBS96.names[np.argmax(LAWS[0])])
 
 
@@ -295,13 +294,13 @@ def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):
     assert result.exit_code == 0, result.output
     found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
     assert settings.names_from == 0.9
-    matches = found.match(settings.known)
-    expected = {found.names[k] for k in range(len(found)) if matches.cosine[k] >= 0.9} & {"SBS1", "SBS2"}
-    assert expected == {"SBS1", "SBS2"} & set(found.names) != set()
-    for k, name in enumerate(found.names):  # nobody has the name of another's match
+    matches = settings.known.match(found)
+    expected = {found.titles[k] for k in range(len(found)) if matches.cosine[k] >= 0.9} & {"SBS1", "SBS2"}
+    assert expected == {"SBS1", "SBS2"} & set(found.titles) != set()
+    for k, name in enumerate(found.titles):  # nobody has the name of another's match
         assert name.startswith("SBS96") or name == matches.names[k]
     assert "SBS1" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
-    assert found.named_after(settings.known, least=1.0).names == found.names
+    assert name_signatures(found, settings.known, least=1.0).titles == found.titles
     result = call("signatures", files / "cohort.SBS96.all", "--names-from", 0.9, "--out", tmp_path / "b")
     assert result.exit_code == 2
     assert "--known FILE" in result.output
@@ -321,7 +320,7 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert "of 12 samples some were not drawn" in result.output
     found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
     assert settings.totals == (300,) * 12
-    np.testing.assert_allclose(found.exposures.totals, 300)
+    np.testing.assert_allclose(found.group_totals, 300)
     assert "extrapolated" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
 
 
@@ -339,18 +338,98 @@ def test_known_signatures_as_components(known_as, levels, files, tmp_path):
     assert isinstance(run.franchise().store, KeepsCells)
     assert len(run.franchise().declarations) == (3 if levels else 2)
     found, _ = signatures_of_run(run)
-    assert set(found.names[:2]) == {"SBS1", "SBS2"}
-    topics = found.matrix[[found.names.index("SBS1"), found.names.index("SBS2")]]
+    assert set(found.titles[:2]) == {"SBS1", "SBS2"}
+    topics = found.rows[[found.titles.index("SBS1"), found.titles.index("SBS2")]]
     if known_as == "frozen":
         np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
-    np.testing.assert_allclose(found.exposures.totals, 300)
+    np.testing.assert_allclose(found.group_totals, 300)
     write_report(tmp_path / "run", tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("bursty", ["--bursty", "--no-bursty"])
+@pytest.mark.parametrize("levels", [False, True])
+def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty, levels):
+    """The made exposures are found, and no signature is new or compared."""
+    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
+    more = "\n".join(
+        line + ("\tSBS3" if line.startswith("Type") else f"\t{1 / 96}")
+        for line in (files / "known.txt").read_text().split("\n")
+    )
+    (tmp_path / "known.txt").write_text(more)
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--known", tmp_path / "known.txt", "--only-known", bursty,
+        "--known-names", "SBS2,SBS1", "--chains", 1, "--out", tmp_path / "run", "--sweeps", 40, "--samples",
+        10, *types,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "held-out score" not in result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().n_dishes == 2
+    found, kind = signatures_of_run(run)
+    assert sorted(found.titles) == ["SBS1", "SBS2"]
+    assert found.rest == 0.0
+    assert kind.compared is None
+    counts = np.asarray(run.data.to_counts().toarray())
+    laws = found.rows
+    made = np.stack([np.linalg.lstsq(laws.T, row, rcond=None)[0] for row in counts])
+    assert np.abs(found.exposures[:, :-1] - made).max() < 40
+    assert call("report", tmp_path / "run").exit_code == 0
+    assert call("resume", tmp_path / "run", "--sweeps", 2, "--quiet").exit_code == 0
+
+
+def test_mutations_that_no_known_signature_has(files, tmp_path):
+    lines = (files / "known.txt").read_text().split("\n")
+    lines[1] = lines[1].split("\t")[0] + "\t0\t0"
+    cells = np.array([line.split("\t")[1:] for line in lines[1:]], dtype=float)
+    cells /= cells.sum(axis=0)
+    lines[1:] = [f"{line.split(chr(9))[0]}\t{a}\t{b}" for line, (a, b) in zip(lines[1:], cells, strict=True)]
+    (tmp_path / "known.txt").write_text("\n".join(lines))
+    table = (files / "cohort.SBS96.all").read_text().split("\n")
+    table[1] = "\t".join([table[1].split("\t")[0], *["3"] * 12])
+    (tmp_path / "m.SBS96.all").write_text("\n".join(table))
+    result = call(
+        "signatures", tmp_path / "m.SBS96.all", "--known", tmp_path / "known.txt", "--only-known", "--out",
+        tmp_path / "run",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert f"channel {SBS96.names[0]}" in result.output
+    assert "--known-as frozen" in result.output
+
+
+def test_chosen_components_are_compared_with_the_whole_table(files, tmp_path):
+    given = ("--known", files / "known.txt", "--known-names", "SBS1", "--known-as", "frozen", "--chains", 1)
+    result = call("signatures", files / "cohort.SBS96.all", *given, "--out", tmp_path / "run", *SHORT)
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().known.labels == ("SBS1",)
+    found, kind = signatures_of_run(run)
+    assert "SBS2" in kind.compared.match(found).names
+    rows = call("topics", tmp_path / "run", "--format", "csv").output
+    assert "SBS2" in rows
+
+
+@pytest.mark.parametrize(("varied", "warned"), [(200.0, True), (None, False)])
+def test_advice_where_counts_vary_more_than_the_model_assumes(files, tmp_path, varied, warned):
+    rng = np.random.default_rng(0)
+    laws = rng.dirichlet([0.5, 0.5], size=30) @ LAWS
+    spectra = laws if varied is None else [rng.dirichlet(varied * law + 1e-9) for law in laws]
+    counts = np.stack([rng.multinomial(5000, law) for law in spectra])
+    rows = ["\t".join(["MutationType", *(f"T{i}" for i in range(30))])]
+    rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
+    (tmp_path / "m.SBS96.all").write_text("\n".join(rows))
+    result = call(
+        "signatures", tmp_path / "m.SBS96.all", "--no-bursty", "--out", tmp_path / "run", "--sweeps", 4,
+        "--samples", 2, "--chains", 1, "--quiet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert ("leave out --no-bursty" in " ".join(result.output.split())) == warned
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--levels", "types.csv"], "tree"),
+        (["--only-known"], "--known FILE"),
         (["--levels", "types.csv", "--level-column", "stage"], "stage"),
         (["--channels", "DBS78"], "channels"),
         (["--known", "cohort.SBS96.all"], "sum to one"),

@@ -42,15 +42,34 @@ def test_the_sizes_and_groups_of_the_classifications():
     sizes = {name: (len(one), len(one.colours)) for name, one in CHANNELS.items()}
     assert sizes == {
         "SBS96": (96, 6),
+        "SBS192": (192, 6),
         "SBS288": (288, 6),
+        "SBS384": (384, 6),
         "SBS1536": (1536, 6),
         "DBS78": (78, 10),
         "ID83": (83, 16),
+        "CNV48": (48, 10),
+        "SV32": (32, 8),
     }
     for name, channels in CHANNELS.items():
         assert len(set(channels.names)) == len(channels) == len(channels.groups)
         assert list(dict.fromkeys(channels.groups)) == list(channels.colours)
         assert channels_of(reversed(channels.names)) is channels, name
+
+
+def test_copy_numbers_and_rearrangements_have_the_names_of_cosmic():
+    """A few of each, written as in COSMIC's files: losses have no heterozygous segment of one copy."""
+    copies, moved = CHANNELS["CNV48"].names, CHANNELS["SV32"].names
+    assert copies[:4] == ("0:homdel:0-100kb", "0:homdel:100kb-1Mb", "0:homdel:>1Mb", "1:LOH:0-100kb")
+    assert (copies[27], copies[28], copies[47]) == ("9+:LOH:>40Mb", "2:het:0-100kb", "9+:het:>40Mb")
+    assert sum(":LOH:" in name for name in copies) == 25
+    assert (moved[0], moved[4], moved[15]) == (
+        "clustered_del_1-10Kb",
+        "clustered_del_>10Mb",
+        "clustered_trans",
+    )
+    assert (moved[16], moved[31]) == ("non-clustered_del_1-10Kb", "non-clustered_trans")
+    assert CHANNELS["SV32"].find("Clustered_TDS_1-10kb") == 5
 
 
 OTHERS = {
@@ -241,7 +260,7 @@ def test_a_table_without_a_header(tmp_path):
         read_spectra(path)
 
 
-@pytest.mark.parametrize("strands", ["TU", "BNTU"])
+@pytest.mark.parametrize("strands", ["T", "BN", "BTU"])
 def test_advice_on_strands(tmp_path, strands):
     names = [f"{strand}:{name}" for strand in strands for name in SBS96.names]
     counts = np.ones((3, len(names)), np.int64)

@@ -4,9 +4,8 @@ Topics of two known components with pseudo-counts have different priors, so that
 truth and in every state, by which they are aligned here. Chains are long enough that their states are draws
 from the posterior. The package draws with fixed seeds, whose error all replicates would have in common.
 
-Topics and shares are tested by where the truth lies among the ends of intervals. Counts are often equal (to
-0, say), and the place of a truth that equals an end is not defined, even of independent draws: counts are
-tested by the rank of the truth among the draws whose quantiles the ends are, with ties broken at random.
+Topics and shares are tested by where the truth lies among the ends of intervals. Exposures are shares times
+known totals.
 
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """
@@ -16,24 +15,21 @@ import importlib
 import attrs
 import numpy as np
 import pytest
-from calibration import random_rank, rank_uniformity_p
 from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.posterior import intervals
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
 PSEUDO = np.repeat([[10, 0], [0, 10]], 3, axis=1)  # no other dish is as similar to their mean topics
-SEEN, WHOLE, DOCUMENTS = 8, 800, 3  # customers of a document in the data, and before downsampling
+SEEN, DOCUMENTS = 8, 3  # customers of a document
 STICKS = 60
 AFTER, EVERY, STATES = 20, 3, 38
 LEVELS = (0.9, 0.5)
-PLACED, RANKED = ("topic", "share"), ("exposure", "exposure before downsampling")
-READ = (*PLACED, *RANKED)
+READ = ("topic", "share")
 REPLICATES = {"short": 8, "long": 500}
 
 
@@ -59,7 +55,7 @@ for one in RUNS:
 
 
 def of_the_model(case, generator):
-    """Documents, and the true topic, share and numbers of customers of the first component."""
+    """Documents, and the true topic and share of the first component."""
     known = len(PSEUDO)
     if case.root in ("weights", "restaurant"):
         first = generator.dirichlet([1.0, 1.0, GAMMA])
@@ -74,10 +70,9 @@ def of_the_model(case, generator):
     # Shapes that are nearly 0 may give a sum of 0.
     shares = np.array([generator.gamma(np.maximum(ALPHA * psi, 1e-12)) for _ in range(DOCUMENTS)])
     shares /= shares.sum(axis=1, keepdims=True)
-    dishes = [generator.choice(len(psi), size=WHOLE, p=row) for row in shares]
-    words = [[int(generator.choice(len(topics[k]), p=topics[k])) for k in row[:SEEN]] for row in dishes]
-    truth = (topics[0, 0], shares[0, 0], np.sum(dishes[0][:SEEN] == 0), np.sum(dishes[0] == 0))
-    return words, dict(zip(READ, map(float, truth), strict=True))
+    dishes = [generator.choice(len(psi), size=SEEN, p=row) for row in shares]
+    words = [[int(generator.choice(len(topics[k]), p=topics[k])) for k in row] for row in dishes]
+    return words, dict(zip(READ, map(float, (topics[0, 0], shares[0, 0])), strict=True))
 
 
 def franchise_of(case, words):
@@ -104,9 +99,9 @@ def place(truth, ends):
 
 
 def one_replicate(case, generator):
-    """The place of each truth in its intervals, and the rank of the exposure among thinned states."""
+    """The place of each truth in its intervals."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("exposures", "aligned", "intervals"):
+        for module in ("components", "intervals"):
             own = int(generator.integers(2**31))
             patch.setattr(importlib.import_module(f"hdpkit.posterior.{module}"), "_SEED", own)
         return places(case, generator)
@@ -121,8 +116,7 @@ def places(case, generator):
     trace = hk.Scheduler(case.schedule).run(
         franchise, AFTER + EVERY * STATES, rng=seed, samples=samples, record={}
     )
-    totals = np.full(DOCUMENTS, WHOLE)
-    ends = {name: [] for name in PLACED}
+    ends = {name: [] for name in READ}
     drawn = list(trace.samples)
     labels = [np.where(sample.ids < len(PSEUDO), sample.ids, -1) for sample in drawn]
     for level in LEVELS:
@@ -130,34 +124,7 @@ def places(case, generator):
         k = int(aligned.which(drawn[0])[0])
         ends["topic"].append((aligned.rows_lower[k, 0], aligned.rows_upper[k, 0]))
         ends["share"].append((aligned.group_shares_lower[0, k], aligned.group_shares_upper[0, k]))
-        counts = {
-            "exposure": counts_of(aligned, k),
-            "exposure before downsampling": counts_of(aligned, k, totals),
-        }
-    observed = [sample.group_counts[[0], [0]][0] for sample in aligned.samples]
-    assert np.array_equal(counts["exposure"], observed)
-    found = {name: place(truth[name], ends[name]) for name in PLACED}
-    for name, draws in counts.items():
-        found[name] = random_rank(truth[name], draws[:: len(draws) // 19][:19], generator)
-    return found
-
-
-def counts_of(aligned, k, totals=None):
-    """Customers of a component in the first group, in each state: the interval's ends are their quantiles."""
-    seen = []
-
-    def central(values, level):
-        seen.append(values.copy())
-        return intervals.central(values, level)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.import_module("hdpkit.posterior.exposures"), "central", central)
-        found = hk.summaries.exposures(aligned, totals=totals)
-    draws = seen[0][:, 0, k]
-    tail = (1.0 - aligned.level) / 2.0
-    ends = intervals.holding(np.quantile(draws, [tail, 1.0 - tail]), found.mean[0, k])
-    assert np.allclose([found.lower[0, k], found.upper[0, k]], ends)
-    return draws
+    return {name: place(truth[name], ends[name]) for name in READ}
 
 
 @pytest.mark.parametrize("name", some_long(RUNS, lambda name: name != "restaurant, short"))
@@ -167,14 +134,10 @@ def test_truths_lie_in_intervals_as_often_as_they_should(name):
     def run(more, seed):
         generator = np.random.default_rng(seed)
         found = [one_replicate(case, generator) for _ in range(REPLICATES[size] * more)]
-        answer = {
+        return {
             # They have many draws for each state.
             read: one_sample_p(np.bincount([one[read] for one in found], minlength=5), law_of(STATES * 6))
-            for read in PLACED
+            for read in READ
         }
-        for read in RANKED:
-            ranks = np.array([one[read] for one in found])
-            answer[read] = rank_uniformity_p(ranks // 2, 10)
-        return answer
 
     FAMILY.check(name, run)

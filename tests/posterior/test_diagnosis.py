@@ -182,7 +182,7 @@ def test_summaries_use_the_states_after_the_burn_in(resumed):
         "run": hk.summaries.components(resumed),
         "trace": hk.summaries.components(resumed.trace),
         "components": hk.summaries.components(resumed, similar=0.1),
-        "signatures": kind_of_run(resumed).signatures(resumed).components,
+        "signatures": kind_of_run(resumed).signatures(resumed),
         "one chain": one_chain,
     }
     for name, aligned in alignments.items():
@@ -227,7 +227,7 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     # The same of a folder, which all commands read.
     monkeypatch.setattr(type(resumed), "trace", property(lambda run: trace))
     assert min(one.sweep for one in hk.summaries.components(resumed).samples) == first
-    assert min(one.sweep for one in kind_of_run(resumed).signatures(resumed).components.samples) == first
+    assert min(one.sweep for one in kind_of_run(resumed).signatures(resumed).samples) == first
     # A chain that never settles: its last quarter is nearest to where it goes.
     assert min(used(flat, late(100, 100))) >= 66
     # The verdict still judges the second half.

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
-from hdpkit.franchise.sample import Sample, TermMeans
+from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.posterior.merging import merged_sample
-from hdpkit.summaries import components, exposures, reconstruction
+from hdpkit.summaries import components, reconstruction
 
 V, GROUPS, ETA = 40, 6, 0.1
 LAWS = np.random.default_rng(2).dirichlet(np.full(V, 0.1), size=4)
@@ -97,25 +97,35 @@ def test_components_that_a_state_has_several_dishes_for_are_found_once(split):
     assert len(extracted(split, 1e-9, occurrence=0.0, chains=0.0)) > 4
 
 
-def test_exposures_are_customers(split):
-    found = extracted(split)
-    counted = exposures(found)
-    assert counted.mean.shape == (GROUPS, 5)
-    totals = np.mean([sample.group_counts.sum(axis=1) for sample in split], axis=0)
-    np.testing.assert_allclose(counted.totals, totals)
+def test_exposures_are_shares_times_customers(split):
+    """Of samples with the same groups; in few of many groups are most customers of one component."""
+    samples = []
+    for sample in split:
+        level = Level(
+            name="tumour", parent=np.zeros(GROUPS, dtype=int), counts=sample.group_counts, tables=None,
+            concentration=np.array(1.0), discount=np.array(0.0),
+        )  # fmt: skip
+        samples.append(attrs.evolve(sample, levels=[level]))
+    found = extracted(samples)
+    assert found.exposures.shape == (GROUPS, 5)
+    totals = split[0].group_counts.sum(axis=1)
+    np.testing.assert_array_equal(found.group_totals, totals)
+    np.testing.assert_allclose(found.exposures, found.group_shares * totals[:, None])
+    np.testing.assert_allclose(found.exposures_upper, found.group_shares_upper * totals[:, None])
     each = []
     for sample in found.samples:
         labels = found.which(sample)
         dishes = [int(np.flatnonzero(labels == k)[0]) for k in range(4)]
-        each.append(sample.group_counts.toarray()[:, dishes])
-    np.testing.assert_allclose(counted.mean[:, :4], np.mean(each, axis=0))
-    np.testing.assert_allclose(counted.lower[:, :4], np.quantile(each, 0.05, axis=0))
-    assert not counted.zero[:, :4].any()
-    assert counted.zero[:, 4].all()  # the rest is in two samples of ten
-    rows = counted.table()
-    assert rows["component"][:5] == ["0", "1", "2", "3", "rest"]
-    assert list(rows) == ["tumour", "component", "exposure", "lower", "upper", "share", "zero"]
-    assert len(rows["zero"]) == GROUPS * 5
+        counts = sample.group_counts.toarray()
+        each.append(counts[:, dishes] / counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found.group_shares[:, :4], np.mean(each, axis=0), atol=1e-3)
+    assert found.present[:, :4].all()
+    assert not found.present[:, 4].any()  # the rest is in two samples of ten
+    rank = np.cumsum(-np.sort(-found.exposures[:, :4], axis=0), axis=0) / found.exposures[:, :4].sum(axis=0)
+    assert found.most_in.tolist() == [1 + int(np.sum(column < 0.8)) for column in rank.T]
+    assert not found.in_few.any()
+    twice = found.of_run(found.data, (), 2 * np.asarray(totals))
+    np.testing.assert_allclose(twice.exposures, 2 * found.group_shares * totals[:, None])
 
 
 def test_the_reconstruction_is_a_cosine():

@@ -106,16 +106,6 @@ SUMMARIES = {
             "level": [None, "0.9", 0.0, 1.0, NAN, [0.9]],
         },
     ),
-    "summaries.exposures": Row(
-        lambda franchise: (
-            hk.summaries.exposures,
-            {"aligned": hk.summaries.components([franchise.sample()])},
-        ),
-        {
-            "aligned": [None, 5, "aligned", [], {}, hk.Trace()],
-            "totals": [5, "totals", [], [1.5] * 3, [-1] * 3, {}, [[1000]]],
-        },
-    ),
     "summaries.reconstruction": Row(
         lambda franchise: (
             hk.summaries.reconstruction,

@@ -82,7 +82,6 @@ MADE = (
     "RankChoice",
     "Run",
     "Sample",
-    "Signatures",
     "Snapshot",
 )
 

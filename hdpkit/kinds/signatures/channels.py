@@ -32,6 +32,12 @@ _ID_COLOURS = (
     "#fdbe6f", "#ff8002", "#b0dd8b", "#36a12e", "#fdcab5", "#fc8a6a", "#f14432", "#bc191a", "#d0e1f2",
     "#94c4df", "#4a98c9", "#1764ab", "#e2e2ef", "#b6b6d8", "#8683bd", "#62409b",
 )  # fmt: skip
+_COPIES = {  # total copies -> colour
+    "0": "#1764ab", "1": "#808b9a", "2": "#36a12e", "3-4": "#62409b", "5-8": "#ff8002", "9+": "#bc191a",
+}  # fmt: skip
+_REARRANGEMENTS = {"del": "#e41a1c", "tds": "#4daf4a", "inv": "#377eb8", "trans": "#984ea3"}
+STRANDS = {"SBS192": "TU", "SBS288": "TUN", "SBS384": "TUNB"}
+"""Of genes: the transcribed and the untranscribed one, none, and both."""
 
 
 @attrs.frozen
@@ -53,13 +59,14 @@ class Channels:
     Attributes
     ----------
     name : str
-        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83".
+        One of `CHANNELS`.
     names : tuple of str
         The channels in the order of plots, with the names of SigProfilerMatrixGenerator.
     groups : tuple of str
-        The group of each channel: its substitution, the doublet that is replaced, or the kind of indel.
+        The group of each channel: its substitution, the doublet that is replaced, the kind of indel, copies
+        and whether both parents' are there, or the kind of rearrangement.
     colours : dict
-        Group -> colour, in the order of plots; the colours are COSMIC's.
+        Group -> colour, in the order of plots; those of substitutions, doublets and indels are COSMIC's.
     """
 
     name: str
@@ -124,6 +131,8 @@ class Channels:
             # Units that are there before a deletion, and after which "or more" holds.
             n = int(number) + (kind == "Del" and what != "M")
             return f"{n}+" if number == "5" else str(n)
+        if self.name in ("CNV48", "SV32"):
+            return name[len(self.groups[self.names.index(name)]) + 1 :] or "any"
         return name.partition(">")[2] if self.name == "DBS78" else name
 
     @functools.cached_property
@@ -139,6 +148,9 @@ class Channels:
     def _titles(self, group: str) -> tuple[str, str]:
         if self.name == "DBS78":
             return f"{group}>NN", ""
+        if self.name in ("CNV48", "SV32"):
+            first, _, second = group.partition(":" if self.name == "CNV48" else "_")
+            return (first, second) if self.name == "CNV48" else (second, first)
         if self.name != "ID83":
             return group, ""
         size, kind, what = group.split(":")
@@ -152,11 +164,8 @@ class Channels:
         """Indices of the channels in the order of SigProfiler's files: by context, then by substitution."""
         if not self.name.startswith("SBS"):
             return list(range(len(self)))
-        strands = "TUN"
-        places = range(len(self))
-        if self.name != "SBS288":
-            return sorted(places, key=lambda place: self.names[place])
-        return sorted(places, key=lambda place: (strands.index(self.names[place][0]), self.names[place]))
+        strands = STRANDS.get(self.name, "")
+        return sorted(range(len(self)), key=lambda i: (strands.find(self.names[i][0]), self.names[i]))
 
 
 def _substitution(name: str) -> str:
@@ -183,6 +192,11 @@ def _substitution(name: str) -> str:
 def _stranded(name: str) -> str:
     text = name.strip().upper()
     return f"{text[:1]}:{_substitution(text[2:])}" if text[1:2] in (":", ".") else text
+
+
+def _plain(name: str) -> str:
+    """Key of a copy number or a rearrangement: without spaces and case."""
+    return re.sub(r"\s+", "", name).upper()
 
 
 def _doublet(name: str) -> str:
@@ -232,6 +246,24 @@ def _indels() -> list[tuple[str, str]]:
     ]
 
 
+def _copy_numbers() -> list[tuple[str, str]]:
+    """Segments by total copies, whether copies of one parent are lost, and size (Steele et al. 2022)."""
+    small = ("0-100kb", "100kb-1Mb")
+    sizes = (*small, "1Mb-10Mb", "10Mb-40Mb", ">40Mb")
+    kinds = [("0:homdel", (*small, ">1Mb")), *((f"{n}:LOH", sizes) for n in [*_COPIES][1:])]
+    kinds += [(f"{n}:het", sizes) for n in [*_COPIES][2:]]
+    return [(f"{kind}:{size}", kind) for kind, own in kinds for size in own]
+
+
+def _structural_variants() -> list[tuple[str, str]]:
+    """Rearrangements by whether they are clustered, kind and size (Nik-Zainal et al. 2016)."""
+    sizes = ("_1-10Kb", "_10-100Kb", "_100Kb-1Mb", "_1Mb-10Mb", "_>10Mb")
+    groups = [
+        (f"{where}_{kind}", kind) for where in ("clustered", "non-clustered") for kind in _REARRANGEMENTS
+    ]
+    return [(group + size, group) for group, kind in groups for size in (sizes if kind != "trans" else ("",))]
+
+
 def _made(
     name: str, pairs: Sequence[tuple[str, str]], colours: Sequence[str], key: Callable[[str], str]
 ) -> Channels:
@@ -251,8 +283,11 @@ CHANNELS: dict[str, Channels] = {
     made.name: made
     for made in (
         _made("SBS96", _SINGLE, _SBS_COLOURS, _substitution),
-        _made("SBS288", [(f"{strand}:{n}", g) for n, g in _SINGLE for strand in "TUN"], _SBS_COLOURS,
-              _stranded),
+        *(
+            _made(name, [(f"{strand}:{n}", g) for n, g in _SINGLE for strand in strands], _SBS_COLOURS,
+                  _stranded)
+            for name, strands in STRANDS.items()
+        ),
         _made(
             "SBS1536",
             [(f"{a}{x}[{s}]{y}{b}", s) for s in _SUBSTITUTIONS for x in _BASES for y in _BASES for a in _BASES
@@ -263,6 +298,8 @@ CHANNELS: dict[str, Channels] = {
         _made("DBS78", [(f"{a}>{b}", a) for a, bs in _DOUBLETS.items() for b in bs.split()], _DBS_COLOURS,
               _doublet),
         _made("ID83", _indels(), _ID_COLOURS, _indel),
+        _made("CNV48", _copy_numbers(), [*_COPIES.values(), *[*_COPIES.values()][2:]], _plain),
+        _made("SV32", _structural_variants(), [*_REARRANGEMENTS.values()] * 2, _plain),
     )
 }  # fmt: skip
 """The known classifications, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,31 +13,32 @@ import numpy as np
 from hdpkit.checks import numbers_between, whole_number
 from hdpkit.data.files.tables import Columns, rows_of, write_workbook
 from hdpkit.data.sharded import in_shards
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise.declarations import Restaurant
+from hdpkit.errors import DataError, OverdispersedCountsWarning, ParameterError
+from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.kind import Hierarchy, Kind, of_the_data, setting, updates_of
 from hdpkit.kinds.listing import Listing
 from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.signatures.channels import channels_of
-from hdpkit.kinds.signatures.export import signature_tables, write_signatures
-from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
+from hdpkit.kinds.signatures.export import write_signatures
+from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures, overview, signature_tables
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.kinds.signatures.listing import list_signatures
 from hdpkit.kinds.signatures.pages import write_pages
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.kinds.topics import Topics
-from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Whole
+from hdpkit.kinds.values import Between, Flag, Names, NumberOrPrior, OneOf, Whole
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import CountGibbs, Move, RootWeights, TableCounts
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.export import EXPORTS
-from hdpkit.posterior.settled import states_of_run
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
 
 _EXTRACTION = "Signatures of the run"
+_VARIED = 2.0  # times the variance of the model from which a warning names bursts
 
 
 def _known_from(tree: Mapping[str, Any]) -> KnownSignatures:
@@ -86,6 +88,14 @@ class Cohort(Hierarchy):
         "What known ones are: compared with the signatures afterwards; components that the run begins with, "
         "worth --pseudo-counts mutations each; or components that never change.", under="Known signatures",
     )  # fmt: skip
+    known_names: tuple[str, ...] = setting(
+        (), Names(), "Only these of FILE are components; or without --known-as only these are compared.",
+        of="commands", under="Known signatures",
+    )  # fmt: skip
+    only_known: bool = setting(
+        False, Flag(), "Exposures to known signatures, which never change, and to nothing else.",
+        under="Known signatures",
+    )  # fmt: skip
     names_from: float | None = setting(
         None, Between(0.0, 1.0, "COSINE"),
         "Give a signature the name of its best match in FILE if their cosine is at least this.",
@@ -126,6 +136,7 @@ class Cohort(Hierarchy):
                 "burst_concentration", self.burst_concentration, "left out with --no-bursty",
                 "Leave out one of the two.",
             )  # fmt: skip
+        _ = self.chosen  # a ParameterError for names that aren't there
 
     @classmethod
     def serves(cls, data: Any) -> bool:
@@ -141,6 +152,33 @@ class Cohort(Hierarchy):
         """Numbers of samples, mutations and channels."""
         return f"{data.n_documents:,} samples, {data.n_tokens:,} mutations, {data.n_terms:,} channels"
 
+    @property
+    def chosen(self) -> KnownSignatures | None:
+        """The known signatures that are named, or all of them."""
+        names = [name.strip() for given in self.known_names for name in given.split(",")]
+        return self.known.chosen(names) if self.known is not None and names else self.known
+
+    @property
+    def fitted(self) -> KnownSignatures | None:
+        """The known signatures that are components of the model; None if there are none."""
+        return self.chosen if self.only_known or self.known_as != "match" else None
+
+    @property
+    def compared(self) -> KnownSignatures | None:
+        """The known signatures with which those of the run are compared: all, if some are fitted."""
+        if self.only_known:
+            return None
+        return self.chosen if self.fitted is None else self.known
+
+    @property
+    def finite(self) -> int | None:
+        """The number of known signatures, if there is nothing else."""
+        return len(self.fitted) if self.only_known and self.fitted is not None else None
+
+    def above(self) -> str | FixedWeights:
+        """The root above the samples or levels: fixed weights if there is nothing new."""
+        return "weights" if self.finite is None else FixedWeights(self.finite)
+
     def declare(self, data: Any) -> Restaurant:
         """The restaurants: samples below levels below the root."""
         measure: Any = DirichletMultinomial(eta=self.eta)
@@ -151,18 +189,39 @@ class Cohort(Hierarchy):
 
     def franchise(self, data: Any) -> Franchise:
         """The franchise over cells."""
-        declared, known = None, self.known
-        if known is not None and self.known_as != "match":
-            frozen = self.known_as == "frozen"
+        declared, known = None, self.fitted
+        if known is not None:
+            frozen = self.only_known or self.known_as == "frozen"
             counts = None if frozen else self.pseudo_counts
             declared = Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
-        return Franchise(self.declare(data), data, store="counts", root="weights", known=declared)
+            nowhere = np.flatnonzero((data.to_counts().sum(axis=0) > 0) & ~known.matrix.any(axis=0))
+            if self.only_known and len(nowhere):
+                raise DataError(
+                    f"known, channel {known.vocabulary[nowhere[0]]}", 0.0,
+                    "above 0 in some signature, since samples have mutations of this channel",
+                    "Give more signatures, or --known-as frozen, which finds new ones.",
+                )  # fmt: skip
+        return Franchise(self.declare(data), data, store="counts", root=self.above(), known=declared)
+
+    def warn(self, restaurant: Restaurant, data: Any, sweeps: int) -> None:
+        """Warn of counts that vary more than the model without bursts assumes."""
+        if self.bursty or self.ranks is None:
+            return
+        median = int(np.median(data.document_lengths))
+        more = 1.0 + median * self.ranks.overdispersion
+        if more >= _VARIED:
+            warnings.warn(
+                f"counts of a sample with {median:,} mutations vary {more:.1f} times as much as the model "
+                "assumes, which gives false signatures: leave out --no-bursty, or give --max-per-sample N.",
+                OverdispersedCountsWarning, stacklevel=2,
+            )  # fmt: skip
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
         """Cells, weights, and updates of parameters; with levels `CountGibbs` is what draws tables."""
         base: Any = restaurant.base
         tables: list[Move] = [TableCounts()] if base.each is None else []
-        return [CountGibbs(), *tables, RootWeights(), *updates_of(restaurant)]
+        weights: list[Move] = [RootWeights()] if self.finite is None else []
+        return [CountGibbs(), *tables, *weights, *updates_of(restaurant)]
 
     def of_part(self, data: Any, chain: int | None = None) -> Kind:
         """Components in place of signatures, which need all chains, and all samples of the cohort at once."""
@@ -181,17 +240,16 @@ class Cohort(Hierarchy):
 
     def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
         """Signatures with their best matches."""
-        return list_signatures(found, self.known)
+        return list_signatures(found, self.compared)
 
     def table(self, found: Any, n_terms: int) -> Columns:
         """A row for each signature."""
-        columns: Columns = found.overview(self.known)
-        return columns
+        return overview(found, self.compared)
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
         """The number of signatures, the share of the mutations in none, and the table."""
         table = {name: np.asarray(values).tolist() for name, values in self.table(found, n_terms).items()}
-        facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}
+        facts = {"n_signatures": len(found), "share_of_no_signature": found.rest}
         return facts | {"signatures": rows_of(table)[:most]}
 
     def export(self, run: Run, to: str, out: Path, **options: Any) -> tuple[str, list[Path]]:
@@ -200,33 +258,32 @@ class Cohort(Hierarchy):
             return CohortComponents().export(run, to, out, **options)
         found = self.signatures(run)
         if to == "pdf":
-            written = [write_pages(found, out, known=self.known)]
+            written = [write_pages(found, out, known=self.compared)]
         elif to == "signatures":
-            written = write_signatures(found, out, known=self.known, raw=options["raw"])
+            written = write_signatures(found, out, known=self.compared, raw=options["raw"])
         else:
-            tables = signature_tables(found, self.known)
+            tables = signature_tables(found, self.compared)
             write_workbook(out, {name: [columns] for name, columns in tables.items()})
             written = [out]
         return f"{len(found)} signatures", written
 
-    def extracted(self, samples: Any, data: Any, declared: Known | None) -> Signatures:
-        """Signatures of samples, with settings of this kind."""
+    def extracted(self, samples: Any, data: Any = None, declared: Known | None = None) -> Components:
+        """Signatures of samples, or of a run, with settings of this kind."""
         return extract_signatures(
             samples, data, similarity=self.similarity, occurrence=self.occurrence, chains=self.agreement,
             level=self.interval, min_samples=self.min_samples, declared=declared, totals=self.totals,
         )  # fmt: skip
 
-    def signatures(self, run: Run) -> Signatures:
+    def signatures(self, run: Run) -> Components:
         """Signatures of a run, from its samples after the burn-in and its newest states."""
         if in_shards(run.data):
             raise DataError(
                 "run", run.data, "not over shards: signatures need all samples of the cohort at once",
                 "extract_signatures([hk.open_run(folder).franchise().sample()], corpus).",
             )  # fmt: skip
-        samples, states = states_of_run(run)
-        found = self.extracted(samples, run.data, states[0].franchise.known)
-        if self.known is not None and self.names_from is not None:
-            found = found.named_after(self.known, least=self.names_from)
+        found = self.extracted(run)
+        if self.compared is not None and self.names_from is not None:
+            found = name_signatures(found, self.compared, least=self.names_from)
         return found
 
 

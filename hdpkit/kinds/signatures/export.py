@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from hdpkit.checks import flag, instance
-from hdpkit.data.files.tables import Columns, write_table
-from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.checks import flag
+from hdpkit.data.files.tables import write_table
+from hdpkit.kinds.signatures.extraction import signature_tables
 from hdpkit.kinds.signatures.known import KnownSignatures
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.export import new_folder
 
 
 def write_signatures(
-    signatures: Signatures,
+    signatures: Components,
     folder: str | os.PathLike[str],
     *,
     known: KnownSignatures | None = None,
@@ -33,7 +31,8 @@ def write_signatures(
 
     Parameters
     ----------
-    signatures : Signatures
+    signatures : Components
+        As `extract_signatures` returns them.
     folder : path
         New or empty.
     known : KnownSignatures, optional
@@ -52,13 +51,6 @@ def write_signatures(
     StorageError
         If it can't be written.
     """
-    instance(
-        "signatures",
-        signatures,
-        Signatures,
-        "what extract_signatures returned",
-        remedy="Call extract_signatures first.",
-    )
     tables = signature_tables(signatures, known)
     path = Path(folder)
     new_folder(path)
@@ -69,30 +61,3 @@ def write_signatures(
 
 
 _OF_SIGPROFILER = ("signatures", "exposures")
-
-
-def signature_tables(signatures: Signatures, known: KnownSignatures | None) -> dict[str, Columns]:
-    """The tables by name; the first two have the layout of SigProfiler's files."""
-    return {
-        "signatures": _by_channel(signatures),
-        "exposures": _activities(signatures),
-        "overview": signatures.overview(known),
-        "channels": signatures.channel_table(),
-        "exposure_intervals": signatures.exposure_table(),
-        "samples": signatures.sample_table(),
-    }
-
-
-def _by_channel(signatures: Signatures) -> dict[str, Any]:
-    channels = signatures.channels
-    order = signatures.in_order
-    if channels is not None:
-        order = order[channels.ordered_for_sigprofiler()]
-    rows = {"MutationType": [signatures.vocabulary[i] for i in order]}
-    return rows | {name: signatures.matrix[k, order] for k, name in enumerate(signatures.names)}
-
-
-def _activities(signatures: Signatures) -> dict[str, Any]:
-    held = signatures.exposures
-    whole = np.rint(held.mean).astype(np.int64)
-    return {"Samples": list(held.names)} | {name: whole[:, k] for k, name in enumerate(signatures.names)}

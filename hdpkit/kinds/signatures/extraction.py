@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import instance, items, real_number, whole_number
+from hdpkit.checks import instance, items, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
-from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
-from hdpkit.kinds.signatures.channels import Channels, channels_of
-from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
+from hdpkit.kinds.signatures.channels import Channels, channels_of, plain_channels
+from hdpkit.kinds.signatures.known import KnownSignatures, vocabulary_of
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.exposures import Exposures, exposures, reconstruction
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.matching import ComponentSet
 from hdpkit.posterior.readability import REPEATS
+from hdpkit.posterior.reconstruction import reconstruction
 from hdpkit.posterior.vectors import nearest
 from hdpkit.run.runs import Run
 
 COVER = "in simulated cohorts 90 % intervals contained 68 % to 76 % of the true exposures"
 """What intervals of exposures cover, by default (docs/signature_cohorts.md)."""
+_LARGEST = 2**53  # up to which floats are exact
 REST = "0"
 """Name of the component of mutations in no signature, as in the R packages."""
 
@@ -45,241 +43,169 @@ def _letters(number: int) -> str:
     return letters
 
 
-class Signatures:
-    """Signatures of a cohort with their exposures. See `extract_signatures`, which makes them.
+def signatures_of(given: Any) -> Components:
+    """Signatures that were given, or a ParameterError: components in the samples of a corpus."""
+    remedy = "Call extract_signatures first."
+    found: Components = instance(
+        "signatures", given, Components, "what extract_signatures returned", remedy=remedy
+    )
+    if not isinstance(found.data, Corpus):
+        raise ParameterError("signatures", given, "components with the counts that they are of", remedy)
+    return found
 
-    Attributes
+
+def channels_in(found: Components) -> Channels:
+    """The classification of the channels of signatures."""
+    words = vocabulary_of(found)
+    return channels_of(words) or plain_channels(words)
+
+
+def in_order(found: Components) -> Int64s:
+    """Columns of the rows of signatures in the order of plots: int64, shape (n_channels,)."""
+    return channels_in(found).order_of(vocabulary_of(found))
+
+
+def reconstructed(found: Components) -> Floats:
+    """Cosine between each sample's counts and their reconstruction without component "0": (n_samples,)."""
+    return reconstruction(found.data, found.exposures[:, :-1], found.rows)
+
+
+def name_signatures(signatures: Components, known: KnownSignatures, *, least: float = 0.9) -> Components:
+    """The same signatures with the names of the known ones that they match.
+
+    A known name goes to the signature most similar to it, if that is its best match and their cosine is
+    at least ``least``. The other signatures keep their names.
+
+    Parameters
     ----------
-    components : Components
-        The underlying components: means, intervals, occurrence by chain.
-    names : tuple of str
-        SBS96A, SBS96B and so on, in descending order of their numbers of mutations.
-    vocabulary : tuple of str
-        The channels.
-    channels : Channels or None
-        Their classification; None if channels have other names.
-    exposures : Exposures
-        Mutations of each sample by signature and, last, by component "0", with intervals.
-    cosine : float64 array, shape (n_samples,)
-        Cosine similarity between each sample's counts and their reconstruction from its signatures, without
-        component "0".
-    corpus : Corpus
-    totals : int64 array, shape (n_samples,), or None
-        Mutations of each sample before downsampling, to which `exposures` sum. None: the corpus has all.
+    signatures : Components
+        As `extract_signatures` returns them.
+    known : KnownSignatures
+    least : float
+        From 0 to 1.
+
+    Returns
+    -------
+    Components
+
+    Raises
+    ------
+    DataError
+        If the channels of the known signatures differ.
+    ParameterError
+        If ``least`` isn't from 0 to 1.
     """
+    instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
+    if not 0.0 <= real_number("least", least) <= 1.0:
+        raise ParameterError("least", least, "from 0 to 1", "0.9 is usual.")
+    given = signatures_of(signatures)
+    found, names, taken = known.match(given), given.titles.copy(), set(given.titles)
+    for k in np.argsort(-found.cosine, kind="stable").tolist():
+        if found.cosine[k] >= least and found.names[k] not in taken:
+            names[k] = found.names[k]
+            taken.add(found.names[k])
+    return given.named(names)
 
-    def __init__(
-        self,
-        components: Components,
-        corpus: Corpus,
-        names: tuple[str, ...] | None = None,
-        totals: Any = None,
-    ) -> None:
-        self.components = components
-        self.corpus = corpus
-        self.totals = None if totals is None else np.array(totals, dtype=np.int64)
-        words = corpus.vocabulary or tuple(map(str, range(corpus.n_terms)))
-        self.vocabulary = tuple(words)
-        self.channels = channels_of(words)
-        self.names = names or names_of_signatures(len(components), self.channels)
 
-    def __repr__(self) -> str:
-        return f"<Signatures: {len(self)} in {len(self.corpus.document_lengths)} samples>"
+def remarks_on(found: Components) -> list[str]:
+    """What calls for a second look at each signature, in words; "" where nothing does.
 
-    def __len__(self) -> int:
-        return len(self.components)
+    Most of its mutations are in few samples, or another signature is nearly the same: both happen where a
+    few samples have many mutations, and their deviations from a signature become another one.
+    """
+    (others, cosines), remarks = nearest(found.rows), []
+    for k, (few, n) in enumerate(zip(found.in_few, found.most_in.tolist(), strict=True)):
+        told = []
+        if few:
+            told.append(f"80 % of its mutations are in {n} {'sample' if n == 1 else 'samples'}")
+        if cosines[k] >= REPEATS:
+            told.append(f"nearly the same as {found.titles[others[k]]} (cosine {cosines[k]:.2f})")
+        remarks.append("; ".join(told))
+    return remarks
 
-    @property
-    def matrix(self) -> Floats:
-        """Mean share of each channel: float64, shape (T, n_channels); rows sum to one."""
-        return self.components.rows
 
-    @cached_property
-    def in_order(self) -> Int64s:
-        """Columns of `matrix` in the order of plots: int64, shape (n_channels,)."""
-        if self.channels is None:
-            return np.arange(len(self.vocabulary))
-        return self.channels.order_of(self.vocabulary)
+# ---------------------------------------------------------------------- tables
 
-    @property
-    def lower(self) -> Floats:
-        """Lower ends of the intervals of `matrix`."""
-        return self.components.rows_lower
 
-    @property
-    def upper(self) -> Floats:
-        """Upper ends of the intervals of `matrix`."""
-        return self.components.rows_upper
+def overview(found: Components, known: KnownSignatures | None = None) -> Columns:
+    """A row per signature: its name, and what tables, pages and files say of it."""
+    table: dict[str, Any] = {
+        "signature": found.titles,
+        "mutations": found.exposures[:, :-1].sum(axis=0),
+        "share": found.shares,
+        "share_lower": found.shares_lower,
+        "share_upper": found.shares_upper,
+        "samples": found.present[:, :-1].sum(axis=0),
+        "occurrence": found.occurrence,
+        "stability": 1.0 - found.spread,
+        "chains": (found.occurrence_by_chain > 0).sum(axis=0),
+        "remark": remarks_on(found),
+    }
+    if known is not None:
+        best, parts = known.match(found), known.decompose(found)
+        table |= {"best_match": list(best.names), "cosine": best.cosine}
+        table["decomposition"] = [
+            " + ".join(f"{share:.2f} {name}" for name, share in parts.parts(k)) for k in range(len(found))
+        ]
+        table["decomposition_cosine"] = parts.cosine
+    return table
 
-    @cached_property
-    def exposures(self) -> Exposures:
-        """Mutations of each sample by signature and, last, component "0"; of all `totals` if given."""
-        return exposures(self.components, self.totals)
 
-    @cached_property
-    def cosine(self) -> Floats:
-        """Cosine between each sample's counts and their reconstruction: float64, shape (n_samples,)."""
-        return reconstruction(self.corpus, self.exposures.mean[:, :-1], self.matrix)
+def signature_tables(signatures: Components, known: KnownSignatures | None = None) -> dict[str, Columns]:
+    """Tables of signatures and exposures by name, as `write_signatures` writes them.
 
-    def match(self, known: KnownSignatures) -> Matches:
-        """The most similar known signature of each signature.
+    Parameters
+    ----------
+    signatures : Components
+        As `extract_signatures` returns them.
+    known : KnownSignatures, optional
+        For matches and decompositions in "overview".
 
-        Parameters
-        ----------
-        known : KnownSignatures
-
-        Raises
-        ------
-        DataError
-            If its channels differ.
-        """
-        return check_channels(known, self.vocabulary).match(self.matrix)
-
-    def decompose(self, known: KnownSignatures, *, least: float = 0.05) -> Decomposition:
-        """Decompose each signature into a sum of known signatures.
-
-        Parameters
-        ----------
-        known : KnownSignatures
-        least : float
-            As in `KnownSignatures.decompose`.
-
-        Raises
-        ------
-        DataError
-            If its channels differ.
-        """
-        return check_channels(known, self.vocabulary).decompose(self.matrix, least=least)
-
-    def component_set(self, source: str) -> ComponentSet:
-        """The signatures as `hdpkit.summaries.match_topics` compares them.
-
-        Parameters
-        ----------
-        source : str
-            What they are signatures of, in messages.
-        """
-
-        def words(signature: int, n: int) -> list[str]:
-            return [self.vocabulary[v] for v in largest(self.matrix[signature], n).tolist()]
-
-        return ComponentSet(
-            source=source, names=self.names, shares=self.components.shares, columns=self.vocabulary,
-            rows=lambda which: self.matrix[which], words=words,
-        )  # fmt: skip
-
-    def named_after(self, known: KnownSignatures, *, least: float = 0.9) -> Signatures:
-        """The same signatures with the names of the known ones that they match.
-
-        A known name goes to the signature most similar to it, if that is its best match and their cosine is
-        at least ``least``. The other signatures keep their names.
-
-        Parameters
-        ----------
-        known : KnownSignatures
-        least : float
-            From 0 to 1.
-
-        Returns
-        -------
-        Signatures
-
-        Raises
-        ------
-        DataError
-            If its channels differ.
-        ParameterError
-            If ``least`` isn't from 0 to 1.
-        """
-        if not 0.0 <= real_number("least", least) <= 1.0:
-            raise ParameterError("least", least, "from 0 to 1", "0.9 is usual.")
-        found, names, taken = self.match(known), list(self.names), set(self.names)
-        for k in np.argsort(-found.cosine, kind="stable").tolist():
-            if found.cosine[k] >= least and found.names[k] not in taken:
-                names[k] = found.names[k]
-                taken.add(found.names[k])
-        return Signatures(self.components, self.corpus, tuple(names), self.totals)
-
-    @cached_property
-    def remarks(self) -> tuple[str, ...]:
-        """What calls for a second look at a signature, in words; "" where nothing does.
-
-        Most of its mutations are in few samples, or another signature is nearly the same: both happen where a
-        few samples have many mutations, and their deviations from a signature become another one.
-        """
-        held, (others, cosines) = self.exposures, nearest(self.matrix)
-        found = []
-        for k in range(len(self)):
-            told = []
-            if held.in_few[k]:
-                n = int(held.most_in[k])
-                told.append(f"80 % of its mutations are in {n} {'sample' if n == 1 else 'samples'}")
-            if cosines[k] >= REPEATS:
-                told.append(f"nearly the same as {self.names[others[k]]} (cosine {cosines[k]:.2f})")
-            found.append("; ".join(told))
-        return tuple(found)
-
-    # ------------------------------------------------------------------ tables
-
-    def overview(self, known: KnownSignatures | None = None) -> Columns:
-        """A row per signature: name, mutations, share, occurrence, samples, remarks, most similar known one.
-
-        Parameters
-        ----------
-        known : KnownSignatures, optional
-        """
-        held = self.exposures
-        table: dict[str, Any] = {
-            "signature": list(self.names),
-            "mutations": held.mean[:, :-1].sum(axis=0),
-            "share": self.components.shares,
-            "share_lower": self.components.shares_lower,
-            "share_upper": self.components.shares_upper,
-            "samples": (~held.zero[:, :-1]).sum(axis=0),
-            "occurrence": self.components.occurrence,
-            "chains": (self.components.occurrence_by_chain > 0).sum(axis=0),
-            "remark": list(self.remarks),
-        }
-        if known is not None:
-            found, parts = self.match(known), self.decompose(known)
-            table |= {"best_match": list(found.names), "cosine": found.cosine}
-            table["decomposition"] = [
-                " + ".join(f"{share:.2f} {name}" for name, share in parts.parts(k)) for k in range(len(self))
-            ]
-            table["decomposition_cosine"] = parts.cosine
-        return table
-
-    def channel_table(self) -> Columns:
-        """A row per signature and channel: share and its interval."""
-        n, width = self.matrix.shape
-        return {
-            "signature": np.repeat(self.names, width).tolist(),
-            "channel": list(self.vocabulary) * n,
-            "share": self.matrix.ravel(),
-            "lower": self.lower.ravel(),
-            "upper": self.upper.ravel(),
-        }
-
-    def exposure_table(self) -> Columns:
-        """A row per sample and signature or component "0": mutations, share, an interval and its cover."""
-        held = self.exposures
-        table = held.table([*self.names, REST])
-        what = f"{held.level:.0%} of the posterior; {COVER}"
-        return {
-            "sample": table.pop(held.label),
-            "signature": table.pop("component"),
-            **table,
-            "interval": [what] * len(table["exposure"]),
-        }
-
-    def sample_table(self) -> Columns:
-        """A row per sample: mutations, those sampled, and the cosine of the reconstructed spectrum."""
-        return {
-            "sample": list(self.exposures.names),
-            "mutations": self.corpus.document_lengths if self.totals is None else self.totals,
-            "sampled": self.corpus.document_lengths,
-            "cosine": self.cosine,
-        }
+    Returns
+    -------
+    dict
+        Name -> columns. "signatures" (a row per channel, in SigProfiler's order) and "exposures" (a row per
+        sample, rounded to integers) have the layout of SigProfiler's files. "overview" has a row per
+        signature: mutations, share, samples whose interval is above zero, occurrence in the states, stability
+        (mean cosine of what it is in the states with their mean), number of chains, whether it needs a
+        second look, and its most similar known one. "channels" has intervals of its shares,
+        "exposure_intervals" those of exposures, also of component "0", "samples" the cosine of each sample's
+        counts with what its signatures give.
+    """
+    found = signatures_of(signatures)
+    words, names, samples = vocabulary_of(found), found.titles, list(map(str, found.names))
+    order = in_order(found)[channels_in(found).ordered_for_sigprofiler()]
+    (n, width), whole = found.rows.shape, np.rint(found.exposures).astype(np.int64)
+    each, n_cells = [*names, REST], len(samples) * (n + 1)
+    return {
+        "signatures": {"MutationType": [words[v] for v in order]}
+        | {name: found.rows[k, order] for k, name in enumerate(names)},
+        "exposures": {"Samples": samples} | {name: whole[:, k] for k, name in enumerate(names)},
+        "overview": overview(found, known),
+        "channels": {
+            "signature": np.repeat(names, width).tolist(),
+            "channel": list(words) * n,
+            "share": found.rows.ravel(),
+            "lower": found.rows_lower.ravel(),
+            "upper": found.rows_upper.ravel(),
+        },
+        "exposure_intervals": {
+            "sample": [name for name in samples for _ in each],
+            "signature": each * len(samples),
+            "exposure": found.exposures.ravel(),
+            "lower": found.exposures_lower.ravel(),
+            "upper": found.exposures_upper.ravel(),
+            "share": found.group_shares.ravel(),
+            "zero": ~found.present.ravel(),
+            "interval": [f"{found.level:.0%} of the posterior; {COVER}"] * n_cells,
+        },
+        "samples": {
+            "sample": samples,
+            "mutations": found.group_totals,
+            "sampled": found.data.document_lengths,
+            "cosine": reconstructed(found),
+        },
+    }
 
 
 def extract_signatures(
@@ -294,7 +220,7 @@ def extract_signatures(
     declared: Known | None = None,
     names: Any = None,
     totals: Any = None,
-) -> Signatures:
+) -> Components:
     """Find the signatures that posterior samples and chains agree on, with exposures and intervals.
 
     This is `hdpkit.summaries.components` in the terms of the field: dishes of a state whose cosine
@@ -324,12 +250,14 @@ def extract_signatures(
     names : sequence of str, optional
         Names of the signatures, if their number is known.
     totals : int array, shape (n_samples,), optional
-        Mutations of each sample before `hdpkit.downsample`: exposures are then those of the complete sample,
-        as in `hdpkit.summaries.exposures`.
+        Mutations of each sample before `hdpkit.downsample`: exposures are then those of the complete sample.
 
     Returns
     -------
-    Signatures
+    Components
+        Their names are ``titles`` (SBS96A, SBS96B and so on, in descending order of their mutations), their
+        shares of channels ``rows``, and the mutations of each sample by signature and, last, by component "0"
+        ``exposures``, all of them with intervals (``rows_lower``, ``exposures_upper``).
 
     Raises
     ------
@@ -354,23 +282,31 @@ def extract_signatures(
         apart=0 if declared is None else declared.n_components,
     )  # fmt: skip
     found = found.selected(found.agreed(occurrence, chains))
-    n_terms, n_groups = found.rows.shape[1], found.samples[0].n_groups
+    n_terms, n_groups = found.n_terms, found.samples[0].n_groups
     if n_terms != data.n_terms or n_groups != data.n_documents:
         raise DataError(
             "corpus", f"{data.n_documents} samples, {data.n_terms} channels",
             f"that of the run: {n_groups} samples, {n_terms} channels", "Pass the corpus that was sampled.",
         )  # fmt: skip
+    found.of_run(data, found.states, None if totals is None else _checked_totals(totals, data))
     if min_samples:
-        often = (~exposures(found, totals).zero[:, :-1]).sum(axis=0) >= min_samples
+        often = found.present[:, :-1].sum(axis=0) >= min_samples
         if not often.all():
             found = found.selected(np.flatnonzero(often).tolist())
-    if names is not None:
-        names = items("names", names, "a sequence of names", remedy="Leave it out.")
-        if len(names) != len(found):
-            raise ParameterError("names", names, f"{len(found)} names", "Leave it out.")
-    elif declared is not None:
-        names = _names(found, declared, channels_of(data.vocabulary or ()))
-    return Signatures(found, data, names, totals)
+    if names is None:
+        return found.named(_names(found, declared))
+    names = items("names", names, "a sequence of names", remedy="Leave it out.")
+    if len(names) != len(found):
+        raise ParameterError("names", names, f"{len(found)} names", "Leave it out.")
+    return found.named(names)
+
+
+def _checked_totals(totals: Any, data: Corpus) -> Int64s:
+    remedy = "Pass document_lengths of the corpus before hk.downsample."
+    found = whole_numbers("totals", totals, 0, _LARGEST, length=data.n_documents, remedy=remedy)
+    if (found < data.document_lengths).any():
+        raise ParameterError("totals", totals, "at least the mutations of each sample of the corpus", remedy)
+    return found
 
 
 def _declared(run: Run) -> Known | None:
@@ -380,15 +316,15 @@ def _declared(run: Run) -> Known | None:
     return known
 
 
-def _names(found: Components, declared: Known, channels: Channels | None) -> tuple[str, ...]:
+def _names(found: Components, declared: Known | None) -> list[str]:
     """Names of the known signatures, which have the ids 0, 1, ..., and of the others in their order."""
-    ids = found.ids_by_sample
-    own = [next((int(i) for i in column if 0 <= i < declared.n_components), -1) for column in ids.T]
-    new = iter(names_of_signatures(own.count(-1), channels))
+    n_known = 0 if declared is None else declared.n_components
+    own = [next((int(i) for i in column if 0 <= i < n_known), -1) for column in found.ids_by_sample.T]
+    new = iter(names_of_signatures(own.count(-1), channels_of(vocabulary_of(found))))
     taken: set[int] = set()
     names = []
     for j in own:
-        first = j >= 0 and j not in taken
-        names.append(declared.labels[j] if first else next(new) if j < 0 else f"{declared.labels[j]}'")
+        label = "" if declared is None or j < 0 else declared.labels[j]
+        names.append(next(new) if j < 0 else label if j not in taken else f"{label}'")
         taken.add(j)
-    return tuple(names)
+    return names

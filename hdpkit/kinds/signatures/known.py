@@ -16,6 +16,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.channels import Channels
 from hdpkit.kinds.signatures.spectra import arranged, given_channels, read_table, side_of
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.vectors import unit_rows
 
 _ROUNDING = 0.01
@@ -126,13 +127,13 @@ class KnownSignatures:
 
         Parameters
         ----------
-        components : array, shape (T, n_channels)
-            With the channels in the order of `vocabulary`.
+        components : Components, or array of shape (T, n_channels)
+            An array has the channels in the order of `vocabulary`.
 
         Raises
         ------
         DataError
-            If the shape doesn't match.
+            If the channels or the shape don't match.
         """
         given = self._components(components)
         cosines = unit_rows(given) @ unit_rows(self.matrix).T
@@ -144,7 +145,7 @@ class KnownSignatures:
 
         Parameters
         ----------
-        components : array, shape (T, n_channels)
+        components : Components, or array of shape (T, n_channels)
         least : float
             Known signatures with a smaller share are removed, the smallest first, and the others are
             refitted.
@@ -152,7 +153,7 @@ class KnownSignatures:
         Raises
         ------
         DataError
-            If the shape doesn't match.
+            If the channels or the shape don't match.
         ParameterError
             If ``least`` isn't from 0 to below 1.
         """
@@ -180,6 +181,9 @@ class KnownSignatures:
         return weights
 
     def _components(self, components: Any) -> Floats:
+        if isinstance(components, Components):
+            check_channels(self, vocabulary_of(components))
+            return components.rows
         found = number_array(components)
         if found is None or found.ndim != 2 or found.shape[1] != len(self.vocabulary):
             raise DataError(
@@ -238,6 +242,11 @@ def read_signatures(
                 "Divide counts by their sum, and check that the file contains signatures.",
             )  # fmt: skip
     return KnownSignatures(tuple(names), tuple(words), values / values.sum(axis=1, keepdims=True), known)
+
+
+def vocabulary_of(found: Components) -> tuple[str, ...]:
+    """The channels of components, or their numbers."""
+    return tuple(map(str, found.words(range(found.n_terms))))
 
 
 def check_channels(known: Any, vocabulary: Sequence[str]) -> KnownSignatures:

@@ -6,7 +6,8 @@ from typing import Any
 
 from hdpkit.data.top_terms import largest
 from hdpkit.kinds.listing import Column, Listing
-from hdpkit.kinds.signatures.extraction import Signatures
+from hdpkit.kinds.signatures.extraction import overview, reconstructed
+from hdpkit.posterior.components import Components
 
 
 def _shortened(decomposition: str, most: int = 3) -> str:
@@ -18,32 +19,32 @@ def _counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def list_signatures(found: Signatures, known: Any) -> Listing:
+def list_signatures(found: Components, known: Any) -> Listing:
     """Signatures with their largest channels and best matches, and a line about component "0"."""
-    rows, held = found.overview(known), found.components
-    top = [[found.vocabulary[v] for v in largest(row, 4)] for row in found.matrix]
+    rows = overview(found, known)
+    top = [list(map(str, found.words(largest(row, 4)))) for row in found.rows]
     columns = [
-        Column("", list(found.names), words=True),
+        Column("", list(found.titles), words=True),
         Column("largest channels", [" ".join(words) for words in top], words=True),
         Column("share of\nmutations", [f"{share:.2%}" for share in rows["share"]]),
         Column("samples\nwith it", [f"{n:,}" for n in rows["samples"]]),
-        Column("in samples\nof chains", [f"{one:.0%}" for one in rows["occurrence"]]),
+        Column("in states", [f"{one:.0%}" for one in rows["occurrence"]]),
+        Column("stability", [f"{one:.3f}" for one in rows["stability"]]),
         Column("chains", [str(n) for n in rows["chains"]]),
     ]
     if known is not None:
         columns.append(Column("most like", rows["best_match"], words=True))
         columns.append(Column("cosine", [f"{one:.3f}" for one in rows["cosine"]]))
         columns.append(Column("as a sum", [_shortened(one) for one in rows["decomposition"]], words=True))
-    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
-    chains = _counted(len(held.chain_numbers), "chain")
+    median = sorted(reconstructed(found).tolist())[found.data.n_documents // 2]
+    chains = _counted(len(found.chain_numbers), "chain")
     lines = [
-        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); {held.rest:.1%} "
-        f"of the mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
+        f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
+        f"{found.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
     ]
-    named = zip(found.names, found.remarks, strict=True)
+    named = zip(found.titles, rows["remark"], strict=True)
     lines += [f"look at {name} again: {remark}" for name, remark in named if remark]
-    if found.totals is not None:
-        n = int((found.totals > found.corpus.document_lengths).sum())
+    if n := int((found.group_totals > found.data.document_lengths).sum()):
         lines.append(
             f"exposures are of all mutations of a sample; of {_counted(n, 'sample')} some were not drawn"
         )

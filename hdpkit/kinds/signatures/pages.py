@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import alt, check_drawing, colour, layered, names, number, over, picture
-from hdpkit.checks import absolute_path, instance
+from hdpkit.checks import absolute_path
 from hdpkit.errors import DataError, importing_extra, printable
 from hdpkit.files import check_place, save
-from hdpkit.kinds.signatures.channels import plain_channels
-from hdpkit.kinds.signatures.extraction import Signatures
-from hdpkit.kinds.signatures.known import KnownSignatures, check_channels
+from hdpkit.kinds.signatures.extraction import channels_in, in_order, overview, signatures_of
+from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, vocabulary_of
 from hdpkit.kinds.signatures.pictures import plot_activity, plot_exposures, spectrum
+from hdpkit.posterior.components import Components
 
 _A4 = (842.0, 595.0)  # points
 _MARGIN = 30.0
@@ -24,17 +24,17 @@ _LARGEST = 30  # samples with the largest exposures
 
 
 def write_pages(
-    signatures: Signatures, path: str | os.PathLike[str], *, known: KnownSignatures | None = None
+    signatures: Components, path: str | os.PathLike[str], *, known: KnownSignatures | None = None
 ) -> Path:
     """Write signatures as a PDF with a page for each, and a last one with the exposures of the samples.
 
     The page of a signature has its spectrum with intervals and, if there are known signatures, that of its
-    best match; what is in `Signatures.overview`; its shares in the samples of each level as boxes; and the
-    samples with most mutations of it, with their intervals.
+    best match and of the sum of known ones that is most like it; its row of the overview; its shares in the
+    samples of each level as boxes; and the samples with most mutations of it, with their intervals.
 
     Parameters
     ----------
-    signatures : Signatures
+    signatures : Components
         At least one.
     path : path
         The file; an existing one is replaced.
@@ -54,10 +54,10 @@ def write_pages(
     MissingExtraError
         Without Altair, vl-convert-python or pypdf.
     """
-    instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
+    signatures_of(signatures)
     file = absolute_path("path", path, remedy="For instance signatures.pdf.")
     if known is not None:
-        check_channels(known, signatures.vocabulary)
+        check_channels(known, vocabulary_of(signatures))
     if not len(signatures):
         raise DataError(
             "signatures", signatures, "at least one", "Lower the required agreement of samples and chains."
@@ -66,7 +66,7 @@ def write_pages(
     check_drawing()
     with importing_extra("pypdf", "plots"):
         import pypdf
-    table = signatures.overview(known)
+    table = overview(signatures, known)
     pages = [
         _page(signatures, k, {name: column[k] for name, column in table.items()}, known)
         for k in range(len(signatures))
@@ -90,27 +90,33 @@ def _title(text: str, size: int = 13, **more: Any) -> Any:
     return alt.Title(printable(text), anchor="start", fontSize=size, **more)
 
 
-def _page(signatures: Signatures, k: int, row: Any, known: KnownSignatures | None) -> Any:
+def _page(signatures: Components, k: int, row: Any, known: KnownSignatures | None) -> Any:
     """The page of a signature."""
-    channels, order = signatures.channels or plain_channels(signatures.vocabulary), signatures.in_order
-    values, low, high = (rows[k, order] for rows in (signatures.matrix, signatures.lower, signatures.upper))
+    channels, order = channels_in(signatures), in_order(signatures)
+    ends = signatures.ends_of(k)
+    values, low, high = (row[order] for row in (signatures.rows[k], *ends))
     title = _title(row["signature"], 20, subtitle=_facts(row, signatures), subtitleFontSize=11, offset=30)
     parts = [spectrum(values, (low, high), channels).properties(title=title)]
     if known is not None:
         match = known.matrix[known.names.index(row["best_match"])][order]
         text = f"{row['best_match']}, the most similar known signature (cosine {row['cosine']:.3f})"
         parts.append(spectrum(match, None, channels).properties(title=_title(text, offset=30)))
+        sums = known.decompose(signatures.rows[[k]])
+        if len(sums.parts(0)) > 1:
+            text = f"{row['decomposition']} (cosine {row['decomposition_cosine']:.3f})"
+            total = (sums.shares[0] @ known.matrix)[order]
+            parts.append(spectrum(total, None, channels).properties(title=_title(text, offset=30)))
     return alt.vconcat(*parts, alt.hconcat(plot_activity(signatures, k), _largest(signatures, k)), spacing=40)
 
 
-def _facts(row: Any, signatures: Signatures) -> list[str]:
-    """Lines with the numbers of a row of `Signatures.overview`."""
-    level = signatures.components.level
+def _facts(row: Any, signatures: Components) -> list[str]:
+    """Lines with the numbers of a row of `overview`."""
+    level = signatures.level
     facts = [
         f"{row['share']:.1%} of the mutations ({level:.0%} interval {row['share_lower']:.1%} to "
         f"{row['share_upper']:.1%}), in {int(row['samples']):,} samples",
-        f"in {row['occurrence']:.0%} of the states, in {int(row['chains'])} of "
-        f"{len(signatures.components.chain_numbers)} chains",
+        f"in {row['occurrence']:.0%} of the states (stability {row['stability']:.3f}), "
+        f"in {int(row['chains'])} of {len(signatures.chain_numbers)} chains",
     ]
     if row["remark"]:
         facts.append(row["remark"])
@@ -120,18 +126,20 @@ def _facts(row: Any, signatures: Signatures) -> list[str]:
     return [printable(fact) for fact in facts]
 
 
-def _largest(signatures: Signatures, k: int) -> Any:
+def _largest(signatures: Components, k: int) -> Any:
     """The samples with most mutations of a signature, with intervals."""
-    held = signatures.exposures
-    order = np.argsort(-held.mean[:, k], kind="stable")[:_LARGEST]
+    mean, low, high = (
+        ends[:, k] for ends in (signatures.exposures, signatures.exposures_lower, signatures.exposures_upper)
+    )
+    order = np.argsort(-mean, kind="stable")[:_LARGEST]
     values = [
         {
-            "sample": printable(str(held.names[i])),
-            "mutations": float(held.mean[i, k]),
-            "low": float(held.lower[i, k]),
-            "high": float(held.upper[i, k]),
+            "sample": printable(str(signatures.names[i])),
+            "mutations": float(mean[i]),
+            "low": float(low[i]),
+            "high": float(high[i]),
         }
-        for i in order[held.mean[order, k] > 0].tolist()
+        for i in order[mean[order] > 0].tolist()
     ]
     title = "mutations of it in the samples with most of them"
     y = names("Y", "sample", 150)

@@ -30,8 +30,9 @@ from hdpkit.canvas import (
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, plain_channels
-from hdpkit.kinds.signatures.extraction import REST, Signatures
-from hdpkit.kinds.signatures.known import KnownSignatures
+from hdpkit.kinds.signatures.extraction import REST, channels_in, in_order, signatures_of
+from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, vocabulary_of
+from hdpkit.posterior.components import Components
 from hdpkit.posterior.vectors import unit_rows
 
 _MOST_TICKS = 100  # channels that have labels
@@ -60,11 +61,11 @@ def plot_spectra(
 
     Parameters
     ----------
-    spectra : Signatures, KnownSignatures or array of shape (n, n_channels)
+    spectra : Components, KnownSignatures or array of shape (n, n_channels)
         Signatures are drawn with the intervals of their channels; channels without a classification are in
         the order of the data. Rows of an array are drawn unchanged.
     channels : str or Channels, optional
-        For an array: "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83", with columns in that order.
+        For an array: one of `CHANNELS`, for instance "SBS96", with columns in that order.
     names : sequence of str, optional
         Titles of the panels.
     most : int
@@ -85,9 +86,11 @@ def plot_spectra(
     """
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
-    known = getattr(spectra, "channels", None) if channels is None else channels
-    if known is None and hasattr(spectra, "vocabulary"):
-        known = plain_channels(spectra.vocabulary)
+    known: Any = channels
+    if known is None and isinstance(spectra, Components):
+        known = channels_in(spectra)
+    if known is None and isinstance(spectra, KnownSignatures):
+        known = spectra.channels or plain_channels(spectra.vocabulary)
     if not isinstance(known, Channels):
         known = CHANNELS[choice("channels", known, CHANNELS, remedy="Say which classification they are of.")]
     if values.shape[1] != len(known):
@@ -110,9 +113,10 @@ def plot_spectra(
 
 
 def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequence[str]]:
-    if isinstance(spectra, Signatures):
-        order = spectra.in_order
-        return spectra.matrix[:, order], (spectra.lower[:, order], spectra.upper[:, order]), spectra.names
+    if isinstance(spectra, Components):
+        order = in_order(signatures_of(spectra))
+        ends = spectra.rows_lower[:, order], spectra.rows_upper[:, order]
+        return spectra.rows[:, order], ends, spectra.titles
     if isinstance(spectra, KnownSignatures):
         known = spectra.channels
         matrix = spectra.matrix if known is None else spectra.matrix[:, known.order_of(spectra.vocabulary)]
@@ -176,7 +180,7 @@ def spectrum(
         named("channel"),
         *(told(one, form=".2%") for one in ("share", "low", "high")[: 3 if ends else 1]),
     ]
-    axis = {"title": None, "tickCount": 4, "format": ".0%", "gridColor": "#d9dfe7"}
+    axis = {"title": None, "tickCount": 4, "format": ".2~%", "gridColor": "#d9dfe7"}
     share = alt.Y(field="share", type="quantitative", axis=axis, stack=None)
     bars = (
         over()
@@ -200,17 +204,16 @@ def spectrum(
     return layered(rows, height, *layers, width=_WIDE, view={"fill": "white", "stroke": None})
 
 
-def labels_of(signatures: Signatures) -> dict[str, Any]:
+def labels_of(signatures: Components) -> dict[str, Any]:
     """Labels of the samples of which some sample has a value: name -> (codes, keys)."""
-    labels = signatures.corpus.document_labels
-    return {name: own for name, own in labels.items() if name != "document" and (own[0] >= 0).any()}
+    return {name: own for name, own in signatures.document_labels.items() if (own[0] >= 0).any()}
 
 
-def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
+def levels_of(signatures: Components, label: str | None) -> tuple[list[str], list[list[int]]]:
     """Values of a label, in descending order of their numbers of samples, and the samples of each."""
     labels = labels_of(signatures)
     if label is None and not labels:
-        return ["all"], [list(range(signatures.corpus.n_documents))]
+        return ["all"], [list(range(signatures.data.n_documents))]
     chosen = next(iter(labels)) if label is None else label
     if not isinstance(chosen, str) or chosen not in labels:
         raise ParameterError("level", label, f"a label of the samples: {list(labels)}", "Leave it out.")
@@ -221,13 +224,13 @@ def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], lis
 
 
 def plot_exposures(
-    signatures: Signatures, level: str | None = None, *, by: str = "sample", most: int = 400
+    signatures: Components, level: str | None = None, *, by: str = "sample", most: int = 400
 ) -> Any:
     """Draw exposures as stacked bars, with the samples of each level next to each other.
 
     Parameters
     ----------
-    signatures : Signatures
+    signatures : Components
     level : str, optional
         Label of the samples; by default the first label of the corpus.
     by : str
@@ -247,7 +250,7 @@ def plot_exposures(
     MissingExtraError
         Without Altair.
     """
-    instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
+    signatures_of(signatures)
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
     whole_number("most", most, 1, remedy="400 fit into one picture.")
     keys, members = levels_of(signatures, level)
@@ -255,18 +258,18 @@ def plot_exposures(
     return draw(signatures, keys, members, most)
 
 
-def _parts(signatures: Signatures, **legend: Any) -> tuple[list[str], Any]:
+def _parts(signatures: Components, **legend: Any) -> tuple[list[str], Any]:
     """Names of the signatures and, last, of what is in none; and the channel of their colours."""
-    found = [printable(name) for name in (*signatures.names, f"component {REST}")]
+    found = [printable(name) for name in (*signatures.titles, f"component {REST}")]
     columns = {"expr": "width > 0 ? max(1, min(8, floor(width / 100))) : 8"}
     shown = {"title": None, "orient": "bottom", "columns": columns, "labelLimit": 120, **legend}
     scale = {"range": colours(len(signatures), rest=True)}
     return found, alt.Color(field="signature", type="nominal", sort=None, scale=scale, legend=shown)
 
 
-def _by_sample(signatures: Signatures, keys: list[str], members: list[list[int]], most: int) -> Any:
+def _by_sample(signatures: Components, keys: list[str], members: list[list[int]], most: int) -> Any:
     """One column for each sample; samples of a level are neighbours, by their largest signature."""
-    shares, totals = signatures.exposures.shares, signatures.exposures.totals
+    shares, totals = signatures.group_shares, signatures.group_totals
     kept = ordered_samples(shares, members, most)
     n, height = sum(map(len, kept)), 220
     gap = 0.08 if n <= 120 else 0.0
@@ -277,7 +280,7 @@ def _by_sample(signatures: Signatures, keys: list[str], members: list[list[int]]
         level = printable(key)
         ends.append({"level": level, "first": place, "middle": place + len(chosen) / 2})
         for i in chosen.tolist():
-            name, start = printable(str(signatures.exposures.names[i])), 0.0
+            name, start = printable(str(signatures.names[i])), 0.0
             columns.append({"name": name, "middle": place + 0.5})
             for part, share in zip(parts, rounded(shares[i], 3), strict=True):
                 # The first sample has all parts, so that colours are in the order of the parts.
@@ -317,13 +320,13 @@ def _by_sample(signatures: Signatures, keys: list[str], members: list[list[int]]
     return layered(values, height, *layers, width=_WIDE)
 
 
-def _by_level(signatures: Signatures, keys: list[str], members: list[list[int]], most: int) -> Any:
+def _by_level(signatures: Components, keys: list[str], members: list[list[int]], most: int) -> Any:
     """Horizontal bars of the mean shares, which sum to one."""
     parts, fill = _parts(signatures)
     rows = list(zip(_sized(keys, members), members, strict=True))[: min(most, _MOST_LEVELS)]
     values = []
     for level, group in rows:
-        ends = np.cumsum(signatures.exposures.shares[group].mean(axis=0)).tolist()
+        ends = np.cumsum(signatures.group_shares[group].mean(axis=0)).tolist()
         values += [
             {"level": level, "signature": part, "share": end - start, "start": start, "end": end}
             for part, start, end in zip(parts, [0.0, *ends], ends, strict=False)
@@ -345,7 +348,7 @@ def _sized(keys: list[str], members: list[list[int]]) -> list[str]:
 
 
 def plot_activity(
-    signatures: Signatures, signature: int | str, level: str | None = None, *, most: int = 40
+    signatures: Components, signature: int | str, level: str | None = None, *, most: int = 40
 ) -> Any:
     """Draw the shares of a signature in the samples of each level as boxes.
 
@@ -354,7 +357,7 @@ def plot_activity(
 
     Parameters
     ----------
-    signatures : Signatures
+    signatures : Components
     signature : int or str
         Its number from 0, or its name.
     level : str, optional
@@ -373,19 +376,15 @@ def plot_activity(
     MissingExtraError
         Without Altair.
     """
-    instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
-    if isinstance(signature, str):
-        remedy = "Check the name."
-        place = signatures.names.index(choice("signature", signature, signatures.names, remedy=remedy))
-    else:
-        remedy = "Signatures are numbered from 0."
-        place = whole_number("signature", signature, 0, len(signatures) - 1, remedy=remedy)
+    signatures_of(signatures)
+    place = _place(signatures, signature)
     whole_number("most", most, 1, remedy="40 fit into one picture.")
     keys, members = levels_of(signatures, level)
-    held, parts = signatures.exposures, ("low", "first", "middle", "third", "high")
+    shares, there = signatures.group_shares[:, place], signatures.present[:, place]
+    parts = ("low", "first", "middle", "third", "high")
     values = [
-        {"level": name, "samples": int((~held.zero[group, place]).sum())}
-        | dict(zip(parts, np.quantile(held.shares[group, place], QUANTILES).tolist(), strict=True))
+        {"level": name, "samples": int(there[group].sum())}
+        | dict(zip(parts, np.quantile(shares[group], QUANTILES).tolist(), strict=True))
         for name, group in list(zip(_sized(keys, members), members, strict=True))[:most]
     ]
     told_as = ("5 %", "first quartile", "median", "third quartile", "95 %")
@@ -395,7 +394,7 @@ def plot_activity(
         told("samples", "samples with it", ","),
     ]
     y = names("Y", "level", 170)
-    title = f"share of {printable(signatures.names[place])}"
+    title = f"share of {printable(signatures.titles[place])}"
 
     def x(field: str) -> Any:
         return number("X", field, title, ".0%", scale={"zero": True}, stack=None)
@@ -410,6 +409,61 @@ def plot_activity(
     median = over().mark_tick(thickness=2, height=15, style="median")
     median = median.encode(x("middle"), y, tooltip=tooltip)
     return layered(values, ROW * len(values), span, box, median, width=360)
+
+
+def _place(found: Components, signature: int | str) -> int:
+    """Number of a signature that is given by its number or its name."""
+    if isinstance(signature, str):
+        return found.titles.index(choice("signature", signature, found.titles, remedy="Check the name."))
+    remedy = "Signatures are numbered from 0."
+    return whole_number("signature", signature, 0, len(found) - 1, remedy=remedy)
+
+
+def plot_decomposition(
+    signatures: Components, signature: int | str, known: KnownSignatures, *, least: float = 0.05
+) -> Any:
+    """Draw a signature, the sum of known ones that is most like it, and the parts of this sum.
+
+    Parameters
+    ----------
+    signatures : Components
+        As `extract_signatures` returns them.
+    signature : int or str
+        Its number from 0, or its name.
+    known : KnownSignatures
+    least : float
+        Known signatures with a smaller share are left out, as by `KnownSignatures.decompose`.
+
+    Returns
+    -------
+    altair.VConcatChart
+
+    Raises
+    ------
+    ParameterError
+        If an argument is not valid.
+    DataError
+        If the channels of the known signatures differ.
+    MissingExtraError
+        Without Altair.
+    """
+    found, place = signatures_of(signatures), _place(signatures, signature)
+    instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
+    check_channels(known, vocabulary_of(found))
+    parts = known.decompose(found.rows[[place]], least=least)
+    channels, order, shares = channels_in(found), in_order(found), parts.shares[0]
+    low, high = found.ends_of(place)
+    panels = [spectrum(found.rows[place, order], (low[order], high[order]), channels)]
+    panels.append(spectrum((shares @ known.matrix)[order], None, channels))
+    titles = [found.titles[place], f"sum of known signatures (cosine {parts.cosine[0]:.3f})"]
+    for name, share in parts.parts(0):
+        panels.append(spectrum(share * known.matrix[known.names.index(name), order], None, channels))
+        titles.append(f"{share:.2f} of {name}")
+    both = zip(panels, titles, strict=True)
+    named_panels = [
+        one.properties(title=alt.Title(printable(text), anchor="start", offset=30)) for one, text in both
+    ]
+    return alt.vconcat(*named_panels).resolve_scale(y="shared")
 
 
 def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
@@ -429,8 +483,8 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
 
     Parameters
     ----------
-    signatures : Signatures or KnownSignatures
-    known : Signatures or KnownSignatures, optional
+    signatures : Components or KnownSignatures
+    known : Components or KnownSignatures, optional
         By default the signatures themselves.
     most : int
         The largest number of known signatures drawn: those most similar to a signature.
@@ -448,29 +502,38 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
     MissingExtraError
         Without Altair.
     """
-    kinds = (Signatures, KnownSignatures)
-    instance("signatures", signatures, kinds, "Signatures", remedy="extract_signatures(run, corpus).")
-    other = signatures if known is None else known
-    instance("known", other, kinds, "Signatures or KnownSignatures", remedy="read_signatures(path).")
     whole_number("most", most, 1, remedy="40 fit into one picture.")
-    for name, one in (("signatures", signatures), ("known", other)):
-        if not len(one):
-            raise DataError(name, one, "at least one", "Lower the required agreement of samples and chains.")
-    if other.vocabulary != signatures.vocabulary:
+    names, rows, channels = _rows("signatures", signatures)
+    others, columns, own = _rows("known", signatures if known is None else known)
+    if own != channels:
         raise DataError(
-            "known", f"{len(other.vocabulary)} channels",
-            f"the {len(signatures.vocabulary)} of the signatures", "Read both with the same channels=...",
+            "known", f"{len(own)} channels", f"the {len(channels)} of the signatures",
+            "Read both with the same channels=...",
         )  # fmt: skip
-    cosines = unit_rows(signatures.matrix) @ unit_rows(other.matrix).T
-    kept = np.arange(len(other.names))
+    cosines = unit_rows(rows) @ unit_rows(columns).T
+    kept = np.arange(len(others))
     if len(kept) > most:
         kept = np.sort(np.argsort(-cosines.max(axis=0), kind="stable")[:most])
     values = [
-        {"signature": printable(one), "known": printable(other.names[i]), "cosine": value}
-        for one, row in zip(signatures.names, rounded(cosines[:, kept], 3), strict=True)
+        {"signature": printable(one), "known": printable(others[i]), "cosine": value}
+        for one, row in zip(names, rounded(cosines[:, kept], 3), strict=True)
         for i, value in zip(kept.tolist(), row, strict=True)
     ]
     return heat(
         values, ("signature", "signature"), ("known", "known"), ("cosine", "cosine", ".3~f"), len(cosines),
         scale={"domain": [0, 1]}, labelAngle=-90, width=max(ROW * len(kept), 120),
     )  # fmt: skip
+
+
+def _rows(name: str, given: Any) -> tuple[Sequence[str], Floats, tuple[str, ...]]:
+    """Names, shares and channels of signatures, or of known ones: at least one."""
+    found: tuple[Sequence[str], Floats, tuple[str, ...]]
+    if isinstance(given, KnownSignatures):
+        found = (given.names, given.matrix, given.vocabulary)
+    else:
+        both = "Components or KnownSignatures"
+        instance(name, given, Components, both, remedy="extract_signatures(run, corpus).")
+        found = (signatures_of(given).titles, given.rows, vocabulary_of(given))
+    if not len(found[0]):
+        raise DataError(name, given, "at least one", "Lower the required agreement of samples and chains.")
+    return found

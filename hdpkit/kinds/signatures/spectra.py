@@ -21,7 +21,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table, missing, number_of
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError
-from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
+from hdpkit.kinds.signatures.channels import CHANNELS, STRANDS, Channels, channels_of
 
 ANY = "any"
 """Used instead of a classification: channels with any names, in the order of the file."""
@@ -108,11 +108,11 @@ def read_table(path: str | os.PathLike[str], layout: Layout) -> NumberTable:
 def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
     """Return the index of each channel in ``names``, or raise a DataError."""
     at: dict[int, int] = {}
-    if channels.name == "SBS288" and len(names) != len(channels) and all(name[1:2] == ":" for name in names):
-        strands = " and ".join(sorted({name[0] for name in names}))
+    wanted, given = set(STRANDS.get(channels.name, "")), {name[:1] for name in names}
+    if wanted and given != wanted and all(name[1:2] == ":" for name in names):
         raise DataError(
-            f"{place}, channels", f"{len(names)} with the strands {strands}",
-            "the 288 of SBS288, with the strands T, U and N",
+            f"{place}, channels", f"{len(names)} with the strands {' and '.join(sorted(given))}",
+            f"those of {', '.join(STRANDS)}, with the strands {', '.join(STRANDS.values())}",
             f"Add up the strands of each channel, or leave names as they are: {_ANY}.",
         )  # fmt: skip
     for number, name in enumerate(names):
@@ -169,7 +169,7 @@ def read_spectra(
 ) -> Corpus:
     """Read counts of mutations by sample and channel: samples are documents of a corpus, channels terms.
 
-    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, SBS288, SBS1536, DBS78, ID83), a
+    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, and others of `CHANNELS`), a
     matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the
     format of R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx.
     Channels are checked by name and sorted. Memory grows with the size of the table, not with the number of
@@ -179,8 +179,9 @@ def read_spectra(
     ----------
     path : path
     channels : str or Channels, optional
-        "SBS96", "SBS288", "SBS1536", "DBS78" or "ID83"; "any" accepts channels with any names, unchanged. By
-        default the classification to which most names belong.
+        One of `CHANNELS` ("SBS96", "SBS192", "SBS288", "SBS384", "SBS1536", "DBS78", "ID83", "CNV48",
+        "SV32"); "any" accepts channels with any names, unchanged. By default the classification to which most
+        names belong.
     samples : str
         Whether samples are "rows" or "columns"; "auto" detects it from the channels.
     delimiter, encoding, quotes, header

@@ -9,9 +9,10 @@ import numpy as np
 from hdpkit.canvas import alt, layered, number, over, rounded, told
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import printable
-from hdpkit.kinds.signatures.channels import plain_channels
+from hdpkit.kinds.signatures.channels import channels_of
 from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.kinds.signatures.extraction import COVER, Signatures
+from hdpkit.kinds.signatures.extraction import COVER, channels_in, in_order, overview, reconstructed
+from hdpkit.kinds.signatures.known import vocabulary_of
 from hdpkit.kinds.signatures.pictures import (
     labels_of,
     levels_of,
@@ -23,6 +24,7 @@ from hdpkit.kinds.signatures.pictures import (
 )  # fmt: skip
 from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.pages.section import Content
+from hdpkit.posterior.components import Components
 
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40
@@ -49,17 +51,17 @@ def read_cohort(report: ReportData) -> Content:
             "tiles": tiles,
             "verdict": diagnosis_of(report),
             "rows": _rows(report),
-            "rest": found.components.rest,
-            "known": settings.known is not None,
+            "rest": found.rest,
+            "known": settings.compared is not None,
         }
     )
 
 
 def _rows(report: ReportData) -> list[dict[str, Any]]:
-    """A row of `Signatures.overview` for each signature that is drawn."""
+    """A row of `overview` for each signature that is drawn."""
     if "signatures" not in report.kept:
         found, settings = report.signatures
-        table = found.overview(settings.known)
+        table = overview(found, settings.compared)
         report.kept["signatures"] = [
             {name: values[k] for name, values in table.items()} for k in range(min(len(found), _MOST))
         ]
@@ -70,36 +72,36 @@ def _rows(report: ReportData) -> list[dict[str, Any]]:
 def read_signatures_section(report: ReportData) -> Content:
     """Spectra of the signatures, and a table."""
     found, settings = report.signatures
-    channels = found.channels or plain_channels(found.vocabulary)
-    order, rows = found.in_order, []
+    channels, words = channels_in(found), vocabulary_of(found)
+    order, rows = in_order(found), []
     charts: dict[str, Any] = {}
     for k, row in enumerate(_rows(report)):
-        values, low, high = (rows_of[k, order] for rows_of in (found.matrix, found.lower, found.upper))
+        values, low, high = (values[order] for values in (found.rows[k], *found.ends_of(k)))
         charts[f"signatures-{k}"] = spectrum(values, (low, high), channels)
-        top = largest(found.matrix[k], 5)
+        top = largest(found.rows[k], 5)
         rows.append(
             row
             | {
                 "chart": f"signatures-{k}",
-                "channels": [(printable(found.vocabulary[v]), float(found.matrix[k, v])) for v in top],
+                "channels": [(printable(words[v]), float(found.rows[k, v])) for v in top],
             }
         )
-    if len(found) > 1 or (len(found) == 1 and settings.known is not None):
-        charts["signatures-cosines"] = plot_cosines(found, settings.known, most=_MOST_KNOWN)
+    if len(found) > 1 or (len(found) == 1 and settings.compared is not None):
+        charts["signatures-cosines"] = plot_cosines(found, settings.compared, most=_MOST_KNOWN)
     charts |= _ranks(settings)
     return Content(
         values={
             "rows": rows,
-            "classification": "" if found.channels is None else found.channels.name,
+            "classification": "" if channels_of(words) is None else channels.name,
             "n_hidden": max(0, len(found) - _MOST),
-            "rest": found.components.rest,
-            "n_samples": len(found.components.samples),
-            "sweeps": found.components.sweeps,
+            "rest": found.rest,
+            "n_samples": len(found.samples),
+            "sweeps": found.sweeps,
             "choice": None if settings.ranks is None else str(settings.ranks),
             "stable": "signatures-stability" in charts,
-            "n_chains": len(found.components.chain_numbers),
+            "n_chains": len(found.chain_numbers),
             "settings": settings,
-            "known": settings.known is not None,
+            "known": settings.compared is not None,
             "cover": COVER,
             "has_cosines": "signatures-cosines" in charts,
         },
@@ -107,22 +109,22 @@ def read_signatures_section(report: ReportData) -> Content:
         data={
             "named": True,
             "topics": [
-                {"number": k, "label": printable(name)} for k, name in enumerate(found.names, start=1)
+                {"number": k, "label": printable(name)} for k, name in enumerate(found.titles, start=1)
             ],  # also those that aren't drawn: samples have them
             **_searched(found, len(rows)),
         },
     )
 
 
-def _searched(found: Signatures, n: int) -> dict[str, Any]:
+def _searched(found: Components, n: int) -> dict[str, Any]:
     """For each channel the signatures of its mutations, the most frequent first: [signature, share, ...]."""
-    weights = found.matrix[:n] * found.components.shares[:n, None]
+    weights = found.rows[:n] * found.shares[:n, None]
     weights = weights / np.maximum(weights.sum(axis=0), 1e-300)
     rows: list[list[float]] = []
     for column in weights.T:
         top = [int(k) for k in np.argsort(-column, kind="stable")[:3] if column[k] > 0]
         rows.append([part for k in top for part in (k + 1, *rounded([column[k]], 2))])
-    return {"words": [printable(name) for name in found.vocabulary], "searched": rows}
+    return {"words": [printable(name) for name in vocabulary_of(found)], "searched": rows}
 
 
 def read_exposures(report: ReportData) -> Content:
@@ -134,7 +136,7 @@ def read_exposures(report: ReportData) -> Content:
     charts["exposures-samples"] = plot_exposures(found, most=_MOST_DRAWN)
     n_levels = min(len(keys), _MOST_LEVELS)
     panels = []
-    for k, name in enumerate(found.names[:_MOST]):
+    for k, name in enumerate(found.titles[:_MOST]):
         charts[f"exposures-{k}"] = plot_activity(found, k, most=_MOST_LEVELS)
         panels.append({"chart": f"exposures-{k}", "name": printable(name)})
     if n_levels > 1:
@@ -146,12 +148,12 @@ def read_exposures(report: ReportData) -> Content:
         values={
             "label": None if label is None else printable(label),
             "panels": panels,
-            "n_drawn": sum(map(len, ordered_samples(found.exposures.shares, members, _MOST_DRAWN))),
+            "n_drawn": sum(map(len, ordered_samples(found.group_shares, members, _MOST_DRAWN))),
             "n_samples": report.corpus.n_documents,
             "n_levels": n_levels,
             "n_all_levels": len(keys),
-            "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
-            "level": found.exposures.level,
+            "extrapolated": int((found.group_totals > lengths).sum()),
+            "level": found.level,
             "samples": _samples(found, report),
             "n_hidden": max(0, report.corpus.n_documents - _MOST_SAMPLES),
         },
@@ -203,22 +205,23 @@ def by_rank(values: list[dict[str, Any]], value: str, title: str, noun: str, for
     return layered(values, 190, *layers)
 
 
-def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:
+def _samples(found: Components, report: ReportData) -> list[dict[str, Any]]:
     """The samples with the worst reconstruction, with their signatures."""
-    held, rows = found.exposures, []
-    for i in np.argsort(found.cosine, kind="stable")[:_MOST_SAMPLES].tolist():
-        order = np.argsort(-held.mean[i, :-1], kind="stable")
+    cosine, shares, there, rows = reconstructed(found), found.group_shares, found.present, []
+    low, high, totals = found.exposures_lower, found.exposures_upper, found.group_totals
+    for i in np.argsort(cosine, kind="stable")[:_MOST_SAMPLES].tolist():
+        order = np.argsort(-shares[i, :-1], kind="stable")
         parts = [
             {
-                "name": found.names[k], "share": float(held.shares[i, k]),
-                "low": float(held.lower[i, k]), "high": float(held.upper[i, k]),
+                "name": found.titles[k], "share": float(shares[i, k]),
+                "low": float(low[i, k]), "high": float(high[i, k]),
             }
-            for k in order.tolist() if not held.zero[i, k]
+            for k in order.tolist() if there[i, k]
         ]  # fmt: skip
         rows.append(
             {
-                "name": report.names[i], "mutations": round(float(held.totals[i])),
-                "cosine": float(found.cosine[i]), "parts": parts, "rest": float(held.shares[i, -1]),
+                "name": report.names[i], "mutations": int(totals[i]),
+                "cosine": float(cosine[i]), "parts": parts, "rest": float(shares[i, -1]),
             }
         )  # fmt: skip
     return rows
@@ -226,17 +229,12 @@ def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:
 
 def read_cohort_samples(report: ReportData) -> Content:
     """All samples with their largest signatures, for the script, which shows them in pages."""
-    held = report.signatures[0].exposures
-    rows = []
+    found, rows = report.signatures[0], []
+    shares, there, totals = found.group_shares, found.present, found.group_totals
     for i, name in enumerate(report.names):
-        order = np.argsort(-held.mean[i, :-1], kind="stable")[:_PARTS]
-        parts = [
-            part
-            for k in order
-            if not held.zero[i, k]
-            for part in (int(k) + 1, *rounded([held.shares[i, k]], 2))
-        ]
-        rows.append([name, round(float(held.totals[i])), *parts])
+        order = np.argsort(-shares[i, :-1], kind="stable")[:_PARTS]
+        parts = [part for k in order if there[i, k] for part in (int(k) + 1, *rounded([shares[i, k]], 2))]
+        rows.append([name, int(totals[i]), *parts])
     return Content(
         values={"n_documents": len(rows), "n_shown": len(rows), "in_page": _IN_PAGE},
         data={"documents": rows, "numbers": None},
