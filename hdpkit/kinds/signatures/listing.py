@@ -40,7 +40,8 @@ def list_signatures(found: Components, known: Any) -> Listing:
     chains = _counted(len(found.chain_numbers), "chain")
     lines = [
         f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
-        f"{found.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
+        f"{found.rest:.1%} of the mutations are in none (component 0); "
+        f"cosine of reconstructed spectra: median {median:.3f}"
     ]
     named = zip(found.titles, rows["remark"], strict=True)
     lines += [f"look at {name} again: {remark}" for name, remark in named if remark]
