@@ -29,7 +29,8 @@ from hdpkit.kinds.kind import Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures
 from hdpkit.kinds.signatures.starts import RankChoice
-from hdpkit.posterior.components import PRESENT, Components
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import PRESENT, document_shares
 from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.verdicts import Diagnosis
 from hdpkit.run.states import ChainState
@@ -120,7 +121,7 @@ def topics_table(found: Components, n: int, n_terms: int, nouns: Nouns) -> Table
         table.add_column("sparsity", justify="right", no_wrap=True)
     if grouped is not None:
         table.add_column("group", justify="right", no_wrap=True)
-    several = len(found.samples) > 1
+    several, in_documents = len(found.samples) > 1, document_shares(found)
     if several:
         title = "in states" if nouns.document == "sample" else "in samples"
         table.add_column(title, justify="right", no_wrap=True)
@@ -129,7 +130,7 @@ def topics_table(found: Components, n: int, n_terms: int, nouns: Nouns) -> Table
         more += [] if grouped is None else [str(grouped.of[k] + 1)]
         more += [f"{found.occurrence[k]:.0%}"] if several else []
         words = _labelled(found.labels[k], found.words(terms))
-        table.add_row(str(k + 1), words, f"{found.shares[k]:.2%}", f"{found.document_shares[k]:.2%}", *more)
+        table.add_row(str(k + 1), words, f"{found.shares[k]:.2%}", f"{in_documents[k]:.2%}", *more)
     return table
 
 

@@ -23,6 +23,7 @@ from hdpkit.kinds.kind import Kind, Nouns
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.extraction import Signatures, extract_signatures
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import dated_label, document_counts, of_documents
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.posterior.verdicts import diagnose
 from hdpkit.run.chain_trace import ChainTrace
@@ -111,7 +112,7 @@ class ReportData:
         """Names, lengths, label codes and counts of all documents, read block by block."""
         found: dict[str, list[Any]] = {name: [] for name in ("names", "lengths", "counts", "codes")}
         keys: dict[str, Any] = {}
-        for block in self.components.document_counts():
+        for block in document_counts(self.components):
             keys = {name: own[1] for name, own in block.labels.items()}
             found["names"] += block.names
             found["lengths"].append(block.lengths)
@@ -139,7 +140,7 @@ class ReportData:
     @cached_property
     def dated(self) -> str | None:
         """The first label with dates, by which shares over time are shown; None if there is none."""
-        return self.components.dated if self.components.of_documents else None
+        return dated_label(self.components) if of_documents(self.components) else None
 
     @cached_property
     def model(self) -> Kind:
