@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 
 from hdpkit.kinds.nouns import Nouns
-from hdpkit.posterior.components import PRESENT, Components
+from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import PRESENT, document_shares
 
 WORTH_A_ROW = 0.001
 """Topics below this share of the tokens are only counted, unless all are requested."""
@@ -77,7 +78,7 @@ def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None 
     """Topics with their terms, where they select terms also with how many; many are in groups first."""
     n = listed(found, most)
     top = [terms for _, terms, _ in itertools.islice(found.top_terms(n_terms), n)]
-    present = [f"{one:.2%}" for one in found.document_shares[:n]]
+    present = [f"{one:.2%}" for one in document_shares(found)[:n]]
     columns = [
         Column("", [str(k) for k in range(1, n + 1)], faint=True),
         Column(f"top {nouns.terms}", _texts(found, top), words=True, labels=found.labels[:n]),

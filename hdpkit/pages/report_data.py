@@ -24,6 +24,7 @@ from hdpkit.kinds.kind import Kind
 from hdpkit.kinds.nouns import Nouns
 from hdpkit.pages.plots.components import Plane
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import dated_label, document_counts, of_documents
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
@@ -116,7 +117,7 @@ class ReportData:
         """Names, lengths, label codes and counts of all documents, read block by block."""
         found: dict[str, list[Any]] = {name: [] for name in ("names", "lengths", "counts", "codes")}
         keys: dict[str, Any] = {}
-        for block in self.components.document_counts():
+        for block in document_counts(self.components):
             keys = {name: own[1] for name, own in block.labels.items()}
             found["names"] += block.names
             found["lengths"].append(block.lengths)
@@ -144,7 +145,7 @@ class ReportData:
     @cached_property
     def dated(self) -> str | None:
         """The first label with dates, by which shares over time are shown; None if there is none."""
-        return self.components.dated if self.components.of_documents else None
+        return dated_label(self.components) if of_documents(self.components) else None
 
     @property
     def nouns(self) -> Nouns:

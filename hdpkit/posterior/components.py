@@ -18,7 +18,6 @@ from hdpkit.arrays import Bools, Floats, Int64s
 from hdpkit.checks import (
     LARGEST,
     check_unmasked,
-    choice,
     flag,
     instance,
     items,
@@ -27,13 +26,14 @@ from hdpkit.checks import (
     whole_numbers,
 )
 from hdpkit.data import Corpus
-from hdpkit.data.files.dates import date_keys, periods_of
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample, rows_at_once
 from hdpkit.measures.by_restaurant import Repeats
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.posterior.component_tables import pandas_rows, table_of
+from hdpkit.posterior.documents import DocumentShares, chooser, documents, trends_of
 from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.posterior.grouping import ComponentGroups, grouped
@@ -42,7 +42,7 @@ from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_componen
 from hdpkit.posterior.merging import merged_sample
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
-from hdpkit.posterior.trends import Trends, shares_in
+from hdpkit.posterior.trends import Trends
 from hdpkit.posterior.vectors import MIN_COSINE, TermVectors, Vectors
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.states import ChainState
@@ -52,18 +52,12 @@ _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals
 _DRAWS_OF_A_STATE = 5  # at least
 _SEED = 0
-_TABLES = ("topics", "parameters", "shares", "weights", "transitions", "trace")
 _NOBODY = -1
-_BLOCK = 1 << 14  # documents of which there are shares at once, at most
-_SHARES = 1 << 22  # shares of documents that are in memory at once
 _NAMED_BY = 3  # words
 _FEWEST = 4  # components that are grouped
 _ONE = 0.5  # a number of customers below this rounds to zero
 _MOST = 0.8  # share of a component that counts as most of it
 _FEW = 0.05  # share of the groups that are few
-_VALUES = 1000  # of a label by which shares are written, at most
-PRESENT = 0.05
-"""A component counts as present in a document if it has at least this share of the document's tokens."""
 SETTLED = 0.2
 """Chains agree on a share of which their means differ by at most this part of it, whatever their spread."""
 
@@ -80,25 +74,6 @@ class Origin:
     merged_from: int | None = None  # number of components before similar ones were merged on request
     named: tuple[str, ...] = ()  # names of the components, of kinds that give them names
     totals: Int64s | None = None  # customers of each group, where the samples have only a part of them
-
-
-@attrs.frozen(eq=False)
-class DocumentShares:
-    """Shares of the components in consecutive documents."""
-
-    names: Sequence[Any]  # or numbers
-    lengths: Int64s  # in tokens
-    shares: Floats  # posterior means (n, T + 1), the rest in the last column; rows sum to one
-
-
-@attrs.frozen(eq=False)
-class DocumentCounts:
-    """Tokens of the components in consecutive documents, averaged over the samples."""
-
-    names: Sequence[Any]  # or numbers
-    lengths: Int64s  # in tokens
-    labels: dict[str, tuple[Int64s, Sequence[Any]]]  # such as dates and groups: codes and keys
-    counts: Any  # csr_array (n, T)
 
 
 class Components:
@@ -416,7 +391,7 @@ class Components:
     def term_means(self) -> Any:
         """Tokens of each term in each component, averaged over the samples: csr_array, shape (T, n_terms)."""
         pairs = zip(self.samples, self._of_dishes, strict=True)
-        total = sum(_chooser(own, len(self)).T @ sample.counts for sample, own in pairs)
+        total = sum(chooser(own, len(self)).T @ sample.counts for sample, own in pairs)
         return scipy.sparse.csr_array(total) / len(self.samples)
 
     @property
@@ -533,45 +508,6 @@ class Components:
 
     # ------------------------------------------------------------------ documents
 
-    @property
-    def of_documents(self) -> bool:
-        """Whether the groups of all samples are the documents of the data; a StateError if there are none."""
-        n = getattr(self.data, "n_documents", None)
-        if n is None:
-            raise StateError("components", "of other data", "of documents", "See group_shares.")
-        return all(one.label == "document" and one.n_groups == n for one in self.samples)
-
-    def document_counts(self) -> Iterator[DocumentCounts]:
-        """Tokens of the components in all documents in order; one block is in memory at a time.
-
-        Where samples don't have the documents as their groups (over shards, and in models whose deepest
-        groups are others), they are those of the newest state.
-        """
-        if self.of_documents:
-            choosers = [_chooser(own, len(self)) for own in self._of_dishes]
-            step = max(1, _AT_ONCE // (len(self.samples) * max(max(one.n_dishes for one in self.samples), 1)))
-            for first in range(0, self.data.n_documents, step):
-                here = slice(first, min(first + step, self.data.n_documents))
-                of = zip(self.samples, choosers, strict=True)
-                total = sum(one.group_counts[here] @ chooser for one, chooser in of)
-                counts = scipy.sparse.csr_array(total) / len(self.samples)
-                yield _counted(self.data, here, 0, scipy.sparse.csr_array(counts))
-        else:
-            state = self.states[0]
-            chooser = _chooser(self.which(state.sample), len(self))
-            for block in state.documents():
-                counts = scipy.sparse.csr_array(block.counts @ chooser, dtype=np.float64)
-                yield _counted(block.corpus, slice(0, block.corpus.n_documents), block.first, counts)
-
-    def check_documents(self) -> None:
-        """Raise a DataError unless the groups of the deepest level are the documents."""
-        deepest = self.states[0].franchise.declarations[-1].each
-        if deepest != "document":
-            raise DataError(
-                "restaurants", deepest, "with the documents as the groups of the deepest level",
-                "hk.summaries.components(folder).group_shares has the shares of the groups.",
-            )  # fmt: skip
-
     def documents(self) -> Iterator[DocumentShares]:
         """Shares of the components in all documents in order; one block is in memory at a time.
 
@@ -580,47 +516,7 @@ class Components:
         DataError
             If the groups of the deepest level aren't the documents.
         """
-        if self.of_documents:
-            data, names = self.data, self.names
-            width = sum(2 * sample.n_dishes + len(self) for sample in self.samples)
-            step = max(1, min(_BLOCK, _SHARES // (width + 1)))
-            for first in range(0, data.n_documents, step):
-                here = slice(first, min(first + step, data.n_documents))
-                yield DocumentShares(names[here], data.document_lengths[here], self._group_rows(here))
-            return
-        self.check_documents()
-        state = self.states[0]
-        own = self.which(state.sample)
-        for block in state.documents():
-            found, lengths = block.sample, block.corpus.document_lengths
-            assert found is not None  # as the deepest groups are documents
-            step = max(1, min(_BLOCK, _SHARES // (2 * found.n_dishes + len(self) + 1)))
-            for first in range(0, len(lengths), step):
-                here = slice(first, min(first + step, len(lengths)))
-                shares = self._by_component(own, found.group_weights(here))
-                yield DocumentShares(found.names[here], lengths[here], shares)
-
-    @cached_property
-    def document_shares(self) -> Floats:
-        """Share of the documents with tokens in which each component has at least 5 % of them: (T,)."""
-        present, filled = np.zeros(len(self)), 0
-        for block in self.document_counts():
-            cells = block.counts.tocoo()
-            enough = cells.data >= PRESENT * block.lengths[cells.row]
-            present += np.bincount(cells.col[enough], minlength=len(self))
-            filled += int((block.lengths > 0).sum())
-        return present / max(filled, 1)
-
-    @property
-    def document_labels(self) -> dict[str, tuple[Int64s, Sequence[Any]]]:
-        """Labels of the documents, such as dates and groups: name -> (codes, keys)."""
-        names = [name for name in getattr(self.data, "label_names", ()) if name != "document"]
-        return {name: self.data.document_labels[name] for name in names}
-
-    @cached_property
-    def dated(self) -> str | None:
-        """The first label of documents that has dates; None if there is none."""
-        return next((name for name, own in self.document_labels.items() if date_keys(own[1])), None)
+        return documents(self)
 
     def trends(self, by: str | None = None, labels: Int64s | None = None) -> Trends | None:
         """Shares by the first label of documents that has dates, of components or of groups of them.
@@ -634,22 +530,7 @@ class Components:
         labels : int64 array, shape (T,), optional
             Group of each component.
         """
-        if self.dated is None or not self.of_documents:
-            return None
-        codes, keys = self.document_labels[self.dated]
-        periods, which = periods_of([None if c < 0 else keys[c] for c in codes.tolist()], by)
-        return shares_in(self, periods, which, np.arange(len(self)) if labels is None else labels)
-
-    def shares_by_label(self) -> dict[str, Trends]:
-        """Shares by each label of documents but that with dates, if it has at most 1,000 values."""
-        if not self.of_documents:
-            return {}
-        each = np.arange(len(self))
-        return {
-            name: shares_in(self, list(map(str, keys)), codes, each)
-            for name, (codes, keys) in self.document_labels.items()
-            if name != self.dated and 0 < len(keys) <= _VALUES
-        }
+        return trends_of(self, by, labels)
 
     def gather(self, proportions: Sequence[Floats]) -> Floats:
         """Mean weights of the components from weights of the dishes of the newest state of each chain.
@@ -660,7 +541,7 @@ class Components:
             Of each of `states`.
         """
         pairs = zip(self.states, proportions, strict=True)
-        each = [self._by_component(self.which(state.sample), weights) for state, weights in pairs]
+        each = [self.by_component(self.which(state.sample), weights) for state, weights in pairs]
         return np.asarray(np.mean(each, axis=0), dtype=np.float64)
 
     # ------------------------------------------------------------------ customers
@@ -723,10 +604,10 @@ class Components:
         """
         mean = np.empty((self._n_groups, len(self) + 1))
         for groups in self._chunks(1):
-            mean[groups] = self._group_rows(groups)
+            mean[groups] = self.group_rows(groups)
         return mean
 
-    def _group_rows(self, groups: slice) -> Floats:
+    def group_rows(self, groups: slice) -> Floats:
         """Rows of `group_shares` for some groups."""
         found = self._of_components([sample.group_weights(groups) for sample in self.samples])
         return np.asarray(found.mean(axis=0), dtype=np.float64)
@@ -757,7 +638,7 @@ class Components:
                 for _ in range(each)
             ]
             ends = central(np.concatenate(drawn), self.level)
-            lower[groups], upper[groups] = holding(ends, self._group_rows(groups))
+            lower[groups], upper[groups] = holding(ends, self.group_rows(groups))
         return lower, upper
 
     @property
@@ -821,13 +702,13 @@ class Components:
         """Weights of dishes, an array for each sample, summed by topic: shape (n_samples, n, T + 1)."""
         found = np.zeros((len(weights), len(weights[0]), len(self) + 1))
         for out, own, of_dishes in zip(found, self._of_dishes, weights, strict=True):
-            out[:] = self._by_component(own, of_dishes)
+            out[:] = self.by_component(own, of_dishes)
         return found
 
-    def _by_component(self, own: Int64s, of_dishes: Floats) -> Floats:
+    def by_component(self, own: Int64s, of_dishes: Floats) -> Floats:
         """Weights of the dishes of a sample, of which ``own`` are the topics: shape (n, T + 1)."""
         out = np.zeros((len(of_dishes), len(self) + 1))
-        out[:, :-1] = of_dishes[:, :-1] @ _chooser(own, len(self))
+        out[:, :-1] = of_dishes[:, :-1] @ chooser(own, len(self))
         out[:, -1] = np.maximum(1.0 - out[:, :-1].sum(axis=1), 0.0)
         return out
 
@@ -887,7 +768,7 @@ class Components:
         """
         found = np.full((len(rows), len(self) + 1, len(self) + 1), np.nan)
         for out, own, of_dishes in zip(found, self._of_dishes, rows, strict=True):
-            by_topic = self._by_component(own, of_dishes)
+            by_topic = self.by_component(own, of_dishes)
             out[own[own >= 0]] = by_topic[:-1][own >= 0]
             out[-1] = by_topic[-1]
         return found
@@ -1248,95 +1129,8 @@ class Components:
         StateError
             If "topics" is requested for data other than terms.
         """
-        choice("table", table, _TABLES, remedy="Leave it out for the topics.")
-        if n_terms is not None:
-            whole_number("n_terms", n_terms, 1, remedy="None for all of them.")
-        if vocabulary is not None:
-            vocabulary = items("vocabulary", vocabulary, "a sequence of words", remedy="corpus.vocabulary.")
-        if table == "parameters":
-            return data_frame(self._parameters_table(measure, vocabulary))
-        rows = getattr(self, f"_{table}_table")
-        return data_frame(rows(n_terms, vocabulary) if table == "topics" else rows())
-
-    def _parameters_table(self, measure: Any, columns: Any) -> dict[str, Any]:
-        found = self.named_parameters(measure, columns)
-        n = len(found)
-        values = np.array(list(found.values())).reshape(n, len(self), 3)
-        return {
-            "topic": np.repeat(np.arange(1, len(self) + 1), n),
-            "parameter": list(found) * len(self),
-            **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
-        }
-
-    def _topics_table(self, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
-        if any(sample.counts is None for sample in self.samples):
-            raise StateError("table", "topics", "of data that are terms", "See Components.topics.")
-        all_terms = int(self.samples[0].counts.shape[1])
-        if vocabulary is not None and len(vocabulary) != all_terms:
-            raise DataError(
-                "vocabulary",
-                f"{len(vocabulary)} words",
-                f"{all_terms} words",
-                "Pass the vocabulary of the corpus.",
-            )
-        most = all_terms if n_terms is None else min(n_terms, all_terms)
-        terms, numbers = np.empty((len(self), most), dtype=np.int64), np.empty((3, len(self), most))
-        for topic in range(len(self)):
-            row = self.rows_of(np.array([topic]))[0]
-            terms[topic] = largest(row, most)
-            for out, values in zip(numbers, (row, *self.ends_of(topic)), strict=True):
-                out[topic] = values[terms[topic]]
-        words = terms.ravel()
-        probability, lower, upper = (values.ravel() for values in numbers)
-        return {
-            "topic": np.repeat(np.arange(1, len(self) + 1), most),
-            "term": words if vocabulary is None else [vocabulary[term] for term in words.tolist()],
-            "probability": probability,
-            "lower": lower,
-            "upper": upper,
-        }
-
-    def _shares_table(self) -> dict[str, Any]:
-        return {
-            "topic": np.arange(1, len(self) + 1),
-            "share": self.shares,
-            "lower": self.shares_lower,
-            "upper": self.shares_upper,
-            "occurrence": self.occurrence,
-            "chains": (self.occurrence_by_chain > 0).sum(axis=0),
-            "spread": self.spread,
-        }
-
-    def _weights_table(self) -> dict[str, Any]:
-        n, width = self.group_shares.shape
-        return {
-            self.label: [name for name in self.names for _ in range(width)],
-            "topic": [*range(1, width), "rest"] * n,
-            "share": self.group_shares.ravel(),
-            "lower": self.group_shares_lower.ravel(),
-            "upper": self.group_shares_upper.ravel(),
-        }
-
-    def _transitions_table(self) -> dict[str, Any]:
-        n = len(self) + 1
-        return {
-            "from": [name for name in [*range(1, n), "start"] for _ in range(n)],
-            "to": [*range(1, n), "rest"] * n,
-            "probability": self.transitions.ravel(),
-            "lower": self.transitions_lower.ravel(),
-            "upper": self.transitions_upper.ravel(),
-        }
-
-    def _trace_table(self) -> dict[str, Any]:
-        sample, topic = np.nonzero(self.ids_by_sample >= 0)
-        of = [self.samples[i] for i in sample.tolist()]
-        return {
-            "chain": [one.chain for one in of],
-            "sweep": [one.sweep for one in of],
-            "topic": topic + 1,
-            "id": self.ids_by_sample[sample, topic],
-            "share": self.shares_by_sample[sample, topic],
-        }
+        rows = pandas_rows(self, table, n_terms=n_terms, vocabulary=vocabulary, measure=measure)
+        return data_frame(rows)
 
     def table(self, n_terms: int = 10) -> dict[str, Any]:
         """Columns of a table with a row for each component, as commands, exports and pages have it.
@@ -1356,30 +1150,7 @@ class Components:
             of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
             numbers or sequences the parameters with the ends of their intervals.
         """
-        of_topics = self.samples[0].counts is not None and self.samples[0].dishes is None
-        columns: dict[str, Any] = {"topic" if of_topics else "component": np.arange(1, len(self) + 1)}
-        if of_topics:
-            if self.usual_groups is not None:
-                columns["group"] = self.usual_groups.of + 1
-            columns["label"] = self.titles
-        columns |= {
-            "share": self.shares, "share_low": self.shares_lower, "share_high": self.shares_upper,
-            "occurrence": self.occurrence,
-        }  # fmt: skip
-        if len(self.chain_numbers) > 1:
-            columns["settled"] = self.settled
-        if not of_topics:
-            for name, values in (self.parameters if self.states else {}).items():
-                columns |= {f"{name}{end}": values[:, i] for i, end in enumerate(("", " low", " high"))}
-            return columns
-        if hasattr(self.data, "n_documents"):
-            columns["tokens"] = np.rint(self.shares * self.data.n_tokens).astype(np.int64)
-            if self.states:
-                columns["document_share"] = self.document_shares
-        if self.selected_terms is not None:
-            columns["distinct_terms"], columns["sparsity"] = self.selected_terms
-        columns["terms"] = [" ".join(map(str, self.words(terms))) for _, terms, _ in self.top_terms(n_terms)]
-        return columns
+        return table_of(self, n_terms)
 
     @cached_property
     def selected_terms(self) -> tuple[Int64s, Floats] | None:
@@ -1518,18 +1289,3 @@ class Components:
 
     def __iter__(self) -> Iterator[Floats]:
         return (self.rows_of(np.array([topic]))[0] for topic in range(len(self)))
-
-
-def _counted(corpus: Any, here: slice, before: int, counts: Any) -> DocumentCounts:
-    """Some documents of a corpus, before which there are ``before`` others in corpora of their own."""
-    names = corpus.names or range(before, before + corpus.n_documents)
-    labels = {
-        name: (own[0][here], own[1]) for name, own in corpus.document_labels.items() if name != "document"
-    }
-    return DocumentCounts(names[here], corpus.document_lengths[here], labels, counts)
-
-
-def _chooser(own: Int64s, n: int) -> Any:
-    """A matrix that adds up the columns of the dishes of each component: shape (n_dishes, n)."""
-    there = np.flatnonzero(own >= 0)
-    return scipy.sparse.csr_array((np.ones(len(there)), (there, own[there])), shape=(len(own), n))

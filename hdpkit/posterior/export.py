@@ -17,6 +17,7 @@ from hdpkit.data.files.tables import Columns, rows_of, write_blocks, write_workb
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.files import refusals, written_aside
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import check_documents, document_labels, shares_by_label
 from hdpkit.run.trace import ChainTrace, Trace
 
 EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
@@ -65,7 +66,7 @@ def _joined(blocks: list[Columns]) -> Columns:
 
 def document_tables(topics: Components) -> Iterator[Columns]:
     """A row per document, in blocks: its name, tokens, labels (date, groups), largest topic and shares."""
-    first, found, names = 0, topics.document_labels, topics.titles
+    first, found, names = 0, document_labels(topics), topics.titles
     for block in topics.documents():
         columns = share_columns(block.names, block.shares)
         head: dict[str, Any] = {"document": columns.pop("document"), "tokens": block.lengths}
@@ -81,7 +82,7 @@ def document_tables(topics: Components) -> Iterator[Columns]:
 
 def label_table(topics: Components) -> Iterator[Columns]:
     """A row for each value of each label of documents and each topic: its share of the value's tokens."""
-    for name, shares in topics.shares_by_label().items():
+    for name, shares in shares_by_label(topics).items():
         columns = shares.columns(labels=topics.titles)
         values = columns.pop("period")
         yield {"column": [name] * len(values), "value": values, **columns}
@@ -99,7 +100,7 @@ def export_topics(
     """Write topics and the shares of the documents; periods of the shares over time are as in `trends`."""
     choice("to", to, EXPORTS[:-1], remedy="export_trace writes for ArviZ.")
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
-    topics.check_documents()  # before anything is written
+    check_documents(topics)  # before anything is written
     path = Path(out)
     if to in ("csv", "parquet", "excel"):
         grouped = topics.usual_groups

@@ -12,6 +12,7 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.posterior.documents import document_shares
 from hdpkit.report import write_report
 
 
@@ -96,7 +97,7 @@ def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_te
     franchise.sample()
     tracemalloc.start()
     found = hk.summaries.components(franchise)
-    topics, present = list(found.top_terms(5)), found.document_shares
+    topics, present = list(found.top_terms(5)), document_shares(found)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.rint(found.shares * 4000).sum() == 4000

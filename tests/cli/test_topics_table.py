@@ -15,6 +15,7 @@ from hdpkit.data.top_terms import largest, top_terms
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.listing import listed
 from hdpkit.kinds.topics import Topics
+from hdpkit.posterior.documents import document_shares
 
 VOCABULARY = ["axis", "fft", "norm", "spline"]
 COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])
@@ -50,7 +51,7 @@ def test_the_largest_entries_are_those_of_a_stable_sort(row, n):
 def test_shares_of_documents_leave_guests_and_empty_documents_out():
     dishes = [0] * 19 + [1] + [0] * 20 + [1]  # topic 1: 1 of 20 tokens, 1 of 21; document 1 is empty
     documents = [[0] * 19 + [1], [], [0] * 20 + [1]]
-    assert found(documents, dishes, n_terms=2).document_shares.tolist() == [1.0, 0.5]
+    assert document_shares(found(documents, dishes, n_terms=2)).tolist() == [1.0, 0.5]
 
 
 def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):

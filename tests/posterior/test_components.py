@@ -13,6 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.errors import ParameterError
+from hdpkit.posterior.documents import document_counts, document_shares
 from hdpkit.report import write_report
 from hdpkit.summaries import components, diagnose
 
@@ -115,13 +116,13 @@ def test_shares_of_documents_are_averaged_over_the_samples(folder):
     found = components(folder)
     blocks = list(found.documents())
     np.testing.assert_allclose(np.concatenate([one.shares for one in blocks]), found.group_shares)
-    counts = np.vstack([one.counts.toarray() for one in found.document_counts()])
+    counts = np.vstack([one.counts.toarray() for one in document_counts(found)])
     each = [
         one.group_counts.toarray() @ (found.which(one)[:, None] == np.arange(len(found)))
         for one in found.samples
     ]
     np.testing.assert_allclose(counts, np.mean(each, axis=0))
-    np.testing.assert_allclose(found.document_shares, (counts >= 0.05 * 40).mean(axis=0))
+    np.testing.assert_allclose(document_shares(found), (counts >= 0.05 * 40).mean(axis=0))
 
 
 def test_the_number_of_an_estimator_is_that_of_its_samples():

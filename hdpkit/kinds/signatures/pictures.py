@@ -33,6 +33,7 @@ from hdpkit.kinds.signatures.channels import CHANNELS, Channels, plain_channels
 from hdpkit.kinds.signatures.extraction import REST, channels_in, in_order, signatures_of
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, vocabulary_of
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.documents import document_labels
 from hdpkit.posterior.vectors import unit_rows
 
 _MOST_TICKS = 100  # channels that have labels
@@ -206,7 +207,7 @@ def spectrum(
 
 def labels_of(signatures: Components) -> dict[str, Any]:
     """Labels of the samples of which some sample has a value: name -> (codes, keys)."""
-    return {name: own for name, own in signatures.document_labels.items() if (own[0] >= 0).any()}
+    return {name: own for name, own in document_labels(signatures).items() if (own[0] >= 0).any()}
 
 
 def levels_of(signatures: Components, label: str | None) -> tuple[list[str], list[list[int]]]:

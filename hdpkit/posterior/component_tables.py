@@ -1,0 +1,145 @@
+"""Tables of components: of all of them for commands, exports and pages, and tidy ones for pandas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.checks import choice, items, whole_number
+from hdpkit.data.top_terms import largest
+from hdpkit.errors import DataError, StateError
+from hdpkit.posterior.documents import document_shares
+
+
+def table_of(found: Any, n_terms: int) -> dict[str, Any]:
+    """The columns that `Components.table` returns."""
+    of_topics = found.samples[0].counts is not None and found.samples[0].dishes is None
+    columns: dict[str, Any] = {"topic" if of_topics else "component": np.arange(1, len(found) + 1)}
+    if of_topics:
+        if found.usual_groups is not None:
+            columns["group"] = found.usual_groups.of + 1
+        columns["label"] = found.titles
+    columns |= {
+        "share": found.shares, "share_low": found.shares_lower, "share_high": found.shares_upper,
+        "occurrence": found.occurrence,
+    }  # fmt: skip
+    if len(found.chain_numbers) > 1:
+        columns["settled"] = found.settled
+    if not of_topics:
+        for name, values in (found.parameters if found.states else {}).items():
+            columns |= {f"{name}{end}": values[:, i] for i, end in enumerate(("", " low", " high"))}
+        return columns
+    if hasattr(found.data, "n_documents"):
+        columns["tokens"] = np.rint(found.shares * found.data.n_tokens).astype(np.int64)
+        if found.states:
+            columns["document_share"] = document_shares(found)
+    if found.selected_terms is not None:
+        columns["distinct_terms"], columns["sparsity"] = found.selected_terms
+    columns["terms"] = [" ".join(map(str, found.words(terms))) for _, terms, _ in found.top_terms(n_terms)]
+    return columns
+
+
+def pandas_rows(found: Any, table: str, *, n_terms: Any, vocabulary: Any, measure: Any) -> dict[str, Any]:
+    """The columns of a table of `Components.to_pandas`."""
+    choice("table", table, _TABLES, remedy="Leave it out for the topics.")
+    if n_terms is not None:
+        whole_number("n_terms", n_terms, 1, remedy="None for all of them.")
+    if vocabulary is not None:
+        vocabulary = items("vocabulary", vocabulary, "a sequence of words", remedy="corpus.vocabulary.")
+    if table == "topics":
+        return _topics(found, n_terms, vocabulary)
+    if table == "parameters":
+        return _parameters(found, measure, vocabulary)
+    columns: dict[str, Any] = _OTHERS[table](found)
+    return columns
+
+
+def _parameters(found: Any, measure: Any, columns: Any) -> dict[str, Any]:
+    named = found.named_parameters(measure, columns)
+    n = len(named)
+    values = np.array(list(named.values())).reshape(n, len(found), 3)
+    return {
+        "topic": np.repeat(np.arange(1, len(found) + 1), n),
+        "parameter": list(named) * len(found),
+        **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
+    }
+
+
+def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
+    if any(sample.counts is None for sample in found.samples):
+        raise StateError("table", "topics", "of data that are terms", "See Components.topics.")
+    all_terms = int(found.samples[0].counts.shape[1])
+    if vocabulary is not None and len(vocabulary) != all_terms:
+        raise DataError(
+            "vocabulary",
+            f"{len(vocabulary)} words",
+            f"{all_terms} words",
+            "Pass the vocabulary of the corpus.",
+        )
+    most = all_terms if n_terms is None else min(n_terms, all_terms)
+    terms, numbers = np.empty((len(found), most), dtype=np.int64), np.empty((3, len(found), most))
+    for topic in range(len(found)):
+        row = found.rows_of(np.array([topic]))[0]
+        terms[topic] = largest(row, most)
+        for out, values in zip(numbers, (row, *found.ends_of(topic)), strict=True):
+            out[topic] = values[terms[topic]]
+    words = terms.ravel()
+    probability, lower, upper = (values.ravel() for values in numbers)
+    return {
+        "topic": np.repeat(np.arange(1, len(found) + 1), most),
+        "term": words if vocabulary is None else [vocabulary[term] for term in words.tolist()],
+        "probability": probability,
+        "lower": lower,
+        "upper": upper,
+    }
+
+
+def _shares(found: Any) -> dict[str, Any]:
+    return {
+        "topic": np.arange(1, len(found) + 1),
+        "share": found.shares,
+        "lower": found.shares_lower,
+        "upper": found.shares_upper,
+        "occurrence": found.occurrence,
+        "chains": (found.occurrence_by_chain > 0).sum(axis=0),
+        "spread": found.spread,
+    }
+
+
+def _weights(found: Any) -> dict[str, Any]:
+    n, width = found.group_shares.shape
+    return {
+        found.label: [name for name in found.names for _ in range(width)],
+        "topic": [*range(1, width), "rest"] * n,
+        "share": found.group_shares.ravel(),
+        "lower": found.group_shares_lower.ravel(),
+        "upper": found.group_shares_upper.ravel(),
+    }
+
+
+def _transitions(found: Any) -> dict[str, Any]:
+    n = len(found) + 1
+    return {
+        "from": [name for name in [*range(1, n), "start"] for _ in range(n)],
+        "to": [*range(1, n), "rest"] * n,
+        "probability": found.transitions.ravel(),
+        "lower": found.transitions_lower.ravel(),
+        "upper": found.transitions_upper.ravel(),
+    }
+
+
+def _trace(found: Any) -> dict[str, Any]:
+    sample, topic = np.nonzero(found.ids_by_sample >= 0)
+    of = [found.samples[i] for i in sample.tolist()]
+    return {
+        "chain": [one.chain for one in of],
+        "sweep": [one.sweep for one in of],
+        "topic": topic + 1,
+        "id": found.ids_by_sample[sample, topic],
+        "share": found.shares_by_sample[sample, topic],
+    }
+
+
+_OTHERS = {"shares": _shares, "weights": _weights, "transitions": _transitions, "trace": _trace}
+_TABLES = ("topics", "parameters", *_OTHERS)
