@@ -20,15 +20,15 @@ import numpy.typing as npt
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
-from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
-from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack
+from hdpkit.errors import RunError, ShardError, StorageError
+from hdpkit.files import checksum_of, npz_of, read_npz, reading, refuse_others
 from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.run.samples import sparse_of, sparse_rows
 from hdpkit.run.shards.source import Info
 from hdpkit.run.shards.starts import checked_seating
 from hdpkit.writing import write_aside
 
-MAGIC = b"hdpSHARD"
+FORMAT = "hdpkit shard"
 _SLOTS_PER_DISH = 1_000_000
 _PREFIX = "sweep-"
 
@@ -40,7 +40,7 @@ def seating_folder(chain: Path, sweep: int) -> Path:
 
 def shard_file(folder: Path, number: int) -> Path:
     """File of the state of a shard."""
-    return folder / f"shard-{number:04d}"
+    return folder / f"shard-{number:04d}.npz"
 
 
 def stored_sweeps(chain: Path) -> set[int]:
@@ -85,10 +85,10 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Int32s]) -> Writ
     """Write the state of a shard. A StorageError names the shard."""
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
-    data = seal(MAGIC, pack({"shard": number, "seating": narrow}))
+    data = npz_of(FORMAT, {"shard": number, "seating": narrow})
     with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
         file.write(data)
-    return Written(data[-32:].hex(), *totals_of(seating))
+    return Written(checksum_of(data), *totals_of(seating))
 
 
 def totals_of(seating: Mapping[str, Int32s]) -> tuple[Int64s, tuple[Int64s, Int64s]]:
@@ -302,13 +302,7 @@ class FromFolder:
         path = shard_file(Path(self.folder), number)
         try:
             refuse_others(path.parent, folder=True)
-            payload, digest = read_sealed(path, MAGIC)
-            if digest != self.digests[number]:
-                raise CorruptRunError(
-                    str(path), digest, f"the file of the checkpoint, {self.digests[number]}",
-                    "Restore a copy of it.",
-                )  # fmt: skip
-            tree = unpack(payload, str(path))
+            tree = read_npz(path, FORMAT, self.digests[number])
             with reading(path):
                 return dict(tree["seating"])
         except RunError as error:
