@@ -11,7 +11,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import CorruptRunError, MissingExtraError, RunError, RunVersionError, StorageError
-from hdpkit.writing import OPEN_FLAGS, opened_text, sealed_text, write_aside
+from hdpkit.errors import CorruptRunError, MissingExtraError, RunError, RunVersionError
+from hdpkit.writing import OPEN_FLAGS, opened_text, sealed_text, storage_errors, write_aside
 
 Put = Callable[[npt.NDArray[Any]], Any]
 Get = Callable[[Any], npt.NDArray[Any]]
@@ -158,17 +158,13 @@ _MOST_DEFLATED = 1 << 28
 _LEVEL = 1  # higher ones save a tenth of the bytes more, and take up to five times as long
 
 
-@contextmanager
-def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
+def refusals(path: os.PathLike[str] | str, doing: str) -> AbstractContextManager[None]:
     """Turn errors of the file system into a StorageError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError.of(
-            error, "folder", str(path), f"a place where this can be done: {doing}",
-            "Choose another folder; a run that was under way goes on from its last checkpoint with "
-            "hk.open_run(folder).resume().",
-        ) from error  # fmt: skip
+    return storage_errors(
+        "folder", path, f"a place where this can be done: {doing}",
+        "Choose another folder; a run that was under way goes on from its last checkpoint with "
+        "hk.open_run(folder).resume().",
+    )  # fmt: skip
 
 
 def write_whole(path: Path, data: bytes) -> None:

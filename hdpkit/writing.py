@@ -73,14 +73,12 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
-    """Turn errors of the operating system on writing ``what`` to a folder into StorageErrors."""
+def storage_errors(parameter: str, path: object, allowed: str, remedy: str) -> Iterator[None]:
+    """Turn errors of the operating system into StorageErrors."""
     try:
         yield
     except OSError as error:
-        raise StorageError.of(
-            error, "folder", str(folder), f"a place where {what} can be written", remedy
-        ) from error
+        raise StorageError.of(error, parameter, str(path), allowed, remedy) from error
 
 
 _END = re.compile(rb',\n"checksum": "([0-9a-f]{64})"\}\n\Z')
@@ -115,7 +113,7 @@ _PLACE, _REMEDY = "a place where a file can be written", "Choose another one."
 
 def check_place(path: Path) -> None:
     """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
-    with _refused(path):  # a name that is too long
+    with storage_errors("path", path, _PLACE, _REMEDY):  # a name that is too long
         why = "it is a folder" if path.is_dir() else "its folder does not exist"
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise StorageError("path", str(path), f"{_PLACE} ({why})", _REMEDY)
@@ -124,13 +122,5 @@ def check_place(path: Path) -> None:
 def save(path: Path, data: bytes) -> None:
     """Write a file named by a user, completely or not at all."""
     check_place(path)
-    with _refused(path), written_aside(path) as file:
+    with storage_errors("path", path, _PLACE, _REMEDY), written_aside(path) as file:
         file.write(data)
-
-
-@contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError.of(error, "path", str(path), _PLACE, _REMEDY) from error

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,13 @@ import numpy.typing as npt
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
-from hdpkit.errors import RunError, ShardError, StorageError
+from hdpkit.errors import RunError, ShardError
 from hdpkit.files import checksum_of, npz_of, read_npz, reading, refuse_others
 from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.run.samples import sparse_of, sparse_rows
 from hdpkit.run.shards.source import Info
 from hdpkit.run.shards.starts import checked_seating
-from hdpkit.writing import write_aside
+from hdpkit.writing import storage_errors, write_aside
 
 FORMAT = "hdpkit shard"
 _SLOTS_PER_DISH = 1_000_000
@@ -55,22 +54,6 @@ def remove_others(chain: Path, sweeps: set[int]) -> None:
         shutil.rmtree(seating_folder(chain, sweep), ignore_errors=True)
 
 
-@contextmanager
-def _storing(what: str, path: Path) -> Iterator[None]:
-    """Make the folder of a file; if writing fails, raise a StorageError that names the file's content."""
-    try:
-        refuse_others(path.parent.parent, folder=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        refuse_others(path.parent, folder=True)
-        refuse_others(path)
-        yield
-    except OSError as error:
-        raise StorageError.of(
-            error, what, str(path), "at a place where it can be written",
-            "Make it possible and run again: the run goes on from its last checkpoint.",
-        ) from error  # fmt: skip
-
-
 @attrs.frozen(eq=False)
 class Written:
     """What is known of the file of a shard that was written."""
@@ -86,8 +69,16 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Int32s]) -> Writ
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
     data = npz_of(FORMAT, {"shard": number, "seating": narrow})
-    with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
-        file.write(data)
+    with storage_errors(
+        f"shard {number}", path, "at a place where it can be written",
+        "Make it possible and run again: the run goes on from its last checkpoint.",
+    ):  # fmt: skip
+        refuse_others(path.parent.parent, folder=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_others(path.parent, folder=True)
+        refuse_others(path)
+        with write_aside(path, path.with_name(path.name + ".tmp")) as file:
+            file.write(data)
     return Written(checksum_of(data), *totals_of(seating))
 
 
