@@ -123,7 +123,7 @@ class CheckpointWriter:
         """Write the last checkpoint unless it exists."""
         if stopped or self._sweep != self._saved_sweep:
             self.save(stopped)
-        self._chain.lead(lambda: self._chain.saved(self._saved_sweep))  # the only one that is left
+        self._chain.lead(lambda: self._chain.saved(self._saved_sweep))  # whose files alone are kept then
 
     def undo(self) -> None:
         """Undo a sweep that was not recorded: the franchise returns to the state at the end of its trace."""
