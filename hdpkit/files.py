@@ -1,24 +1,28 @@
-"""Files that are complete or absent; trees of values in them, as JSON and raw bytes with checksums."""
+"""Files that are complete or absent; trees of values in them as npz and as JSON, with checksums.
+
+A sealed JSON file (run.json, manifest.json, others) is an object whose last key, on a line of
+its own, is ``"checksum"``: the SHA-256 (hex) of the bytes before the comma that precedes it.
+"""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import hashlib
+import io
 import json
 import math
 import os
 import re
 import secrets
 import stat
-import struct
-import zlib
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -78,14 +82,12 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
-    """Turn errors of the operating system on writing ``what`` to a folder into StorageErrors."""
+def storage_errors(parameter: str, path: object, allowed: str, remedy: str) -> Iterator[None]:
+    """Turn errors of the operating system into StorageErrors."""
     try:
         yield
     except OSError as error:
-        raise StorageError.of(
-            error, "folder", str(folder), f"a place where {what} can be written", remedy
-        ) from error
+        raise StorageError.of(error, parameter, str(path), allowed, remedy) from error
 
 
 _END = re.compile(rb',\n"checksum": "([0-9a-f]{64})"\}\n\Z')
@@ -120,7 +122,7 @@ _PLACE, _REMEDY = "a place where a file can be written", "Choose another one."
 
 def check_place(path: Path) -> None:
     """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
-    with _refused(path):  # a name that is too long
+    with storage_errors("path", path, _PLACE, _REMEDY):  # a name that is too long
         why = "it is a folder" if path.is_dir() else "its folder does not exist"
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise StorageError("path", str(path), f"{_PLACE} ({why})", _REMEDY)
@@ -129,28 +131,19 @@ def check_place(path: Path) -> None:
 def save(path: Path, data: bytes) -> None:
     """Write a file named by a user, completely or not at all."""
     check_place(path)
-    with _refused(path), written_aside(path) as file:
+    with storage_errors("path", path, _PLACE, _REMEDY), written_aside(path) as file:
         file.write(data)
 
 
-@contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError.of(error, "path", str(path), _PLACE, _REMEDY) from error
+Put = Callable[[npt.NDArray[Any]], Any]
+Get = Callable[[Any], npt.NDArray[Any]]
 
-
-Put = Callable[[bytes], Any]
-Get = Callable[[Any, int], bytes]
-
-_LENGTH = struct.Struct("<Q")
-_ALIGN = 8
 _LARGE = 2**63
+_KINDS = "biufcSUmM"
 
 
 def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
-    """A tree as JSON-compatible data; ``put`` stores the bytes of an array (by default as base64).
+    """A tree as JSON-compatible data; ``put`` stores an array (by default as base64).
 
     A RunError if a value isn't supported; it names the path to it, from ``path``.
     """
@@ -158,15 +151,15 @@ def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
     if tree is None or isinstance(tree, bool | str):
         return tree
     if isinstance(tree, np.generic) and not isinstance(tree, float | str | bytes):
-        return {"$scalar": _array(np.asarray(tree), put, path)}
+        return {"$scalar": put(_storable(np.asarray(tree), path))}
     if isinstance(tree, int):
         return tree if -_LARGE <= tree < _LARGE else {"$int": hex(tree)}
     if isinstance(tree, float):
         return float(tree) if math.isfinite(tree) else {"$float": repr(float(tree))}
     if isinstance(tree, np.ndarray):
-        return {"$array": _array(tree, put, path)}
+        return {"$array": put(_storable(tree, path))}
     if isinstance(tree, bytes):
-        return {"$bytes": _array(np.frombuffer(tree, np.uint8), put, path)}
+        return {"$bytes": put(np.frombuffer(tree, np.uint8))}
     if isinstance(tree, list | tuple):
         items = [to_json(item, put, f"{path}[{i}]") for i, item in enumerate(tree)]
         return items if isinstance(tree, list) else {"$tuple": items}
@@ -205,73 +198,20 @@ def from_json(node: Any, get: Get | None = None) -> Any:
     if kind == "$dict":
         return {_checked(key, str): from_json(item, get) for key, item in _checked(held, list)}
     if kind == "$array":
-        return _read_array(held, get)
+        return get(held)
     if kind == "$scalar":
-        scalar = _read_array(held, get)
+        scalar = get(held)
         if scalar.shape != ():
             raise ValueError(f"a scalar of shape {scalar.shape}")
         return scalar[()]
     if kind == "$bytes":
-        return _read_array(held, get).tobytes()
+        return get(held).tobytes()
     raise ValueError(f"unknown kind of value {kind!r}")
 
 
-def pack(tree: Any, path: str = "value") -> bytes:
-    """A tree as bytes: length of the JSON (uint64), the JSON (UTF-8), then the arrays.
-
-    Each array begins at a multiple of eight bytes from the end of the JSON.
-    """
-    parts: list[bytes] = []
-    end = 0
-
-    def put(data: bytes) -> int:
-        nonlocal end
-        place = end
-        padded = -len(data) % _ALIGN
-        parts.extend((data, b"\0" * padded))
-        end += len(data) + padded
-        return place
-
-    text = json.dumps(to_json(tree, put, path), separators=(",", ":")).encode()
-    return b"".join((_LENGTH.pack(len(text)), text, *parts))
-
-
-def unpack(data: bytes | memoryview, where: str) -> Any:
-    """The tree from the result of `pack`.
-
-    Raises a CorruptRunError that names ``where`` if the bytes aren't valid; lengths are checked before memory
-    is allocated.
-    """
-    view = memoryview(data)
-    try:
-        (length,) = _LENGTH.unpack_from(view)
-        if length > len(view) - _LENGTH.size:
-            raise ValueError(f"{length} bytes of JSON in {len(view)}")
-        begin = _LENGTH.size + length
-        node = json.loads(bytes(view[_LENGTH.size : begin]))
-
-        left = len(view) - begin
-
-        def get(place: Any, n: int) -> bytes:
-            nonlocal left
-            place = begin + _whole(place)
-            left -= n
-            if place + n > len(view) or left < 0:  # arrays that share bytes would exceed the file
-                raise ValueError("arrays end beyond the file")
-            return bytes(view[place : place + n])
-
-        return from_json(node, get)
-    except (ValueError, TypeError, KeyError, RecursionError, struct.error, OverflowError) as error:
-        raise CorruptRunError(
-            where,
-            f"{type(error).__name__}: {error}",
-            "what hdpkit wrote",
-            "The file was damaged or changed.",
-        ) from error
-
-
-def _array(array: npt.NDArray[Any], put: Put, path: str) -> list[Any]:
-    if array.dtype.kind not in "biufcSUmM" or (array.dtype.kind in "fc" and array.dtype.itemsize > 16):
+def _storable(array: npt.NDArray[Any], path: str) -> npt.NDArray[Any]:
+    """The array as it is stored: little-endian, in C order."""
+    if array.dtype.kind not in _KINDS or (array.dtype.kind in "fc" and array.dtype.itemsize > 16):
         raise RunError(
             path,
             f"array of {array.dtype}",
@@ -280,34 +220,31 @@ def _array(array: npt.NDArray[Any], put: Put, path: str) -> list[Any]:
         )
     if array.dtype.itemsize == 0:  # strings of length zero
         array = array.astype(f"{array.dtype.kind}1")
-    little = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-    return [little.dtype.str, list(array.shape), put(little.tobytes())]
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def _read_array(held: Any, get: Get) -> npt.NDArray[Any]:
-    name, shape, place = _checked(held, list)
-    dtype = np.dtype(_checked(name, str))
-    if dtype.kind not in "biufcSUmM" or dtype.itemsize == 0:
+def _read_array(file: Any, size: int) -> npt.NDArray[Any]:
+    """An array in NumPy's format from a file of this size, which is checked before memory is allocated."""
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.kind not in _KINDS or dtype.itemsize == 0:
         raise ValueError(f"arrays of {dtype} are never written")
-    n = dtype.itemsize * math.prod(_whole(extent) for extent in _checked(shape, list))
-    data = get(place, n)
-    if len(data) != n:
-        raise ValueError(f"{len(data)} bytes for an array of {n}")
-    if n == 0:
-        return np.zeros(shape, dtype=dtype)
-    array = np.frombuffer(data, dtype=dtype).reshape(shape)
-    return array.astype(dtype.newbyteorder("="))
+    if file.tell() + dtype.itemsize * math.prod(map(_whole, shape)) != size:
+        raise ValueError(f"an array of {dtype} of shape {shape} in {size} bytes")
+    file.seek(0)
+    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _to_base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+def _to_base64(array: npt.NDArray[Any]) -> str:
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, (1, 0), allow_pickle=False)
+    return base64.b64encode(file.getvalue()).decode("ascii")
 
 
-def _from_base64(place: Any, n: int) -> bytes:
-    try:
-        return base64.b64decode(_checked(place, str), validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from error
+def _from_base64(text: Any) -> npt.NDArray[Any]:
+    content = base64.b64decode(_checked(text, str), validate=True)
+    return _read_array(io.BytesIO(content), len(content))
 
 
 def _checked(value: Any, kind: type) -> Any:
@@ -322,28 +259,25 @@ def _whole(value: Any) -> int:
     return value
 
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of every file of a run folder; all change together."""
 
-_HEAD = struct.Struct("<8sIIQ")  # magic, version, kind of the payload, its length
-_DIGEST = 32
-_PLAIN, _DEFLATED = 0, 1
+_TREE = "tree.json"
+_LARGE_MEMBER = 1 << 30  # zip files have longer entries for members of 2 GB and more
+_SIZES = ("compress_size", "file_size")
+_DIGEST = 64  # hexadecimal digits of a SHA-256
 _MOST_DEFLATED = 1 << 28
-"""Longer payloads are written as they are: compression takes 8 ms a megabyte, at each checkpoint."""
+"""More bytes are written as they are: compression takes 8 ms a megabyte, at each checkpoint."""
 _LEVEL = 1  # higher ones save a tenth of the bytes more, and take up to five times as long
 
 
-@contextmanager
-def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
+def refusals(path: os.PathLike[str] | str, doing: str) -> AbstractContextManager[None]:
     """Turn errors of the file system into a StorageError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError.of(
-            error, "folder", str(path), f"a place where this can be done: {doing}",
-            "Choose another folder; a run that was under way goes on from its last checkpoint with "
-            "hk.open_run(folder).resume().",
-        ) from error  # fmt: skip
+    return storage_errors(
+        "folder", path, f"a place where this can be done: {doing}",
+        "Choose another folder; a run that was under way goes on from its last checkpoint with "
+        "hk.open_run(folder).resume().",
+    )  # fmt: skip
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -403,18 +337,6 @@ def open_own(path: Path, flags: int, *, one_name: bool = False) -> int:
     return number
 
 
-def seal(magic: bytes, payload: bytes, *, compress: bool = False) -> bytes:
-    """Magic (8 bytes), version, kind (uint32), length (uint64), payload, SHA-256 of everything before it.
-
-    A payload of kind 1 is compressed: its length (uint64), and the rest by zlib.
-    """
-    kind = _PLAIN
-    if compress and len(payload) <= _MOST_DEFLATED:
-        kind, payload = _DEFLATED, _LENGTH.pack(len(payload)) + zlib.compress(payload, _LEVEL)
-    body = _HEAD.pack(magic, FORMAT_VERSION, kind, len(payload)) + payload
-    return body + hashlib.sha256(body).digest()
-
-
 def read_bytes(path: Path) -> bytes:
     """Contents of a file of a run folder; StorageError if it can't be read, RunError if it is a link."""
     with refusals(path, "read a file"), open(open_own(path, os.O_RDONLY), "rb") as file:
@@ -428,41 +350,83 @@ def read_bytes(path: Path) -> bytes:
             ) from error  # fmt: skip
 
 
-def read_sealed(path: Path, magic: bytes) -> tuple[memoryview, str]:
-    """Payload of a sealed file and its digest (hex).
+def npz_of(format: str, content: Any, path: str = "value", *, compress: bool = False) -> bytes:
+    """The bytes of an npz file: the tree as JSON, and its arrays by their numbers.
 
-    Raises a CorruptRunError or a RunVersionError that names the file.
+    The comment of the zip file is its `checksum_of`. A RunError names a value that can't be stored, from
+    ``path``.
     """
-    data = memoryview(read_bytes(path))
-    if len(data) < _HEAD.size + _DIGEST:
-        raise _corrupt(path, f"{len(data)} bytes", "at least a header and a checksum")
-    found, version, kind, length = _HEAD.unpack_from(data)
-    if found != magic:
-        raise _corrupt(path, found, f"a file that begins with {magic!r}")
-    if version != FORMAT_VERSION:
-        raise RunVersionError(
-            str(path), version, f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it, or a newer one."
-        )
-    if length != len(data) - _HEAD.size - _DIGEST:
-        raise _corrupt(path, f"{len(data)} bytes", f"{length} bytes of payload, a header and a checksum")
-    digest = bytes(data[-_DIGEST:])
-    if hashlib.sha256(data[:-_DIGEST]).digest() != digest:
-        raise _corrupt(path, "a wrong checksum", "unchanged since it was written")
-    payload = data[_HEAD.size : -_DIGEST]
-    return payload if kind == _PLAIN else _inflated(path, kind, payload), digest.hex()
+    arrays: list[npt.NDArray[Any]] = []
+
+    def put(array: npt.NDArray[Any]) -> int:
+        arrays.append(array)
+        return len(arrays) - 1
+
+    tree = {"format": format, "version": FORMAT_VERSION, "content": to_json(content, put, path)}
+    text = json.dumps(tree, separators=(",", ":")).encode()
+    small = len(text) + sum(array.nbytes for array in arrays) <= _MOST_DEFLATED
+    method = zipfile.ZIP_DEFLATED if compress and small else zipfile.ZIP_STORED
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method, compresslevel=_LEVEL) as archive:
+        archive.comment = b"0" * _DIGEST
+        with archive.open(_TREE, "w", force_zip64=len(text) > _LARGE_MEMBER) as member:
+            member.write(text)
+        for number, array in enumerate(arrays):
+            with archive.open(f"{number}.npy", "w", force_zip64=array.nbytes > _LARGE_MEMBER) as member:
+                np.lib.format.write_array(member, array, (1, 0), allow_pickle=False)
+    with file.getbuffer() as view, view[:-_DIGEST] as body:
+        digest = hashlib.sha256(body).hexdigest()
+    file.seek(-_DIGEST, os.SEEK_END)
+    file.write(digest.encode())
+    return file.getvalue()
 
 
-def _inflated(path: Path, kind: int, payload: memoryview) -> memoryview:
-    """A payload that was compressed; it may be forged."""
+def checksum_of(npz: bytes) -> str:
+    """The SHA-256 (hex) of the bytes before it, with which the result of `npz_of` ends."""
+    return npz[-_DIGEST:].decode("ascii", "replace")
+
+
+def read_npz(path: Path, format: str, checksum: str | None = None) -> Any:
+    """Content of a file that `npz_of` made; with ``checksum`` it must be the file with this one.
+
+    Raises a CorruptRunError or a RunVersionError that names the file. Sizes are checked before memory is
+    allocated.
+    """
+    whole = read_bytes(path)
     with reading(path):
-        (length,) = _LENGTH.unpack_from(payload)
-        if kind != _DEFLATED or length > _MOST_DEFLATED:
-            raise ValueError(f"a payload of kind {kind}, {length} bytes")
-        made = zlib.decompressobj()
-        whole = made.decompress(payload[_LENGTH.size :], length + 1)
-        if len(whole) != length or not made.eof or made.unused_data:
-            raise ValueError("a payload of another length")
-        return memoryview(whole)
+        found = checksum_of(whole)
+        if hashlib.sha256(memoryview(whole)[:-_DIGEST]).hexdigest() != found:
+            raise ValueError("a wrong checksum")
+        if checksum not in (None, found):
+            raise CorruptRunError(
+                str(path), f"checksum {found[:12]}...",
+                f"the file of this run, checksum {str(checksum)[:12]}...", "Restore the file of this run.",
+            )  # fmt: skip
+        with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+            held = archive.infolist()
+            # Members that share bytes, or that are tiny and deflated, could ask for any amount of memory.
+            packed, there = (sum(getattr(one, size) for one in held) for size in _SIZES)
+            if packed > len(whole) or there > max(len(whole), 2 * _MOST_DEFLATED):
+                raise ValueError("members larger than the file")
+            members = {one.filename: one for one in held}
+
+            def get(number: Any) -> npt.NDArray[Any]:
+                info = members.pop(f"{_whole(number)}.npy")  # each once
+                with archive.open(info) as member:
+                    return _read_array(member, info.file_size)
+
+            return from_json(_content(path, json.loads(archive.read(_TREE)), format), get)
+
+
+def _content(path: Path, tree: Any, format: str) -> Any:
+    """The content of what `npz_of` or `text_of` wrote, if it is of this format and version."""
+    if not isinstance(tree, dict) or tree["format"] != format:
+        raise ValueError(f"not of the format {format!r}")
+    if type(tree["version"]) is not int or tree["version"] != FORMAT_VERSION:
+        raise RunVersionError(
+            str(path), tree["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
+        )
+    return tree["content"]
 
 
 def text_of(format: str, content: Any) -> bytes:
@@ -470,20 +434,15 @@ def text_of(format: str, content: Any) -> bytes:
     return sealed_text({"format": format, "version": FORMAT_VERSION, "content": content}, indent=1)
 
 
-def read_text(path: Path, format: str) -> tuple[Any, str]:
-    """Content of a file that `text_of` made, and its checksum (hex). Errors as in `read_sealed`."""
+def read_text(path: Path, format: str) -> Any:
+    """Content of a file that `text_of` made. Errors as in `read_npz`."""
     raw = read_bytes(path)
     with reading(path):
         text, checksum = opened_text(raw)
-        if not isinstance(text, dict) or text["format"] != format:
-            raise ValueError(f"not of the format {format!r}")
-        if type(text["version"]) is not int or text["version"] != FORMAT_VERSION:
-            raise RunVersionError(
-                str(path), text["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
-            )
+        content = _content(path, text, format)
         if checksum is None:
             raise ValueError("a wrong checksum")
-        return text["content"], checksum
+        return from_json(content)
 
 
 @contextmanager
@@ -494,10 +453,39 @@ def reading(path: os.PathLike[str] | str) -> Iterator[None]:
     except (RunError, MissingExtraError):
         raise
     except Exception as error:  # content may be anything, and so may the error
-        raise _corrupt(path, f"{type(error).__name__}: {error}", "what hdpkit wrote") from error
+        raise CorruptRunError(
+            str(path), f"{type(error).__name__}: {error}", "what hdpkit wrote",
+            "The file was damaged or changed; restore a copy of it.",
+        ) from error  # fmt: skip
 
 
-def _corrupt(path: os.PathLike[str] | str, value: object, allowed: str) -> CorruptRunError:
-    return CorruptRunError(
-        str(path), value, allowed, "The file was damaged or changed; restore a copy of it."
-    )
+@attrs.frozen
+class ChainFiles:
+    """The npz files in the folder of a chain, each with the id of the run and the number of the chain."""
+
+    path: Path
+    run: bytes
+    chain: int
+
+    def write(self, name: str, kind: str, tree: Mapping[str, Any]) -> None:
+        """Write a file; a RunError if something in it can't be stored."""
+        refuse_others(self.path, folder=True)
+        own = {"run": self.run.hex(), "chain_folder": self.chain, **tree}
+        write_whole(self.path / name, npz_of(f"hdpkit {kind}", own, kind, compress=True))
+
+    def read(self, name: str, kind: str) -> dict[str, Any]:
+        """Read a file; a CorruptRunError if it is damaged, or of another run or chain."""
+        refuse_others(self.path, folder=True)
+        tree: dict[str, Any] = read_npz(self.path / name, f"hdpkit {kind}")
+        with reading(self.path / name):
+            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
+                raise ValueError("it is of another run or chain")
+        return tree
+
+    def numbers(self, prefix: str) -> list[int]:
+        """The numbers of the files PREFIX-NUMBER.npz, ascending."""
+        found = os.listdir(self.path) if self.path.is_dir() else []
+        own = (
+            name.removeprefix(prefix + "-").removesuffix(".npz") for name in found if name.startswith(prefix)
+        )
+        return sorted(int(name) for name in own if name.isascii() and name.isdecimal())

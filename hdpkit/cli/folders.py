@@ -15,7 +15,7 @@ from hdpkit.errors import RunError
 from hdpkit.files import refusals
 from hdpkit.kinds.language import Language
 from hdpkit.kinds.ngram import NGramModel
-from hdpkit.run.run_folder import RunFolder, holding
+from hdpkit.run.run_folder import DATA, INIT, RunFolder, holding
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 WORKED_ON = "hdpkit.worked_on"
 """Key of a context's ``meta``: the folder of a command, and whether the command runs it."""
 
-_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin")
+_LEFT_BY_RUNS = ("lock", DATA, INIT)
 
 allow_option = click.option(
     "--allow",

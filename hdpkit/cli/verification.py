@@ -15,11 +15,10 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.shards import MANIFEST, shard_name
 from hdpkit.data.sharded import n_customers
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.run.blocks import BlockReader
-from hdpkit.run.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
+from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
 from hdpkit.run.runs import chains_of
-from hdpkit.run.samples import stored_sweeps
 from hdpkit.run.trace import Trace
+from hdpkit.run.trace_files import PREFIX
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
@@ -47,7 +46,7 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     if files is None:
         yield from checks.found
         return
-    data = checks.attempt("data.bin", files.data, _data_detail)
+    data = checks.attempt(DATA, files.data, _data_detail)
     checks.attempt("start", files.start, lambda _: "can be read")
     checks.attempt(
         "moves", lambda: files.moves(allowed_imports), lambda moves: f"{len(moves)}, which can be built"
@@ -125,45 +124,26 @@ def _check_chain(checks: _Checks, files: RunFolder, number: int, chains: Any) ->
     """Check the files of a chain; ``chains`` are those of the run, None if its data can't be read."""
     chain = files.chain(number)
     name = chain.path.name
-    present = [g for g, file in enumerate(GENERATIONS) if os.path.lexists(chain.path / file)]
-    states = [
-        checks.attempt(
-            f"{name}/{GENERATIONS[generation]}",
-            lambda generation=generation: chain.read(generation),  # type: ignore[misc]
-            lambda state: f"checksum; the state after sweep {state.sweep}",
-        )
-        for generation in present
-    ]
-    if not present:
-        checks.attempt(name, chain.load, lambda _: "no checkpoint yet: hdpkit resume begins it")
+    if not os.path.lexists(chain.path / STATE):
+        checks.attempt(name, chain.state, lambda _: "no checkpoint yet: hdpkit resume begins it")
         return
-    intact = [state for state in states if state is not None]
-    done: set[str] = set()
-    for state in states if chains is not None else ():
-        for file, check in [] if state is None else _files_of(checks, chains, state, name):
-            if file not in done:  # both states may be of one sweep
-                checks.attempt(f"{name}/{file}", check, lambda detail: detail)
-                yield from checks.drain()
-            done.add(file)
-    read = checks.attempt(
-        f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
+    state = checks.attempt(
+        f"{name}/{STATE}", chain.state, lambda state: f"checksum; the state after sweep {state.sweep}"
     )
-    loaded, blocks = checks.attempt(
-        name, chain.load, lambda found: f"goes on after sweep {found[0].sweep}"
-    ) or (None, None)
-    # Both are there from the beginning, so that one that is missing is missed.
-    if loaded is None or blocks is None or len(present) > 1:
-        begun = False
-    else:
-        begun = loaded.serial > 1 or blocks.ends[-1].length > loaded.position.length
-    if begun:
-        missing = f"{name}/{GENERATIONS[1 - present[0]]}"
-        checks.found.append(Check(missing, False, "missing, although the run has written it"))
-    if loaded is not None and (files.settings.samples is not None or loaded.samples):
-        checks.attempt(f"{name}/samples", lambda: _check_samples(chain, loaded), lambda detail: detail)
-    if loaded is not None and chains is not None:
-        trace = None if read is None else read[0]
-        checks.attempt(name, lambda: _check_state(chains, number, loaded, trace), lambda detail: detail)
+    if state is None:
+        return
+    for file, check in () if chains is None else _files_of(checks, chains, state, name):
+        checks.attempt(f"{name}/{file}", check, lambda detail: detail)
+        yield from checks.drain()
+    trace = checks.attempt(
+        f"{name}/{PREFIX}-*.npz",
+        lambda: chain.begun()[1],
+        lambda trace: f"checksums; {trace.n_draws} draws; goes on after sweep {state.sweep}",
+    )
+    if files.settings.samples is not None or state.samples:
+        checks.attempt(f"{name}/samples", lambda: _check_samples(chain, state), lambda detail: detail)
+    if chains is not None:
+        checks.attempt(name, lambda: _check_state(chains, number, state, trace), lambda detail: detail)
 
 
 def _files_of(checks: _Checks, chains: Any, state: Checkpointed, name: str) -> list[Any]:
@@ -171,7 +151,7 @@ def _files_of(checks: _Checks, chains: Any, state: Checkpointed, name: str) -> l
     try:
         return list(chains.files_of(state))
     except HdpkitError as error:
-        checks.found.append(Check(f"{name}/{GENERATIONS[state.generation]}", False, str(error)))
+        checks.found.append(Check(f"{name}/{STATE}", False, str(error)))
         return []
 
 
@@ -185,29 +165,9 @@ def _check_samples(chain: ChainFolder, loaded: Checkpointed) -> str:
         )  # fmt: skip
     for file in there:
         file.read()
-    late = sum(sweep > loaded.sweep for sweep in stored_sweeps(chain.path))
+    late = sum(sweep > loaded.sweep for sweep in chain.numbers("sample"))
     behind = f"; {late} after the checkpoint, which resuming writes again" if late else ""
     return f"{len(there)} samples, checksums{behind}"
-
-
-def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> tuple[Trace, str]:
-    blocks = BlockReader(chain.trace_path, run, chain.chain)
-    for state in states:
-        if state.position not in blocks.ends:
-            raise CorruptRunError(
-                str(chain.trace_path), f"{blocks.ends[-1].length} intact bytes",
-                f"intact up to the state after sweep {state.sweep} ({state.position.length} bytes)",
-                "Restore a copy of it; without one, resuming goes on from an older state or not at all.",
-            )  # fmt: skip
-    trace = chain.trace(None, blocks)
-    behind = chain.trace_path.stat().st_size - blocks.ends[-1].length
-    detail = f"{len(blocks.blocks)} blocks, checksums; {trace.n_draws} draws"
-    for key in trace:
-        if len(trace[key]) != trace.n_draws:
-            raise RunError(key, len(trace[key]), f"{trace.n_draws} values", "Restore a copy of the trace.")
-    if behind:  # left if the process was killed while a block was written
-        detail += f"; {behind} bytes of an unfinished block at the end, which resuming cuts off"
-    return trace, detail
 
 
 def _check_state(chains: Any, number: int, loaded: Checkpointed, trace: Trace | None) -> str:

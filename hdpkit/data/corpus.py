@@ -38,7 +38,8 @@ from hdpkit.data.files.shards import (
 from hdpkit.data.files.uci import read_uci
 from hdpkit.data.groups import GroupedData, encode_all
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
-from hdpkit.errors import DataError, StorageError, printable, short_repr
+from hdpkit.errors import DataError, printable, short_repr
+from hdpkit.files import storage_errors
 
 
 @attrs.frozen(eq=False)
@@ -344,13 +345,11 @@ class Corpus(GroupedData):
         """An int32 array for one number a customer: in memory, or in a file if the tokens are mapped."""
         if self._origin is None:
             return super().empty_row(n)
-        try:
+        with storage_errors(
+            "state", tempfile.gettempdir(), f"a place with room for {4 * n:,} bytes",
+            "Set TMPDIR to a folder on another disk.",
+        ):  # fmt: skip
             return np.asarray(array_on_disk(n))
-        except OSError as error:
-            raise StorageError.of(
-                error, "state", tempfile.gettempdir(), f"a place with room for {4 * n:,} bytes",
-                "Set TMPDIR to a folder on another disk.",
-            ) from error  # fmt: skip
 
     def check_unchanged(self) -> None:
         """Raise a ChangedDataError if the mapped files of the corpus were changed or truncated.

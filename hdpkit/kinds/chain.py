@@ -233,7 +233,7 @@ def opened(run: Run, settings: Language, changes: int, allow: Any) -> ModelChain
     folder, data = run.folder, run.data
     trace: Any = run.trace
     files = RunFolder.open(folder)
-    state, _ = files.chain(0).load()
+    state = files.chain(0).state()
     # Without a state the run ended before its first checkpoint.
     franchise = settings.franchise(data) if state is None else run.franchise()
     of_words = isinstance(data, NGrams) and isinstance(trace, Trace)

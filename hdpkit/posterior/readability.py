@@ -279,7 +279,7 @@ def pieces_of(
     several, standing = isinstance(trace, ChainTrace), far_enough(trace)
     after = settled_after(trace) if after is None else after
     if isinstance(given, Run):
-        by_chain = _by_chain(((file.chain, file.sweep), file.read) for file in given.samples.files)
+        by_chain = _by_chain(((file.files.chain, file.sweep), file.read) for file in given.samples.files)
         newest: Mapping[int, tuple[int, Callable[[], Sample]]] = {
             number: (sweep, lambda number=number: given.state(number).sample)  # type: ignore[misc]
             for number, sweep in enumerate(given.sweeps)

@@ -74,13 +74,10 @@ class CheckpointWriter:
     Ctrl-C within a sweep loses only that sweep, and the resumed run equals an uninterrupted one.
     """
 
-    def __init__(
-        self, chain: Chain, writer: ChainWriter | None, checkpoint: Checkpoint, resumed: bool
-    ) -> None:
+    def __init__(self, chain: Chain, writer: ChainWriter | None, checkpoint: Checkpoint) -> None:
         self._chain = chain
         self._writer = writer  # of the leading process
         self._checkpoint = checkpoint
-        self._resumed = resumed
         self._state: Callable[[], Mapping[str, Any] | None] | None = None
         self._sweep = -1  # of that state
         self._saved_sweep = -1
@@ -90,8 +87,6 @@ class CheckpointWriter:
         """Called when the chain is at its start, or at the state from which it is resumed."""
         self._stands()
         self.save()
-        if not self._resumed:  # the other generation too: from now on one that is missing is missed
-            self.save()
 
     def keep(self, sample: Sample | SeatingSample) -> None:
         """Write a sample."""
@@ -125,9 +120,10 @@ class CheckpointWriter:
         self._saved_sweep, self._saved_at = self._sweep, time.monotonic()
 
     def end(self, stopped: bool) -> None:
-        """Write the last checkpoint unless it exists; a copy would overwrite the other generation."""
+        """Write the last checkpoint unless it exists."""
         if stopped or self._sweep != self._saved_sweep:
             self.save(stopped)
+        self._chain.lead(lambda: self._chain.saved(self._saved_sweep))  # whose files alone are kept then
 
     def undo(self) -> None:
         """Undo a sweep that was not recorded: the franchise returns to the state at the end of its trace."""

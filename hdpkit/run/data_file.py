@@ -16,9 +16,7 @@ from hdpkit.data.encode import NO_SYMBOL
 from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Limits
 from hdpkit.data.sharded import reopen_shards
 from hdpkit.errors import DataError, RunError
-from hdpkit.files import pack, reading, unpack
 
-DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has
 _TERMS_PER_TOKEN = 64  # limit for a vocabulary without a list of terms, if it is above the limit of files
 
@@ -27,20 +25,16 @@ RunData = GroupedData | ShardedCorpus | CutCorpus
 """What a run can be over."""
 
 
-def pack_data(data: RunData) -> bytes:
-    """Data as bytes.
+def tree_of_data(data: RunData) -> dict[str, Any]:
+    """Data as a tree of values.
 
     Raises a RunError for observations or labels that can't be stored.
     """
-    return pack(_tree(data), "data")
-
-
-def _tree(data: RunData) -> dict[str, Any]:
     if isinstance(data, ShardedCorpus):
         return {"kind": "corpus in shards", "folder": str(data.folder), "digest": data.digest}
     if isinstance(data, CutCorpus):
         firsts = np.array([piece.first_document for piece in data.shards], dtype=np.int64)
-        return {"kind": "cut corpus", "corpus": _tree(data.corpus), "firsts": firsts}
+        return {"kind": "cut corpus", "corpus": tree_of_data(data.corpus), "firsts": firsts}
     if type(data) is Corpus and data.origin is not None:
         # It may exceed memory, and the disk may have no space for a copy.
         folder, digest = data.origin
@@ -102,14 +96,8 @@ def _of_sequences(data: Sequences) -> dict[str, Any]:
     }
 
 
-def unpack_data(payload: bytes | memoryview, path: Path) -> RunData:
-    """Data from the payload of their file; a RunError that names the file if it can't be taken over."""
-    tree = unpack(payload, str(path))
-    with reading(path):
-        return _data(tree)
-
-
-def _data(tree: dict[str, Any]) -> RunData:
+def data_of_tree(tree: Any) -> RunData:
+    """The inverse of `tree_of_data`; any error if the tree isn't a result of it."""
     if tree["kind"] in ("corpus folder", "corpus in shards"):
         again = reopen_shards if tree["kind"] == "corpus in shards" else partial(reopen, verify=True)
         try:
@@ -117,7 +105,7 @@ def _data(tree: dict[str, Any]) -> RunData:
         except DataError as error:  # it names a file of the corpus
             raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
     if tree["kind"] == "cut corpus":
-        corpus, firsts = _data(tree["corpus"]), tree["firsts"]
+        corpus, firsts = data_of_tree(tree["corpus"]), tree["firsts"]
         assert isinstance(corpus, Corpus)
         _check(firsts.dtype == np.int64 and firsts.ndim == 1 and firsts[0] == 0)
         _check(bool((np.diff([*firsts, corpus.n_documents]) > 0).all()))

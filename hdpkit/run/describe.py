@@ -14,7 +14,7 @@ import numpy as np
 
 from hdpkit.allowed import Allowed, imported, is_class, unknown, within
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.files import pack, to_json
+from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
@@ -237,17 +237,15 @@ def _same(declared: Any, there: Any) -> bool:
     return json.dumps(to_json(one)) == json.dumps(to_json(other))
 
 
-def described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None]:
-    """The description of the start for run.json, or the bytes for init.bin."""
+def described_start(franchise: Franchise, init: Any) -> tuple[Any, dict[str, Any] | None]:
+    """The description of the start for run.json, or the content of init.npz."""
     if init is None:
-        return None, pack({"kind": "stand", "value": franchise.freeze()}, "state of the franchise")
-    if isinstance(init, Mapping):
-        return None, pack({"kind": "state", "value": dict(init)}, "init")
-    if isinstance(init, Franchise):
-        return None, pack({"kind": "state", "value": init.freeze()}, "init")
+        return None, {"kind": "stand", "value": franchise.freeze()}
+    if isinstance(init, Mapping | Franchise):
+        return None, {"kind": "state", "value": dict(init) if isinstance(init, Mapping) else init.freeze()}
     if isinstance(init, str) or (attrs.has(type(init)) and not hasattr(init, "__array__")):
         return describe(init, "init"), None
-    return None, pack({"kind": "dishes", "value": np.asarray(init)}, "init")
+    return None, {"kind": "dishes", "value": np.asarray(init)}
 
 
 def function_name(function: Any) -> str | None:

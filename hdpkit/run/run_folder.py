@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -29,40 +28,29 @@ from hdpkit.checks import (
 )
 from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.data.cut import CutCorpus
-from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError, RunError, short_repr
+from hdpkit.errors import CorruptRunError, LockedRunError, RunError, short_repr
 from hdpkit.files import (
-    from_json,
-    pack,
-    read_sealed,
+    ChainFiles,
+    checksum_of,
+    npz_of,
+    read_npz,
     read_text,
     reading,
     refusals,
     refuse_others,
-    seal,
     text_of,
     to_json,
-    unpack,
     write_whole,
 )
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample
-from hdpkit.run.blocks import (
-    HEADER_BYTES,
-    BlockReader,
-    BlockWriter,
-    Position,
-    append_block,
-    check_columns,
-    pack_rows,
-)
-from hdpkit.run.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
+from hdpkit.run.data_file import RunData, data_of_tree, tree_of_data
 from hdpkit.run.describe import describe, described_franchise, described_start, rebuild
-from hdpkit.run.samples import SampleFile, Samples, stored_sweeps
+from hdpkit.run.samples import SampleFile, Samples
 from hdpkit.run.trace import Trace
+from hdpkit.run.trace_files import PREFIX, check_columns, read_trace, write_trace
 
-_MAGIC = b"hdpSTATE"
-GENERATIONS = ("state-0", "state-1")
-SECONDS_BETWEEN_BLOCKS = 1.0
+STATE = "state.npz"
 SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time
 
 
@@ -70,12 +58,11 @@ SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within th
 class Checkpointed:
     """A checkpoint."""
 
-    serial: int  # number within the chain
-    generation: int  # which of the two files contains it
     sweep: int
     target: int  # the sweep at which the chain is to end
     stopped: bool  # whether a callback ended the run
-    position: Position  # length and checksum of the trace
+    draws: int  # of the trace up to it
+    records: int  # of moves in this trace
     frozen: dict[str, Any]  # see `Franchise.freeze`
     seed: int  # of the streams, as is ``chain``
     chain: int
@@ -83,99 +70,25 @@ class Checkpointed:
     rule: Samples | None  # which samples it takes, as it was last continued
 
 
-class ChainFolder:
+class ChainFolder(ChainFiles):
     """The files of a chain on disk. Reading needs no lock, since the files are complete at any time."""
 
-    def __init__(self, path: Path, run: bytes, chain: int) -> None:
-        self.path = path
-        self.run = run
-        self.chain = chain
-        self.trace_path = path / "trace.bin"
+    def state(self) -> Checkpointed | None:
+        """The newest checkpoint; None before the first one.
 
-    def load(self) -> tuple[Checkpointed | None, BlockReader | None]:
-        """The newest intact checkpoint, with the trace; (None, None) before the first one.
-
-        A CorruptRunError or RunVersionError if there are checkpoints, but none is intact together with the
-        trace up to it.
+        A CorruptRunError or RunVersionError if it isn't intact.
         """
-        self.check_own()
-        found: list[Checkpointed] = []
-        wrong: list[HdpkitError] = []
-        for generation, name in enumerate(GENERATIONS):
-            if os.path.lexists(self.path / name):
-                try:
-                    found.append(self.read(generation))
-                except HdpkitError as error:
-                    wrong.append(error)
-        if not found and not wrong:
-            self._check_empty()
-            return None, None
-        if not found:
-            raise wrong[0]
-        blocks = BlockReader(self.trace_path, self.run, self.chain)
-        for state in sorted(found, key=lambda state: -state.serial):
-            if state.position in blocks.ends:
-                return state, blocks
-        raise CorruptRunError(
-            str(self.trace_path), f"{blocks.ends[-1].length} intact bytes",
-            f"intact up to a checkpoint's end ({max(state.position.length for state in found)} bytes)",
-            "Restore a copy of it, or delete the chain's folder to begin the chain again.",
-        )  # fmt: skip
-
-    def _check_empty(self) -> None:
-        """Raise a CorruptRunError if there is more than a run leaves before its first checkpoint."""
-        begun = bool(stored_sweeps(self.path))
-        # The disk may have filled within the header, which has no checkpoint either.
-        if os.path.lexists(self.trace_path) and os.lstat(self.trace_path).st_size > HEADER_BYTES:
-            begun = bool(BlockReader(self.trace_path, self.run, self.chain).blocks)
-        if begun:
-            raise CorruptRunError(
-                str(self.path / GENERATIONS[0]), "missing", "there, as the trace and samples are",
-                "Restore a copy of it, or delete the chain's folder to begin the chain again.",
-            )  # fmt: skip
-
-    def check_own(self) -> None:
-        """Raise a RunError if the folder, or one of its files, is a link or has another type."""
         refuse_others(self.path, folder=True)
-        for name in (*GENERATIONS, self.trace_path.name):
-            refuse_others(self.path / name)
-
-    def trace(self, to: Position | None = None, blocks: BlockReader | None = None) -> Trace:
-        """The trace on disk, up to a position or up to its last intact block."""
-        trace = Trace()
-        if blocks is not None:
-            for payload, end in zip(blocks.blocks, blocks.ends[1:], strict=True):
-                if to is not None and end.length > to.length:
-                    break
-                append_block(trace, payload, str(self.trace_path))
-        return trace
-
-    def begun(self) -> tuple[Checkpointed | None, Trace]:
-        """The newest intact checkpoint, and the trace up to it."""
-        state, blocks = self.load()
-        trace = self.trace(None if state is None else state.position, blocks)
-        for file in self.samples(state):
-            trace.keep(file)
-        return state, trace
-
-    def sample(self, sweep: int) -> SampleFile:
-        """The file of the sample of a sweep, which need not exist yet."""
-        return SampleFile(self.path, self.run, self.chain, sweep)
-
-    def samples(self, state: Checkpointed | None) -> list[SampleFile]:
-        """The samples of a checkpoint whose files are there. Later ones are rewritten on resuming."""
-        there = set(stored_sweeps(self.path))
-        return [] if state is None else [self.sample(sweep) for sweep in state.samples if sweep in there]
-
-    def read(self, generation: int) -> Checkpointed:
-        """A generation of the state; a CorruptRunError or RunVersionError if it isn't intact."""
-        path = self.path / GENERATIONS[generation]
-        payload, _ = read_sealed(path, _MAGIC)
-        tree = unpack(payload, str(path))
-        with reading(path):
-            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
-                raise ValueError("it is of another run or chain")
-            for name in ("serial", "sweep", "target", "trace_length", "trace_crc", "chain"):
+        if not os.path.lexists(self.path / STATE):
+            if self.numbers(PREFIX) or self.numbers("sample"):  # which are written after the first one
+                raise CorruptRunError(
+                    str(self.path / STATE), "missing", "there, as the trace and samples are",
+                    "Restore a copy of it, or delete the chain's folder to begin the chain again.",
+                )  # fmt: skip
+            return None
+        tree = self.read(STATE, "state")
+        with reading(self.path / STATE):
+            for name in ("sweep", "target", "draws", "records", "chain"):
                 whole_number(name, tree[name])
             flag("stopped", tree["stopped"])
             if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
@@ -184,18 +97,34 @@ class ChainFolder:
             if samples != sorted(set(samples)):
                 raise ValueError("its samples are in another order")
             return Checkpointed(
-                serial=tree["serial"],
-                generation=generation,
                 sweep=tree["sweep"],
                 target=tree["target"],
                 stopped=tree["stopped"],
-                position=Position(tree["trace_length"], tree["trace_crc"]),
+                draws=tree["draws"],
+                records=tree["records"],
                 frozen=tree["frozen"],
                 seed=seed_number("seed", tree["seed"]),
                 chain=tree["chain"],
                 samples=tuple(samples),
                 rule=None if tree["rule"] is None else Samples(**tree["rule"]),
             )
+
+    def begun(self) -> tuple[Checkpointed | None, Trace]:
+        """The newest checkpoint, and the trace up to it."""
+        state = self.state()
+        trace = Trace() if state is None else read_trace(self, state.sweep, state.draws, state.records)
+        for file in self.samples(state):
+            trace.keep(file)
+        return state, trace
+
+    def sample(self, sweep: int) -> SampleFile:
+        """The file of the sample of a sweep, which need not exist yet."""
+        return SampleFile(self, sweep)
+
+    def samples(self, state: Checkpointed | None) -> list[SampleFile]:
+        """The samples of a checkpoint whose files are there. Later ones are rewritten on resuming."""
+        there = set(self.numbers("sample"))
+        return [] if state is None else [self.sample(sweep) for sweep in state.samples if sweep in there]
 
 
 class ChainWriter:
@@ -214,23 +143,17 @@ class ChainWriter:
         self._chain = chain
         with refusals(folder.path, "make a folder"):
             folder.path.mkdir(exist_ok=True)
-        folder.check_own()
+        refuse_others(folder.path, folder=True)
         self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
-        self._blocks: BlockWriter | None = None
         try:
             self.loaded, self.trace = folder.begun()
-            at = None if self.loaded is None else self.loaded.position
-            self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
         except BaseException:
             self.close()
             raise
         self._samples = set() if self.loaded is None else set(self.loaded.samples)
-        self._serial = 0 if self.loaded is None else self.loaded.serial
-        self._generation = 1 if self.loaded is None else self.loaded.generation
+        self._written = 0 if self.loaded is None else self.loaded.sweep
         self._rows = self.trace.n_draws
-        self._records = len(self.trace.records())
         self._checked = False
-        self._flushed = time.monotonic()
 
     def keep(self, sample: Sample | SeatingSample) -> None:
         """Write a sample, and add its file to the trace."""
@@ -244,60 +167,40 @@ class ChainWriter:
         self.trace.keep(file)
 
     def swept(self) -> None:
-        """Called after a sweep was appended to `trace`: checks the first one, and writes blocks of sweeps."""
+        """Called after a sweep was appended to `trace`: checks the first one."""
         if not self._checked and self.trace.n_draws > self._rows:
             check_columns(self.trace)
             self._checked = True
-        if time.monotonic() - self._flushed >= SECONDS_BETWEEN_BLOCKS:
-            self._flush()
 
     def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
         """Write the trace to disk durably, then the state of the franchise at its end."""
-        assert self._blocks is not None
-        refuse_others(self.folder.path, folder=True)
-        self._flush()
-        self._blocks.sync()
-        serial, generation = self._serial + 1, 1 - self._generation
+        sweep = frozen["sweep"]
+        draws, records = write_trace(self.folder, self.trace, self._written, sweep)
         tree = {
-            "run": self.folder.run.hex(),
-            "chain_folder": self.folder.chain,
-            "serial": serial,
-            "sweep": frozen["sweep"],
+            "sweep": sweep,
             "target": self.target,
             "stopped": stopped,
-            "trace_length": self._blocks.position.length,
-            "trace_crc": self._blocks.position.crc,
+            "draws": draws,
+            "records": records,
             "seed": self._seed,
             "chain": self._chain,
             "samples": np.array(sorted(self._samples), np.int64),
             "rule": None if self.rule is None else self.rule.as_dict(),
             "frozen": frozen,
         }
-        write_whole(
-            self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state"), compress=True)
-        )
-        self._serial, self._generation = serial, generation
+        self.folder.write(STATE, "state", tree)
+        self._written = sweep
         self._clear()
 
     def _clear(self) -> None:
         """Remove the files of samples that the chain has no more."""
-        for sweep in stored_sweeps(self.folder.path):
+        for sweep in self.folder.numbers("sample"):
             if sweep not in self._samples:
                 with refusals(self.folder.path, "remove a file"), suppress(FileNotFoundError):
                     self.folder.sample(sweep).path.unlink()
 
-    def _flush(self) -> None:
-        assert self._blocks is not None
-        rows, records = self.trace.n_draws, len(self.trace.records())
-        if rows > self._rows or records > self._records:
-            self._blocks.append(pack_rows(self.trace, self._rows, self._records))
-            self._rows, self._records = rows, records
-        self._flushed = time.monotonic()
-
     def close(self) -> None:
-        """Close the files and release the lock, without writing anything."""
-        if self._blocks is not None:
-            self._blocks.close()
+        """Release the lock, without writing anything."""
         self._lock.release()
 
 
@@ -355,9 +258,9 @@ def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
     return lock
 
 
-DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
+DATA, INIT, RUN = "data.npz", "init.npz", "run.json"
 _FORMAT = "hdpkit run"
-_MAGICS = {DATA: DATA_MAGIC, INIT: b"hdp-INIT"}
+_FORMATS = {DATA: "hdpkit data", INIT: "hdpkit start"}
 """The files that are written before run.json, which lists them with their checksums."""
 
 
@@ -409,7 +312,7 @@ class RunFolder:
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
             for name, checksum in self.files.items():
-                if name not in _MAGICS or not isinstance(checksum, str):
+                if name not in _FORMATS or not isinstance(checksum, str):
                     raise ValueError(f"files: {short_repr(name)}")
             self.about: dict[str, Any] = dict(content["about"])
             for name, value in self.about.items():
@@ -448,16 +351,16 @@ class RunFolder:
                 "without circular references",
                 "An object that contains itself can't be saved.",
             ) from error
-        init_inline, init_packed = described_start(franchise, start)
+        init_inline, init = described_start(franchise, start)
         to_json(described, path="declaration")
         of_data: dict[str, Any] = {"kind": type(data).__name__}
         if isinstance(data, ShardedCorpus | CutCorpus):
             of_data |= {"customers": data.n_tokens, "corpus": data.digest}
         else:
             of_data |= {"customers": len(data)}
-        own = {DATA: seal(DATA_MAGIC, pack_data(data))}
-        if init_packed is not None:
-            own[INIT] = seal(_MAGICS[INIT], init_packed)
+        own = {DATA: npz_of(_FORMATS[DATA], tree_of_data(data), "data")}
+        if init is not None:
+            own[INIT] = npz_of(_FORMATS[INIT], init, "init")
         _refuse_run(path)
         with refusals(path, "make a folder"):
             path.mkdir(parents=True, exist_ok=True)
@@ -466,9 +369,9 @@ class RunFolder:
         try:
             _refuse_run(path)
             files: dict[str, str] = {}
-            for name, sealed in own.items():
-                write_whole(path / name, sealed)
-                files[name] = sealed[-32:].hex()
+            for name, npz in own.items():
+                write_whole(path / name, npz)
+                files[name] = checksum_of(npz)
             content = {
                 "run": os.urandom(16).hex(),
                 "versions": versions(),
@@ -495,10 +398,7 @@ class RunFolder:
                 "folder", str(path), "a folder with a run.json",
                 "Begin one: hdpkit fit, or run(..., folder=...).",
             )  # fmt: skip
-        node, _ = read_text(file, _FORMAT)
-        with reading(file):
-            content = from_json(node)
-        return cls(path, content)
+        return cls(path, read_text(file, _FORMAT))
 
     def lock(self) -> filelock.BaseFileLock:
         """Take the folder's lock, or raise a LockedRunError immediately."""
@@ -516,7 +416,7 @@ class RunFolder:
         return ChainFolder(self.path / f"chain-{number:03d}", self.id, number)
 
     def read(self, name: str) -> Any:
-        """The payload of a file written before run.json; None if the run has none of this name."""
+        """The content of a file written before run.json; None if the run has none of this name."""
         path, listed = self.path / name, self.files.get(name)
         there = os.path.lexists(path)
         if there != (listed is not None):
@@ -527,13 +427,7 @@ class RunFolder:
             )  # fmt: skip
         if listed is None:
             return None
-        payload, checksum = read_sealed(path, _MAGICS[name])
-        if checksum != listed:
-            raise CorruptRunError(
-                str(path), f"checksum {checksum[:12]}...",
-                f"the file of this run, checksum {listed[:12]}...", "Restore the file of this run.",
-            )  # fmt: skip
-        return payload
+        return read_npz(path, _FORMATS[name], listed)
 
     @property
     def corpus_in_shards(self) -> str | None:
@@ -548,15 +442,15 @@ class RunFolder:
 
     def data(self) -> RunData:
         """The data."""
-        return unpack_data(self.read(DATA), self.path / DATA)
+        tree = self.read(DATA)
+        with reading(self.path / DATA):
+            return data_of_tree(tree)
 
     def start(self) -> Start:
         """How the chains begin."""
-        payload = self.read(INIT)
-        if payload is None:
+        tree, path = self.read(INIT), self.path / INIT
+        if tree is None:
             return Start(rebuild(self._content["init"].get("value"), Allowed(), "start"))
-        path = self.path / INIT
-        tree = unpack(payload, str(path))
         if not isinstance(tree, dict) or "kind" not in tree:
             raise CorruptRunError(str(path), tree, "the start of a run", "Restore the file of this run.")
         value = tree.get("value")
@@ -657,7 +551,7 @@ def _refuse_run(path: Path) -> None:
 def _refuse_strangers(path: Path) -> None:
     """Raise an error if the folder has any files except those of a run that ended before writing run.json."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
-    left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
+    left = {"lock", DATA, INIT, RUN} if "lock" in found else set()
     others = found - left
     if others:
         raise RunError(

@@ -110,7 +110,7 @@ def _run_in_folder(path: Path, number: int, chain: Chain, plan: Plan, target: in
     writer = writers[0] if writers else None
     try:
         loaded, trace = chain.folder.begun() if writer is None else (writer.loaded, writer.trace)
-        checkpoints = CheckpointWriter(chain, writer, plan.checkpoint, loaded is not None)
+        checkpoints = CheckpointWriter(chain, writer, plan.checkpoint)
         init = None
         if loaded is not None:
             chain.thaw(loaded.frozen)
@@ -250,16 +250,13 @@ class Run:
 
     @property
     def trace(self) -> Trace | ChainTrace:
-        """The trace on disk, also while a process runs; ``interrupted`` is set until the run is complete."""
+        """The trace up to the newest checkpoint; ``interrupted`` is set until the run is complete."""
         traces = [self._trace(number) for number in range(self._files.n_chains)]
         return traces[0] if self._files.settings.chains is None else ChainTrace(traces)
 
     def _trace(self, number: int) -> Trace:
         chain, settings = self._files.chain(number), self._files.settings
-        state, blocks = chain.load()
-        trace = chain.trace(None, blocks)
-        for file in chain.samples(state):
-            trace.keep(file)
+        state, trace = chain.begun()
         trace.seed, trace.exact = settings.seed, settings.exact
         trace.interrupted = state is None or (state.sweep < state.target and not state.stopped)
         return trace
@@ -273,7 +270,7 @@ class Run:
         files, lost = list[SampleFile](), 0
         for number in range(self._files.n_chains):
             chain = self._files.chain(number)
-            state, _ = chain.load()
+            state = chain.state()
             there = chain.samples(state)
             lost += 0 if state is None else len(state.samples) - len(there)
             files += there
@@ -321,7 +318,7 @@ class Run:
     def _newest(self, chain: int) -> tuple[int, Checkpointed]:
         n = self._files.n_chains
         chain = whole_number("chain", chain, 0, n - 1, remedy="Chains are numbered from 0.")
-        state, _ = self._files.chain(chain).load()
+        state = self._files.chain(chain).state()
         if state is None:
             raise RunError(
                 "folder", str(self.folder), f"a run of which chain {chain} has a checkpoint",
@@ -357,7 +354,7 @@ class Run:
     @property
     def sweeps(self) -> list[int | None]:
         """Sweep of each chain's newest checkpoint; None before its first."""
-        states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]
+        states = [self._files.chain(number).state() for number in range(self._files.n_chains)]
         return [None if state is None else state.sweep for state in states]
 
     def franchises(self) -> list[Franchise]:
@@ -452,7 +449,7 @@ class Run:
 
     def _states(self) -> list[Checkpointed]:
         """The newest checkpoints of the chains that have one."""
-        states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]
+        states = [self._files.chain(number).state() for number in range(self._files.n_chains)]
         return [state for state in states if state is not None]
 
     def _begun(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
@@ -14,45 +13,39 @@ import scipy
 
 from hdpkit.checks import LARGEST, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
-from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
+from hdpkit.files import ChainFiles, reading
 from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans
-
-_MAGIC = b"hdpDRAWN"
-_PREFIX = "sample-"
 
 
 @attrs.frozen
 class SampleFile:
     """The file of the sample of a sweep, which need not exist yet, in the folder of a chain."""
 
-    folder: Path
-    run: bytes
-    chain: int
+    files: ChainFiles
     sweep: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return f"sample-{self.sweep:08d}.npz"
 
     @property
     def path(self) -> Path:
         """Path of the file."""
-        return self.folder / f"{_PREFIX}{self.sweep:08d}"
+        return self.files.path / self.name
 
     def write(self, sample: Sample | SeatingSample) -> None:
         """Write the sample; a RunError if something in it can't be stored."""
-        refuse_others(self.folder, folder=True)
         own = _packed_seating(sample) if isinstance(sample, SeatingSample) else _packed(sample)
-        tree = {"run": self.run.hex(), "chain_folder": self.chain, **own}
-        write_whole(self.path, seal(_MAGIC, pack(tree, "sample"), compress=True))
+        self.files.write(self.name, "sample", own)
 
     def read(self) -> Sample | SeatingSample:
         """Read the sample, a SeatingSample in a run of observed dishes.
 
         A CorruptRunError if the file is damaged, or of another run.
         """
-        refuse_others(self.folder, folder=True)
-        payload, _ = read_sealed(self.path, _MAGIC)
-        tree = unpack(payload, str(self.path))
+        tree = self.files.read(self.name, "sample")
         with reading(self.path):
-            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
-                raise ValueError("it is of another run or chain")
             if tree["sweep"] != self.sweep:
                 raise ValueError("it is of another sweep")
             return _unpacked_seating(tree) if "seating" in tree else _unpacked(tree)
@@ -83,16 +76,8 @@ class StoredSamples(Sequence[Any]):
         return self.files[index].read()
 
     def __repr__(self) -> str:
-        chains = len({file.chain for file in self.files})
+        chains = len({file.files.chain for file in self.files})
         return f"<{len(self)} samples of {chains} {'chain' if chains == 1 else 'chains'}, on disk>"
-
-
-def stored_sweeps(folder: Path) -> list[int]:
-    """Sweeps for which a chain's folder has samples, ascending."""
-    if not folder.is_dir():
-        return []
-    names = [name.removeprefix(_PREFIX) for name in os.listdir(folder) if name.startswith(_PREFIX)]
-    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
 # ---------------------------------------------------------------------- a sample as a tree of values

@@ -291,7 +291,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(case, tmp_path, ldac, monke
     Path("empty").mkdir()
     Path("mine").mkdir()
     Path("mine/thesis.tex").write_text("years of work")
-    Path("mine/data.bin").write_text("more of it")
+    Path("mine/data.npz").write_text("more of it")
     before = sorted(tmp_path.rglob("*"))
     arguments, message = BAD[case]
     result = hdpkit_command(*FIT, *arguments)
@@ -438,11 +438,11 @@ def test_resume_refuses_what_it_cannot_do(tmp_path, ldac):
     done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
     assert hdpkit_command("resume", tmp_path / "run", "--sweeps", -1).exit_code == 2
     assert hdpkit_command("resume", tmp_path / "absent").exit_code == 2
-    data = tmp_path / "run" / "data.bin"
+    data = tmp_path / "run" / "data.npz"
     data.write_bytes(data.read_bytes()[:-1])
     result = hdpkit_command("resume", tmp_path / "run", "--sweeps", 1)
     assert result.exit_code == 1
-    assert "data.bin" in result.stderr
+    assert "data.npz" in result.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
@@ -460,7 +460,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     while "sweep" not in process.stderr.readline():
         assert process.poll() is None
     # Chains begin one after the other: each has a state once it has begun.
-    while not all((folder / f"chain-{chain:03}" / "state-0").exists() for chain in range(chains)):
+    while not all((folder / f"chain-{chain:03}" / "state.npz").exists() for chain in range(chains)):
         assert process.poll() is None
         time.sleep(0.02)
     assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not

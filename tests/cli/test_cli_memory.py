@@ -202,7 +202,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
         begun = (where / "run.json").exists()
         ends.add(begun)
         left = {path.name for path in where.iterdir()} if where.exists() else set()
-        assert begun or left <= {"lock", "data.bin"}
+        assert begun or left <= {"lock", "data.npz"}
         again = call("resume", where, "--quiet") if begun else call(*given)
         assert again.exit_code == 0, again.output
         assert call("verify", where).exit_code == 0

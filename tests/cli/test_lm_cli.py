@@ -607,7 +607,7 @@ def damage(path, how):
 
 
 @pytest.mark.parametrize("how", ["gone", "empty", "cut", "changed"])
-@pytest.mark.parametrize("name", ["run.json", "data.bin", "chain-000/trace.bin", "sample"])
+@pytest.mark.parametrize("name", ["run.json", "data.npz", "chain-000/trace-000000.npz", "sample"])
 def test_damaged_folders_are_refused_or_as_good_as_before(name, how, trained, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(trained / "model", folder)

@@ -375,8 +375,8 @@ def test_damaged_readings_are_typed_errors(folder, tmp_path):
         path.write_bytes(bad)
         with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_reading(tmp_path / "run")
-    path.write_bytes(good.replace(b'"version": 2', b'"version": 3'))
-    with pytest.raises(RunError, match="version 2"):
+    path.write_bytes(good.replace(b'"version": 3', b'"version": 4'))
+    with pytest.raises(RunError, match="version 3"):
         load_reading(tmp_path / "run")
     for forged in (5, [], "csv", {}, {"format": "csv"}, {**reading.as_data(), "counter": 5}):
         path.write_bytes(good)

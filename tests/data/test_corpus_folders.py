@@ -120,7 +120,7 @@ def test_a_run_folder_names_the_corpus_folder(tmp_path):
     scheduler.run(franchise, sweeps=6, rng=2)
     assert run.franchise().data.origin == opened.origin
     assert np.array_equal(run.franchise().dishes, franchise.dishes)
-    assert (tmp_path / "run" / "data.bin").stat().st_size < 1000
+    assert (tmp_path / "run" / "data.npz").stat().st_size < 1000
     (tmp_path / "folder").rename(tmp_path / "elsewhere")
     with pytest.raises(RunError, match="folder"):
         hk.open_run(tmp_path / "run").franchise()

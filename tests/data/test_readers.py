@@ -336,13 +336,12 @@ def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(
     from data_files import read_data, write_data
 
     from hdpkit.errors import CorruptRunError, RunError
-    from hdpkit.files import pack, unpack
-    from hdpkit.run.data_file import pack_data
+    from hdpkit.run.data_file import tree_of_data
 
-    tree = unpack(pack_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=3)), "data")
+    tree = tree_of_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=3))
     tree["n_terms"] = 2**31 - 1
-    write_data(tmp_path / "data.bin", pack(tree, "data"))
+    write_data(tmp_path / "data.npz", tree)
     with pytest.raises(CorruptRunError):
-        read_data(tmp_path / "data.bin")
+        read_data(tmp_path / "data.npz")
     with pytest.raises(RunError, match="n_terms"):
-        pack_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=2**31 - 1))
+        tree_of_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=2**31 - 1))

@@ -5,12 +5,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from data_files import read_data, write_data
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.run.data_file import pack_data, unpack_data
+from hdpkit.run.data_file import tree_of_data
 
 
 def test_numbers_with_missing_ones():
@@ -120,7 +121,8 @@ def test_other_values():
     ],
 )
 def test_files_and_pickles(data, tmp_path):
-    for again in (unpack_data(pack_data(data), tmp_path), pickle.loads(pickle.dumps(data))):
+    write_data(tmp_path / "data.npz", tree_of_data(data))
+    for again in (read_data(tmp_path / "data.npz"), pickle.loads(pickle.dumps(data))):
         assert type(again) is hk.Sequences
         assert np.array_equal(again.values, data.values)
         assert np.array_equal(again.missing, data.missing)

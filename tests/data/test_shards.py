@@ -205,7 +205,7 @@ def test_a_chain_over_a_shard_is_that_over_its_documents(tmp_path, made):
     assert one.log_joint() == other.log_joint()
     # A run refers to the shard, and sees when its files change.
     scheduler.run(hk.Franchise(two_levels(), shard), sweeps=3, rng=2, folder=tmp_path / "run")
-    assert (tmp_path / "run" / "data.bin").stat().st_size < 1000
+    assert (tmp_path / "run" / "data.npz").stat().st_size < 1000
     assert hk.open_run(tmp_path / "run").franchise().data.origin == shard.origin
     name = "count.npy" if made == "cells" else "terms.npy"
     with open(shard.origin[0] / name, "ab") as file:

@@ -12,6 +12,7 @@ from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.files import ChainFiles
 from hdpkit.posterior.hidden_states import LEAST, Densities, HiddenStates, hidden_states
 from hdpkit.random import RandomStream
 from hdpkit.run.samples import SampleFile
@@ -353,7 +354,7 @@ def test_a_sample_has_transitions_and_states(tmp_path):
     assert sample.names == ("start", *range(franchise.n_dishes))
     assert sample.hyperparameters["sticky/kappa"] == 1.2
     assert sample.dishes.tolist() == franchise.dishes.tolist()
-    file = SampleFile(tmp_path, bytes(16), 0, sample.sweep)
+    file = SampleFile(ChainFiles(tmp_path, bytes(16), 0), sample.sweep)
     file.write(sample)
     for one in (sample, file.read(), pickle.loads(pickle.dumps(sample))):
         assert one.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)

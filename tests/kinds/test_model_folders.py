@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from forged_runs import forge_about
+from npz_files import forge
 
 import hdpkit as hk
-from hdpkit import errors, moves, summaries
+from hdpkit import errors, files, moves, summaries
 from hdpkit.cli.verification import verify_run
-from hdpkit.files import seal
-from hdpkit.run import samples as record_samples
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
 SETTINGS = {
@@ -113,7 +112,7 @@ def test_an_ordinary_run_folder(whole, folder):
 def test_the_folder_is_a_run_of_the_one_kind(folder):
     """Its samples, its lock and its list of files are those of every run."""
     names = {path.name for path in folder.iterdir()}
-    assert names == {"run.json", "data.bin", "lock", "chain-000"}
+    assert names == {"run.json", "data.npz", "lock", "chain-000"}
     run = hk.open_run(folder)
     assert run.about["model"]["kind"] == "language model"
     assert [file.sweep for file in run.samples.files] == [4, 6, 8, 10, 12]
@@ -148,8 +147,8 @@ def test_more_sweeps_are_planned_in_the_checkpoint(folder, tmp_path):
     hk.open_run(tmp_path / "copy").resume()
     same_model(hk.NGramModel.open(tmp_path / "copy"), on)
     assert sorted(path.name for path in (folder / "chain-000").glob("sample-*")) == [
-        "sample-00000015",
-        "sample-00000018",
+        "sample-00000015.npz",
+        "sample-00000018.npz",
     ]
 
 
@@ -323,7 +322,7 @@ def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
 
 
 def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
-    write, calls = record_samples.write_whole, []
+    write, calls = files.write_whole, []
 
     def full(path, data):
         if path.name.startswith("sample"):
@@ -332,7 +331,7 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
                 raise errors.StorageError("folder", str(path), "one with space", "Free some space.")
         write(path, data)
 
-    monkeypatch.setattr(record_samples, "write_whole", full)
+    monkeypatch.setattr(files, "write_whole", full)
     model = hk.NGramModel(3, **SETTINGS)
     with pytest.raises(errors.StorageError):
         model.fit(TEXT, **PLAN, folder=tmp_path / "run")
@@ -377,7 +376,7 @@ def test_a_run_without_a_model_is_none(tmp_path):
         hk.NGramModel.open(tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["run.json", "chain-000/sample-00000008"])
+@pytest.mark.parametrize("name", ["run.json", "chain-000/sample-00000008.npz"])
 def test_damage_is_noticed(folder, name):
     path, name = folder / name, Path(name).name
     content = path.read_bytes()
@@ -392,7 +391,7 @@ def test_damage_is_noticed(folder, name):
 
 
 def test_a_sample_that_is_gone_is_missed(folder):
-    (folder / "chain-000" / "sample-00000008").unlink()
+    (folder / "chain-000" / "sample-00000008.npz").unlink()
     with pytest.warns(UserWarning, match=r"\[8\]"):
         assert len(hk.NGramModel.open(folder).samples) == 4
 
@@ -400,27 +399,19 @@ def test_a_sample_that_is_gone_is_missed(folder):
 def test_files_of_another_run_are_refused(tmp_path, folder):
     fitted(tmp_path / "other")
     samples = folder / "chain-000"
-    own = shutil.copy(samples / "sample-00000008", tmp_path / "own")
-    shutil.copy(tmp_path / "other" / "chain-000" / "sample-00000008", samples)
+    own = shutil.copy(samples / "sample-00000008.npz", tmp_path / "own")
+    shutil.copy(tmp_path / "other" / "chain-000" / "sample-00000008.npz", samples)
     with pytest.raises(errors.CorruptRunError, match="run or chain"):
         hk.NGramModel.open(folder)
-    shutil.copy(samples / "sample-00000010", samples / "sample-00000008")
+    shutil.copy(samples / "sample-00000010.npz", samples / "sample-00000008.npz")
     with pytest.raises(errors.CorruptRunError, match="another sweep"):
         hk.NGramModel.open(folder)
-    shutil.copy(own, samples / "sample-00000008")
-    shutil.copy(tmp_path / "other" / "data.bin", folder)
+    shutil.copy(own, samples / "sample-00000008.npz")
+    shutil.copy(tmp_path / "other" / "data.npz", folder)
     hk.NGramModel(2, discounts=0.5).fit([*TEXT, ["a"]], **PLAN, folder=tmp_path / "bigrams")
-    shutil.copy(tmp_path / "bigrams" / "data.bin", folder)
+    shutil.copy(tmp_path / "bigrams" / "data.npz", folder)
     with pytest.raises(errors.CorruptRunError, match="file of this run"):
         hk.NGramModel.open(folder)
-
-
-def forged(path, magic, changes):
-    from hdpkit.files import pack, read_sealed, unpack
-
-    tree = unpack(read_sealed(path, magic)[0], "x")
-    changes(tree)
-    path.write_bytes(seal(magic, pack(tree, "x")))
 
 
 @pytest.mark.parametrize(
@@ -481,7 +472,7 @@ def runs(value):
     ],
 )
 def test_a_forged_sample_is_an_error(folder, changes):
-    path = folder / "chain-000" / "sample-00000008"
-    forged(path, b"hdpDRAWN", lambda tree: changes(tree["seating"]))
+    path = folder / "chain-000" / "sample-00000008.npz"
+    forge(path, lambda tree: changes(tree["seating"]))
     with pytest.raises(errors.CorruptRunError):
         hk.NGramModel.open(folder)

@@ -561,7 +561,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_model(tmp_path, monkeypatch):
         if not disk.found:
             break
         left = {path.name for path in where.iterdir()} if where.exists() else set()
-        assert left <= {"lock", "data.bin"}
+        assert left <= {"lock", "data.npz"}
         one.save(where)
         assert np.array_equal(hk.TopicModel.load(where).components_, one.components_)
     assert at > 40

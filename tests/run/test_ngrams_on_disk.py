@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 import hdpkit as hk
 from hdpkit.errors import CorruptRunError, RunError
-from hdpkit.files import pack, unpack
-from hdpkit.run.data_file import pack_data
+from hdpkit.files import npz_of
+from hdpkit.run.data_file import tree_of_data
 
 TOKENS = st.sampled_from(["a", "ä", "\ud800", 7, -1.5, ("x", 1), True, np.datetime64("2020-01-01", "D"), ""])
 SENTENCES = st.lists(st.lists(TOKENS, max_size=5), max_size=5)
 
 
 def round_trip(data, folder):
-    write_data(folder / "data.bin", pack_data(data))
-    return read_data(folder / "data.bin")
+    write_data(folder / "data.npz", tree_of_data(data))
+    return read_data(folder / "data.npz")
 
 
 def check_same(back, data):
@@ -74,7 +74,7 @@ def test_a_run_goes_on_with_them(tmp_path):
 def test_words_without_a_form_on_disk_are_refused():
     data = hk.NGrams.from_sentences([[frozenset("a")]], order=2)
     with pytest.raises(RunError, match="vocabulary"):
-        pack_data(data)
+        npz_of("hdpkit data", tree_of_data(data))
 
 
 @pytest.fixture(params=["sentences", "pairs"])
@@ -83,11 +83,11 @@ def packed(request):
         data = hk.NGrams.from_pairs(["a", "b"], [(), ("a", "c")])
     else:
         data = hk.NGrams.from_sentences([["a", "b"], []], order=3).with_values([1, 1, 0, 0])
-    return pack_data(data)
+    return tree_of_data(data)
 
 
 def test_cut_off_or_changed_anywhere(packed, tmp_path):
-    file = tmp_path / "data.bin"
+    file = tmp_path / "data.npz"
     write_data(file, packed)
     whole = file.read_bytes()
     read_data(file)
@@ -97,12 +97,12 @@ def test_cut_off_or_changed_anywhere(packed, tmp_path):
             whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :],
         ):
             file.write_bytes(damaged)
-            with pytest.raises(RunError, match=r"data\.bin"):
+            with pytest.raises(RunError, match=r"data\.npz"):
                 read_data(file)
 
 
 def test_what_was_forged_is_not_believed(packed, tmp_path):
-    tree = unpack(packed, "x")
+    tree = packed
     arrays = [key for key, value in tree.items() if isinstance(value, np.ndarray)]
     assert len(arrays) >= 2
     forged = [{k: v for k, v in tree.items() if k != key} for key in tree]
@@ -114,7 +114,7 @@ def test_what_was_forged_is_not_believed(packed, tmp_path):
         forged += [{**tree, key: value} for value in (5, "x", [], np.zeros(0), [[]], array[:-1])]
         forged += [{**tree, key: value} for value in (array + 100, array - 100, array.astype(float))]
     for number, other in enumerate(forged):
-        file = tmp_path / f"data-{number}.bin"
-        write_data(file, pack(other))
+        file = tmp_path / f"data-{number}.npz"
+        write_data(file, other)
         with pytest.raises(CorruptRunError, match="what hdpkit wrote"):
             read_data(file)

@@ -40,9 +40,9 @@ def outside(place):
     return victim
 
 
-FILES = ["run.json", "data.bin", "lock", "chain-000/state-0", "chain-000/state-1", "chain-000/trace.bin",
+FILES = ["run.json", "data.npz", "lock", "chain-000/state.npz", "chain-000/trace-000000.npz",
          "chain-000/lock"]  # fmt: skip
-ASIDE = ["chain-000/state-0.tmp", "chain-000/state-1.tmp"]
+ASIDE = ["chain-000/state.npz.tmp", "chain-000/trace-000000.npz.tmp"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -87,7 +87,7 @@ def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path):
 
 def test_links_where_a_run_is_to_begin(tmp_path):
     victim = outside(tmp_path)
-    for name in ("data.bin", "init.bin", "run.json", "lock"):
+    for name in ("data.npz", "init.npz", "run.json", "lock"):
         folder = tmp_path / f"run-{name}"
         folder.mkdir()
         (folder / "lock").touch()
@@ -100,7 +100,7 @@ def test_links_where_a_run_is_to_begin(tmp_path):
     folder = tmp_path / "aside"
     folder.mkdir()
     (folder / "lock").touch()
-    (folder / "data.bin.tmp").symlink_to(victim)
+    (folder / "data.npz.tmp").symlink_to(victim)
     scheduler().run(franchise(), 2, rng=0, folder=folder)  # the link goes, what it led to stays
     assert victim.read_bytes() == b"precious"
     assert os.listdir(victim.parent) == ["victim"]
@@ -116,7 +116,7 @@ def test_a_run_folder_may_itself_be_reached_by_a_link(made, tmp_path):
     assert (tmp_path / "new" / "run.json").is_file()
 
 
-@pytest.mark.parametrize("name", ["chain-000/trace.bin", "lock", "chain-000/lock"])
+@pytest.mark.parametrize("name", ["lock", "chain-000/lock"])
 def test_what_is_written_in_place_has_one_name(made, tmp_path, name):
     shutil.copytree(made / "run", tmp_path / "run")
     other = tmp_path / "other"
@@ -131,7 +131,7 @@ def test_what_is_written_in_place_has_one_name(made, tmp_path, name):
 def test_a_second_name_of_what_is_replaced_keeps_its_content(made, tmp_path):
     shutil.copytree(made / "run", tmp_path / "run")
     before = {}
-    for name in ("state-0", "state-1"):
+    for name in ("state.npz", "trace-000000.npz"):
         os.link(tmp_path / "run" / "chain-000" / name, tmp_path / name)
         before[name] = (tmp_path / name).read_bytes()
     assert hk.open_run(tmp_path / "run").resume(sweeps=3).n_draws == 6
@@ -168,10 +168,10 @@ def test_a_folder_that_becomes_a_link_while_a_run_is_at_work(tmp_path):
         if draw.sweep == 3:
             (folder / "chain-000").rename(there)
             (folder / "chain-000").symlink_to(there)
-            swap.before = {file.name: file.read_bytes() for file in there.glob("state-*")}
+            swap.before = {file.name: file.read_bytes() for file in there.glob("*.npz")}
 
     with pytest.raises(errors.RunError, match="chain-000"):
         scheduler().run(
             franchise(), 9, rng=0, folder=folder, callbacks=[swap], checkpoint=hk.Checkpoint(sweeps=1)
         )
-    assert {file.name: file.read_bytes() for file in there.glob("state-*")} == swap.before
+    assert {file.name: file.read_bytes() for file in there.glob("*.npz")} == swap.before

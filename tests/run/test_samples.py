@@ -1,27 +1,31 @@
 """Samples of runs: which sweeps, in memory, over chains, on disk, resumed and damaged."""
 
-import hashlib
 import os
+import re
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
+from npz_files import reseal, tree_of, write_members, write_tree
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
-from hdpkit.files import pack, read_sealed, seal, unpack
+from hdpkit.files import npz_of
 from hdpkit.run.samples import _packed
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
 
 
-def franchise():
-    documents = [[0, 0, 1], [1, 2, 2], [2, 3], [0, 3, 3], [4, 4, 1]] * 3
+def franchise(copies=3):
+    documents = [[0, 0, 1], [1, 2, 2], [2, 3], [0, 3, 3], [4, 4, 1]] * copies
     root = hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1.0, 1.0))
     document = hk.Restaurant(base=root, concentration=1.0, each="document")
-    return hk.Franchise(document, hk.Corpus.from_documents(documents, names=[f"d{i}" for i in range(15)]))
+    return hk.Franchise(
+        document, hk.Corpus.from_documents(documents, names=[f"d{i}" for i in range(len(documents))])
+    )
 
 
 def run(sweeps, state=None, rng=0, init="sequential", **options):
@@ -29,7 +33,7 @@ def run(sweeps, state=None, rng=0, init="sequential", **options):
 
 
 def equal(one, other):
-    return [pack(_packed(a), "sample") for a in one] == [pack(_packed(b), "sample") for b in other]
+    return [npz_of("", _packed(a)) for a in one] == [npz_of("", _packed(b)) for b in other]
 
 
 def sweeps(samples):
@@ -94,7 +98,7 @@ def test_a_folder_keeps_them(whole):
     assert equal(opened.trace.samples, trace.samples)
     assert sweeps(opened.samples[1:]) == [10, 12]
     assert "3 samples of 1 chain" in repr(opened.samples)
-    assert sorted(os.listdir(path / "chain-000"))[1:4] == [f"sample-{s:08d}" for s in (8, 10, 12)]
+    assert sorted(os.listdir(path / "chain-000"))[1:4] == [f"sample-{s:08d}.npz" for s in (8, 10, 12)]
     assert trace.samples[0].names == tuple(f"d{i}" for i in range(15))
     checks = {check.name: check for check in verify_run(path)}
     assert checks["chain-000/samples"].passed
@@ -136,9 +140,9 @@ def test_another_rule_for_more_sweeps(whole, tmp_path):
     longer = hk.open_run(path).resume(sweeps=3, samples=hk.Samples(after=8, at=[14, 17]))
     assert sweeps(longer.samples) == [10, 12, 14]
     assert sorted(file.name for file in (path / "chain-000").glob("sample-*")) == [
-        "sample-00000010",
-        "sample-00000012",
-        "sample-00000014",
+        "sample-00000010.npz",
+        "sample-00000012.npz",
+        "sample-00000014.npz",
     ]
     assert all(check.passed for check in verify_run(path))
     again = hk.open_run(path).resume(sweeps=2)
@@ -169,7 +173,7 @@ def test_what_a_kill_leaves(tmp_path):
     """A sample after the checkpoint is left out and written again; a missing one of it is taken again."""
     path = tmp_path / "run"
     trace = run(8, samples=2, folder=path)
-    file, late = (path / "chain-000" / f"sample-{sweep:08d}" for sweep in (8, 10))
+    file, late = (path / "chain-000" / f"sample-{sweep:08d}.npz" for sweep in (8, 10))
     late.write_bytes(file.read_bytes())
     file.unlink()
     with pytest.warns(UserWarning, match="1 samples that the run took"):
@@ -187,14 +191,14 @@ def test_what_a_kill_leaves(tmp_path):
 def test_damage_is_told(whole, tmp_path, damage):
     path = tmp_path / "run"
     run(4, samples=1, folder=path)
-    file = path / "chain-000" / "sample-00000004"
+    file = path / "chain-000" / "sample-00000004.npz"
     good = file.read_bytes()
     if damage == "cut":
         file.write_bytes(good[:-5])
     elif damage == "bit":
         file.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
     elif damage == "other sweep":  # of another run, too
-        file.write_bytes((whole[0] / "chain-000" / "sample-00000012").read_bytes())
+        file.write_bytes((whole[0] / "chain-000" / "sample-00000012.npz").read_bytes())
     elif damage == "empty":
         file.write_bytes(b"")
     else:
@@ -208,20 +212,15 @@ def test_damage_is_told(whole, tmp_path, damage):
 
 
 def test_states_and_samples_are_compressed_and_plain_ones_are_read(tmp_path):
-    """Plain files are those of earlier versions."""
-    run(4, samples=2, folder=tmp_path / "run")
+    """Large ones are plain."""
+    run(4, franchise(copies=100), samples=2, folder=tmp_path / "run")
     shutil.copytree(tmp_path / "run", tmp_path / "plain")
     sizes = {"run": 0, "plain": 0}
     for file in sorted((tmp_path / "plain" / "chain-000").iterdir()):
-        magic = file.read_bytes()[:8]
-        if magic in (b"hdpSTATE", b"hdpDRAWN"):
+        if file.suffix == ".npz":
             sizes["run"] += file.stat().st_size
-            payload, digest = read_sealed(file, magic)
-            file.write_bytes(seal(magic, bytes(payload)))
+            write_tree(file, *tree_of(file))
             sizes["plain"] += file.stat().st_size
-            again, other = read_sealed(file, magic)
-            assert bytes(again) == bytes(payload)
-            assert other != digest
     assert sizes["run"] < 0.6 * sizes["plain"]
     one, other = (hk.open_run(tmp_path / name) for name in ("run", "plain"))
     assert equal(one.samples, other.samples)
@@ -230,32 +229,47 @@ def test_states_and_samples_are_compressed_and_plain_ones_are_read(tmp_path):
     assert np.array_equal(one["log_joint"], other["log_joint"])
 
 
-def test_forged_compression_is_refused(tmp_path):
+def test_forged_members_are_refused(tmp_path):
     run(4, samples=1, folder=tmp_path / "run")
-    file = tmp_path / "run" / "chain-000" / "sample-00000004"
-    good = file.read_bytes()
-    payload = good[24:-32]
+    file = tmp_path / "run" / "chain-000" / "sample-00000004.npz"
+    with zipfile.ZipFile(file) as archive:
+        good = [(name, archive.read(name)) for name in archive.namelist()]
+    tree, array = (dict(good)[name] for name in ("tree.json", "0.npy"))
+    others = [(name, content) for name, content in good if name not in ("tree.json", "0.npy")]
+    header = array[: array.index(b"\n") + 1]
+    huge = header.replace(b"(", b"(10000000000, 10000, ")[: len(header) - 1] + b"\n"
     cases = {
-        "another kind": (2, payload),
-        "a length of gigabytes": (1, (2**40).to_bytes(8, "little") + payload[8:]),
-        "one byte more": (1, (int.from_bytes(payload[:8], "little") + 1).to_bytes(8, "little") + payload[8:]),
-        "one byte less": (1, (int.from_bytes(payload[:8], "little") - 1).to_bytes(8, "little") + payload[8:]),
-        "something after it": (1, payload + b"more"),
-        "no end": (1, payload[:-9]),
-        "nothing": (1, b""),
-        "other bytes": (1, payload[:8] + b"no zlib"),
+        "no array": [],
+        "no tree": None,
+        "gigabytes": [("0.npy", huge + array[len(header) :])],
+        "zeros": [("0.npy", array), ("more.npy", bytes(1 << 30))],
+        "one byte more": [("0.npy", array + b"\0")],
+        "one byte less": [("0.npy", array[:-1])],
+        "no header": [("0.npy", array[len(header) :])],
+        "nothing": [("0.npy", b"")],
+        "objects": [("0.npy", re.sub(rb"'[<|]..'", b"'|O8'", array))],
     }
-    for name, (kind, content) in cases.items():
-        body = good[:12] + kind.to_bytes(4, "little") + len(content).to_bytes(8, "little") + content
-        file.write_bytes(body + hashlib.sha256(body).digest())
+    for name, members in cases.items():
+        all_members = others if members is None else [("tree.json", tree), *members, *others]
+        write_members(file, all_members, compress=True)
         with pytest.raises(CorruptRunError):
             print(name, hk.open_run(tmp_path / "run").samples[0])
+    write_members(file, good, compress=True)
+    assert hk.open_run(tmp_path / "run").samples[0].sweep == 4
+    whole = bytearray(file.read_bytes())
+    for size in (whole.rindex(b"PK\1\2") + 20, whole.rindex(b"PK\1\2") + 24):  # in the directory
+        forged = bytearray(whole)
+        forged[size : size + 4] = (2**31).to_bytes(4, "little")
+        file.write_bytes(forged)
+        reseal(file)
+        with pytest.raises(CorruptRunError):
+            print(size, hk.open_run(tmp_path / "run").samples[0])
 
 
 def test_a_forged_sample_is_refused(tmp_path):
     run(4, samples=1, folder=tmp_path / "run")
-    file = tmp_path / "run" / "chain-000" / "sample-00000004"
-    tree = unpack(read_sealed(file, b"hdpDRAWN")[0], "sample")
+    file = tmp_path / "run" / "chain-000" / "sample-00000004.npz"
+    format, tree = tree_of(file)
     beyond = {**tree["counts"], "columns": tree["counts"]["columns"] + 5}
     for key, value in {
         "ids": tree["ids"][:-1],
@@ -271,6 +285,6 @@ def test_a_forged_sample_is_refused(tmp_path):
     }.items():
         if key == "levels":
             value = [{**tree["levels"][0], "parent": tree["levels"][0]["parent"] + 7}]
-        file.write_bytes(seal(b"hdpDRAWN", pack({**tree, key: value}, "sample")))
+        write_tree(file, format, {**tree, key: value})
         with pytest.raises(CorruptRunError):
             hk.open_run(tmp_path / "run").samples[0]

@@ -166,7 +166,7 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
             for pid in pids:
                 pid.unlink(missing_ok=True)
             ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
-            while not (kept / "chain-000" / "state-1").exists() and not ranks.done():
+            while not (kept / "chain-000" / "state.npz").exists() and not ranks.done():
                 time.sleep(0.05)
             if not ranks.done() and all(pid.exists() for pid in pids):
                 break

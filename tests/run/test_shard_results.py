@@ -103,7 +103,7 @@ def test_finite_models(tmp_path):
 
 def test_a_damaged_shard_is_named_and_the_others_are_read(finished):
     folder, _ = finished
-    lost = next(folder.glob("chain-000/sweep-00000005/shard-0001"))
+    lost = next(folder.glob("chain-000/sweep-00000005/shard-0001.npz"))
     content = lost.read_bytes()
     for damage in (lambda: lost.write_bytes(content[:-1]), lost.unlink):
         damage()

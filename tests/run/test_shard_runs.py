@@ -6,13 +6,13 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from npz_files import forge, tree_of
 from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.files import pack, read_sealed, seal, unpack
-from hdpkit.run.run_folder import GENERATIONS
+from hdpkit.files import checksum_of, npz_of
 from hdpkit.run.shards import files, starts
 from hdpkit.run.shards import source as sources
 
@@ -159,25 +159,19 @@ def test_states_that_do_not_fit_are_refused():
 
 def newest(folder):
     """The file of the newest state of a run, and its content."""
-    files = [folder / "chain-000" / name for name in GENERATIONS if (folder / "chain-000" / name).exists()]
-    trees = [(unpack(read_sealed(file, b"hdpSTATE")[0], str(file)), file) for file in files]
-    tree, file = max(trees, key=lambda one: one[0]["serial"])
-    return file, tree
+    file = folder / "chain-000" / "state.npz"
+    return file, tree_of(file)[1]
 
 
 def resealed(folder, key, value):
-    """Change an entry of the newest state, with a right checksum; the other generation is removed."""
-    file, tree = newest(folder)
-    tree["frozen"][key] = value
-    for name in GENERATIONS:
-        (folder / "chain-000" / name).unlink(missing_ok=True)
-    file.write_bytes(seal(b"hdpSTATE", pack(tree)))
+    """Change an entry of the newest state, with a right checksum."""
+    forge(newest(folder)[0], lambda tree: tree["frozen"].update({key: value}))
 
 
 def place_of(folder, number):
     """The file of a shard of the newest state."""
     sweep = newest(folder)[1]["sweep"]
-    return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}"
+    return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}.npz"
 
 
 @pytest.mark.usefixtures("both")
@@ -209,13 +203,12 @@ def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
     place = place_of(kept, 1)
-    payload, _ = read_sealed(place, files.MAGIC)
-    seating = unpack(payload, str(place))["seating"]
+    seating = tree_of(place)[1]["seating"]
     for name, column in seating.items():
         for bad in (column + 7, column * 0, column[:-1], column[None], None, "x", column.astype(float)):
-            data = seal(files.MAGIC, pack({"shard": 1, "seating": {**seating, name: bad}}))
+            data = npz_of(files.FORMAT, {"shard": 1, "seating": {**seating, name: bad}})
             place.write_bytes(data)
-            resealed(kept, "shards", [*newest(kept)[1]["frozen"]["shards"][:1], data[-32:].hex(),
+            resealed(kept, "shards", [*newest(kept)[1]["frozen"]["shards"][:1], checksum_of(data),
                                       *newest(kept)[1]["frozen"]["shards"][2:]])  # fmt: skip
             for read in (
                 lambda: run(source, sweeps=2, folder=kept),
@@ -281,7 +274,7 @@ def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     whole = run(source, sweeps=5)
     first = run(source, sweeps=3, workers=3, folder=kept, checkpoint=2)
     assert first.franchise.sweep == 3
-    assert files.stored_sweeps(kept / "chain-000") == {2, 3}
+    assert files.stored_sweeps(kept / "chain-000") == {3}
     second = run(source, sweeps=5, workers=2, folder=kept)
     assert second.made == 2
     same(second.state(), whole.state())
@@ -308,7 +301,7 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(tmp_path
     run(source, sweeps=2, folder=kept)
     states = [path.stat().st_size for path in kept.glob("chain-000/sweep-*/shard-*")]
     assert newest(kept)[0].stat().st_size > max(states)
-    for limit, what in ((min(states) - 1, r"shard [0-7] = "), (max(states), r"(state-[01]|trace\.bin)")):
+    for limit, what in ((min(states) - 1, r"shard [0-7] = "), (max(states), r"(state|trace-000000)\.npz")):
         shutil.rmtree(kept, ignore_errors=True)
         try:
             told = what + r".*\(File too large\).*(run again|goes on from)"
@@ -319,7 +312,7 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(tmp_path
         again = run(source, sweeps=4, workers=3, folder=kept)
         assert again.made == 3
         same(again.state(), whole.state())
-        assert files.stored_sweeps(kept / "chain-000") == {1, 4}
+        assert files.stored_sweeps(kept / "chain-000") == {4}
         assert all(check.passed for check in verify_run(kept))
 
 
@@ -381,7 +374,7 @@ def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_p
     for name, seed in (("one", 1), ("other", 2)):
         run(source, sweeps=1, folder=tmp_path / name, rng=seed)
     shutil.copy(*(place_of(tmp_path / name, 1) for name in ("other", "one")))
-    with pytest.raises(hk.errors.ShardError, match="the file of the checkpoint"):
+    with pytest.raises(hk.errors.ShardError, match="the file of this run"):
         run(source, folder=tmp_path / "one", rng=1)
 
 

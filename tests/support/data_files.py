@@ -1,14 +1,20 @@
 """The file of a run's data, alone: without the folder that has its checksum."""
 
-from hdpkit.files import read_sealed, seal
-from hdpkit.run.data_file import DATA_MAGIC, unpack_data
+from npz_files import write_tree
+
+from hdpkit.files import read_npz, reading
+from hdpkit.run.data_file import data_of_tree
+
+FORMAT = "hdpkit data"
 
 
-def write_data(file, payload):
-    """Write the result of `pack_data`, or a forged one."""
-    file.write_bytes(seal(DATA_MAGIC, payload))
+def write_data(file, tree):
+    """Write the result of `tree_of_data`, or a forged one."""
+    write_tree(file, FORMAT, tree)
 
 
 def read_data(file):
     """The data, if the file is whole."""
-    return unpack_data(read_sealed(file, DATA_MAGIC)[0], file)
+    tree = read_npz(file, FORMAT)
+    with reading(file):
+        return data_of_tree(tree)

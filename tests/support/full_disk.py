@@ -5,7 +5,6 @@ import io
 import os
 
 from hdpkit import files
-from hdpkit.run import blocks
 
 
 class FullDisk:
@@ -22,8 +21,7 @@ class FullDisk:
         self._left = at
         for name in ("fsync", "replace", "mkdir", "open"):
             patch.setattr(os, name, self._counting(name, getattr(os, name)))
-        for module in (files, blocks):
-            patch.setattr(module, "open", self._open, raising=False)
+        patch.setattr(files, "open", self._open, raising=False)
 
     def _called(self):
         self._left -= 1

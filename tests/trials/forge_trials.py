@@ -27,15 +27,15 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 from memory_limit import limit_memory
+from npz_files import tree_of, write_tree
 from shard_cases import run_shards
 
 import hdpkit as hk
-from hdpkit import errors, files, moves, shards
+from hdpkit import errors, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
-from hdpkit.files import from_json, opened_text, pack, sealed_text, to_json, unpack
+from hdpkit.files import checksum_of, from_json, npz_of, opened_text, sealed_text, to_json
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.run.blocks import BlockReader, BlockWriter
 from hdpkit.run.reading import load_reading
 from hdpkit.signatures import CHANNELS
 
@@ -203,8 +203,6 @@ def at(tree, path):
 def forged_tree(file, draw):
     """The bytes of a file with another tree in it, and a right checksum of its own."""
     whole = file.read_bytes()
-    if file.name == "trace.bin":
-        return forged_trace(file, draw)
     if file.suffix == ".npy":
         np.save(file, forged_array(np.load(file), draw))
         return file.read_bytes()
@@ -220,36 +218,10 @@ def forged_tree(file, draw):
         if file.name == "run.json" and "content" in fields:
             fields["content"] = to_json(fields["content"])
         return sealed_text(fields)
-    tree = unpack(whole[24:-32], "file")
+    format, tree = tree_of(file)
     for _ in range(draw.choice([1, 1, 2])):
         forge(tree, draw)
-    return files.seal(whole[:8], pack(tree))
-
-
-def forged_trace(file, draw):
-    """A trace with another block, to which the states of its chain are fitted."""
-    state = unpack((file.parent / "state-0").read_bytes()[24:-32], "state")
-    run, chain = bytes.fromhex(state["run"]), state["chain_folder"]
-    read = BlockReader(file, run, chain)
-    payloads, ends = list(read.blocks), {end.length: number for number, end in enumerate(read.ends)}
-    number = draw.randrange(len(payloads))
-    tree = unpack(payloads[number], "block")
-    forge(tree, draw)
-    payloads[number] = pack(tree)
-    writer = BlockWriter(file, run, chain, None)
-    written = [writer.position]
-    for payload in payloads:
-        writer.append(payload)
-        written.append(writer.position)
-    writer.close()
-    for name in ("state-0", "state-1"):
-        path = file.parent / name
-        if path.exists():
-            state = unpack(path.read_bytes()[24:-32], "state")
-            position = written[ends[state["trace_length"]]]
-            state["trace_length"], state["trace_crc"] = position.length, position.crc
-            path.write_bytes(files.seal(path.read_bytes()[:8], pack(state)))
-    return file.read_bytes()
+    return npz_of(format, tree)
 
 
 def list_again(folder, file, content):
@@ -260,22 +232,18 @@ def list_again(folder, file, content):
         text, _ = opened_text((folder / "run.json").read_bytes())
         listed = text["content"]["files"]
         if listed.get(name) is not None:
-            listed[name] = files_checksum(content)
+            listed[name] = checksum_of(content)
             (folder / "run.json").write_bytes(sealed_text(text))
-    for state in (folder / "chain-000").glob("state-?") if file.parent.name.startswith("sweep-") else ():
-        tree = unpack(state.read_bytes()[24:-32], "state")
+    if file.parent.name.startswith("sweep-"):
+        state = folder / "chain-000" / "state.npz"
+        format, tree = tree_of(state)
         if tree["sweep"] == int(file.parent.name.removeprefix("sweep-")):
-            tree["frozen"]["shards"][int(file.name.removeprefix("shard-"))] = content[-32:].hex()
-            state.write_bytes(files.seal(state.read_bytes()[:8], pack(tree)))
+            tree["frozen"]["shards"][int(file.stem.removeprefix("shard-"))] = checksum_of(content)
+            write_tree(state, format, tree)
     if (folder / "manifest.json").exists() and name != "manifest.json":
         head, _ = opened_text((folder / "manifest.json").read_bytes())
         head["shards"][int(file.parent.name.removeprefix("shard-"))]["sha256"][file.name] = whole
         (folder / "manifest.json").write_bytes(sealed_text(head))
-
-
-def files_checksum(content):
-    found = content[-70:-3].split(b'"')[-1] if content.endswith(b"}\n") else b""
-    return found.decode() if len(found) == 64 else content[-32:].hex()
 
 
 def put_something_else(file, others, draw):
@@ -316,17 +284,13 @@ def forge_folder(folder, everything, draw):
     """Forge one file of a folder; returns its name and what it now is."""
     found = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
     kept = [file for file in found if file.name != "report.html"]
-    weights = [3 if file.name.startswith("state-") else 2 for file in kept]
+    weights = [3 if file.name == "state.npz" else 2 for file in kept]
     file = draw.choices(kept, weights)[0]
     name = "-".join(file.name.split("-")[:1]) if file.suffix != ".json" else file.name
     if draw.random() < 0.25:
         return name, put_something_else(file, everything, draw)
     content = forged_tree(file, draw)
     file.write_bytes(content)
-    if file.name.startswith("state-"):  # both, so that the other one doesn't help out
-        for other in ("state-0", "state-1"):
-            if (file.parent / other).exists() and other != file.name:
-                (file.parent / other).unlink()
     list_again(folder, file, content)
     return name, "tree"
 

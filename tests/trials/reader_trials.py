@@ -211,14 +211,14 @@ def corpus_folder(rng, place):
 
 def run_data(rng):
     """The data of a run, as a tree of values that was changed, under a checksum that is right."""
-    from hdpkit.files import pack, seal, unpack
-    from hdpkit.run.data_file import pack_data
+    from hdpkit.files import npz_of
+    from hdpkit.run.data_file import tree_of_data
 
     data = {0: small_corpus, 1: small_ngrams, 2: small_groups}[rng.randrange(3)](rng)
-    tree = unpack(pack_data(data), "data")
+    tree = tree_of_data(data)
     for _ in range(rng.choice((1, 1, 2))):
         _change(rng, tree)
-    return seal(b"hdp-DATA", pack(tree))
+    return npz_of("hdpkit data", tree)
 
 
 def small_corpus(rng):
@@ -391,8 +391,6 @@ def read(kind, place):
     from hdpkit.data.files.ldac import read_vocabulary
     from hdpkit.data.files.records import Layout
     from hdpkit.data.files.sentences import read_sentences
-    from hdpkit.files import read_sealed
-    from hdpkit.run.data_file import DATA_MAGIC, unpack_data
 
     if kind == "sentences":
         for words in read_sentences(place):
@@ -419,7 +417,9 @@ def read(kind, place):
         shutil.copy(place, named)
         assert np.isfinite(read_points(named, [], None).values).all()
     elif kind == "data":
-        sweep_over(unpack_data(read_sealed(place, DATA_MAGIC)[0], place))
+        from data_files import read_data
+
+        sweep_over(read_data(place))
     elif kind == "settings":
         values = read_config(place, fit, click.Context(fit))
         assert all(type(value) is str for value in values.values())

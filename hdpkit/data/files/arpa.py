@@ -24,8 +24,8 @@ import attrs
 from hdpkit.checks import as_float, instance, items
 from hdpkit.checks import path as as_path
 from hdpkit.data.files.text_files import decode_line, place_of, read_lines
-from hdpkit.errors import DataError, StorageError
-from hdpkit.files import written_aside
+from hdpkit.errors import DataError
+from hdpkit.files import storage_errors, written_aside
 
 Row = tuple[float, tuple[str, ...], float | None]
 """An n-gram: log10 of its probability, its words in reading order, log10 of its back-off weight or None."""
@@ -65,7 +65,8 @@ def write_arpa(path: str | os.PathLike[str], orders: Iterable[Iterable[Row]]) ->
         raise DataError("orders", orders, "at least one list of rows", "Give [unigrams, bigrams, ...].")
     counts = []
     vocabulary: set[str] = set()
-    with _storing(target), tempfile.TemporaryFile(dir=target.parent) as body:
+    place, remedy = "a place where a file can be written", "Choose another place."
+    with storage_errors("path", target, place, remedy), tempfile.TemporaryFile(dir=target.parent) as body:
         for order, rows in enumerate(listed, start=1):
             body.write(b"\n\\%d-grams:\n" % order)
             counts.append(0)
@@ -88,16 +89,6 @@ def _packing(target: Path, file: IO[bytes]) -> Iterator[Any]:
     # without a time and a name: the same model is the same file
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         yield packed
-
-
-@contextmanager
-def _storing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageError.of(
-            error, "path", str(target), "a place where a file can be written", "Choose another place."
-        ) from error
 
 
 def _iterate(rows: Any, order: int) -> Iterator[Any]:

@@ -48,7 +48,7 @@ from hdpkit.data.files.mapped import (
     read_head,
 )
 from hdpkit.errors import DataError, ParameterError, ShardError
-from hdpkit.files import sealed_text, storing, sync_folder
+from hdpkit.files import sealed_text, storage_errors, sync_folder
 
 MANIFEST = "manifest.json"
 FORMAT = "hdpkit shards"
@@ -461,7 +461,7 @@ def check_shards(shards: Any) -> int:
 
 def storing_shards(folder: Path) -> AbstractContextManager[None]:
     """Turn errors of the operating system on writing into StorageErrors about the user's folder."""
-    return storing(folder, "a corpus in shards", REMEDY)
+    return storage_errors("folder", folder, "a place where a corpus in shards can be written", REMEDY)
 
 
 @contextmanager
@@ -556,7 +556,8 @@ def write_shards(aside: Path, content: ShardsContent, shards: int) -> None:
     for number, (first, last) in enumerate(itertools.pairwise(bounds)):
         end = at + int(sizes[first:last].sum())
         folder = aside / shard_name(number)
-        with storing(folder, f"shard {number} of a corpus", REMEDY):
+        allowed = f"a place where shard {number} of a corpus can be written"
+        with storage_errors("folder", folder, allowed, REMEDY):
             folder.mkdir()
             digests = _write_shard(folder, content, first, last, at, end)
         listed.append(

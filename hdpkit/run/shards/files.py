@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,14 @@ import numpy.typing as npt
 from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
-from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
-from hdpkit.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_aside
+from hdpkit.errors import RunError, ShardError
+from hdpkit.files import checksum_of, npz_of, read_npz, reading, refuse_others, storage_errors, write_aside
 from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.run.samples import sparse_of, sparse_rows
 from hdpkit.run.shards.source import Info
 from hdpkit.run.shards.starts import checked_seating
 
-MAGIC = b"hdpSHARD"
+FORMAT = "hdpkit shard"
 _SLOTS_PER_DISH = 1_000_000
 _PREFIX = "sweep-"
 
@@ -39,7 +38,7 @@ def seating_folder(chain: Path, sweep: int) -> Path:
 
 def shard_file(folder: Path, number: int) -> Path:
     """File of the state of a shard."""
-    return folder / f"shard-{number:04d}"
+    return folder / f"shard-{number:04d}.npz"
 
 
 def stored_sweeps(chain: Path) -> set[int]:
@@ -52,22 +51,6 @@ def remove_others(chain: Path, sweeps: set[int]) -> None:
     """Remove the files of all other sweeps, to which no checkpoint refers."""
     for sweep in stored_sweeps(chain) - sweeps:
         shutil.rmtree(seating_folder(chain, sweep), ignore_errors=True)
-
-
-@contextmanager
-def _storing(what: str, path: Path) -> Iterator[None]:
-    """Make the folder of a file; if writing fails, raise a StorageError that names the file's content."""
-    try:
-        refuse_others(path.parent.parent, folder=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        refuse_others(path.parent, folder=True)
-        refuse_others(path)
-        yield
-    except OSError as error:
-        raise StorageError.of(
-            error, what, str(path), "at a place where it can be written",
-            "Make it possible and run again: the run goes on from its last checkpoint.",
-        ) from error  # fmt: skip
 
 
 @attrs.frozen(eq=False)
@@ -84,10 +67,18 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Int32s]) -> Writ
     """Write the state of a shard. A StorageError names the shard."""
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
-    data = seal(MAGIC, pack({"shard": number, "seating": narrow}))
-    with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
-        file.write(data)
-    return Written(data[-32:].hex(), *totals_of(seating))
+    data = npz_of(FORMAT, {"shard": number, "seating": narrow})
+    with storage_errors(
+        f"shard {number}", path, "at a place where it can be written",
+        "Make it possible and run again: the run goes on from its last checkpoint.",
+    ):  # fmt: skip
+        refuse_others(path.parent.parent, folder=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_others(path.parent, folder=True)
+        refuse_others(path)
+        with write_aside(path, path.with_name(path.name + ".tmp")) as file:
+            file.write(data)
+    return Written(checksum_of(data), *totals_of(seating))
 
 
 def totals_of(seating: Mapping[str, Int32s]) -> tuple[Int64s, tuple[Int64s, Int64s]]:
@@ -301,13 +292,7 @@ class FromFolder:
         path = shard_file(Path(self.folder), number)
         try:
             refuse_others(path.parent, folder=True)
-            payload, digest = read_sealed(path, MAGIC)
-            if digest != self.digests[number]:
-                raise CorruptRunError(
-                    str(path), digest, f"the file of the checkpoint, {self.digests[number]}",
-                    "Restore a copy of it.",
-                )  # fmt: skip
-            tree = unpack(payload, str(path))
+            tree = read_npz(path, FORMAT, self.digests[number])
             with reading(path):
                 return dict(tree["seating"])
         except RunError as error:

@@ -13,7 +13,7 @@ from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Tokens
 from hdpkit.data.files.mapped import array_on_disk
-from hdpkit.errors import StorageError
+from hdpkit.files import storage_errors
 
 
 class Info(Protocol):
@@ -79,14 +79,12 @@ def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range)
     The file takes 8 bytes a token. It has no name, so that nothing is left of it when the process has ended.
     A StorageError if it can't be made, or there is no room for it.
     """
-    try:
+    with storage_errors(
+        f"spool, of shards {shards[0]} to {shards[-1]}", folder,
+        f"a place with room for {8 * n_tokens:,} bytes", "Name another folder, or leave spool out.",
+    ):  # fmt: skip
         Path(folder).mkdir(parents=True, exist_ok=True)
         mapped = array_on_disk((2, n_tokens), folder)
-    except OSError as error:
-        raise StorageError.of(
-            error, f"spool, of shards {shards[0]} to {shards[-1]}", folder,
-            f"a place with room for {8 * n_tokens:,} bytes", "Name another folder, or leave spool out.",
-        ) from error  # fmt: skip
     at, lengths, last = 0, [], None
     for last in pieces:
         for terms in _terms(last):
