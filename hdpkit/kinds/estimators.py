@@ -107,6 +107,10 @@ class _Found(Fitted):
     @cached_property
     def components(self) -> Components:
         """The components of all samples."""
+        if self.samples[0].counts is None and any(one.dishes is None for one in self.samples):
+            # Of too many customers samples don't have the dishes, by which components are compared.
+            best = max(self.states, key=lambda state: state.sample.log_joint)
+            return components(Fitted([best.sample], [best]), distance=_alike, threshold=1.0)
         return components(self)
 
 
@@ -394,6 +398,11 @@ class Estimator(BaseEstimator):
             If a file fails its checks.
         """
         return saved_estimator.load(cls, folder, allow)
+
+
+def _alike(one: Any, other: Any) -> Any:
+    """Distances of components of a single state, which needs none."""
+    return np.zeros((len(one), len(other)))
 
 
 def go_on(

@@ -401,3 +401,17 @@ def test_summaries_with_missing_values(emission, seed, tmp_path):
     assert len(hk.summaries.match_topics(fitted.aligned_, fitted.aligned_).pairs) > 0
     write_report(fitted.franchise_, tmp_path / "report.html", trace=fitted.trace_)
     assert np.isfinite(fitted.score(x))
+
+
+def test_with_too_many_observations_for_samples_the_best_state_is_shown(monkeypatch):
+    monkeypatch.setattr("hdpkit.franchise.sample._CUSTOMERS", 10)
+    fitted = model(samples=3, sweeps=30).fit(X)  # in this process
+    assert fitted.samples_[0].dishes is None
+    best = max((one.sample() for one in fitted.franchises_), key=lambda sample: sample.log_joint)
+    assert fitted.n_states_ == best.n_dishes
+    np.testing.assert_allclose(fitted.state_shares_, np.sort(best.shares())[::-1])
+    assert fitted.means_.shape == (fitted.n_states_, 1)
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+    assert (
+        sum(np.bincount(Z[fitted.predict(X) == k], minlength=3).max() for k in range(fitted.n_states_)) > 280
+    )
