@@ -27,7 +27,6 @@ from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
-from hdpkit.data.files.text_files import reading
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.reading import load_reading, read_like
 
@@ -75,10 +74,9 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
     asked = {name: options[name] for name in ("chain", "sweeps", "burn_in", "seed")}
-    with reading(new):
-        told, found = kind_of_run(there).infer(
-            there, _New(run, new, options), lambda text: None if quiet else say(text, err=True), **asked
-        )
+    told, found = kind_of_run(there).infer(
+        there, _New(run, new, options), lambda text: None if quiet else say(text, err=True), **asked
+    )
     _write(found, out, options["raw"])
     if not quiet and out is not None:
         say(f"{told} in {shown_path(out)}", err=True)

@@ -336,8 +336,8 @@ class Kind:
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
         """Find what new data have of the components of a run: what was found, in words, and a table.
 
-        ``new`` reads the data as a ``table()`` or a ``corpus()``, and ``tell`` takes what is said on the way.
-        Options: ``chain``, ``sweeps``, ``burn_in``, ``seed``.
+        ``new`` reads the data at its ``path`` as a ``table()`` or a ``corpus()``; ``tell`` takes what is said
+        on the way. Options: ``chain``, ``sweeps``, ``burn_in``, ``seed``.
         """
         raise RunError(
             f"run {run.folder}", f"of {self.nouns.dishes}", "a run of topics, or of points",

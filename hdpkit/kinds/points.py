@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Groups
 from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.tables import Columns
-from hdpkit.data.files.text_files import place_of
+from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.kind import setting, updates_of
@@ -113,13 +113,14 @@ class Points(Numbers):
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
         """Components of new points, and their log densities."""
-        own, table = run.data, new.table()
+        own: Any = run.data
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
         columns, (label,) = own.columns or (), own.label_names or (None,)
-        data = attrs.evolve(self, columns=columns, groups=label).read(table, new=True)
+        with reading(new.path):
+            data = attrs.evolve(self, columns=columns, groups=label).read(new.table(), new=True)
         if data.values.shape[1] != width:
             raise DataError(
-                place_of(table.path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
+                place_of(new.path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
                 "Give the new points the same columns.",
             )  # fmt: skip
         found = components(run, chain=options["chain"])

@@ -401,7 +401,7 @@ def test_a_run_of_groups_has_components_and_no_topics(tmp_path):
     assert (tmp_path / "tables" / "components.csv").exists()
     result = hdpkit_command("export", tmp_path / "run", "--to", "pyldavis", "--out", tmp_path / "page.json")
     assert result.exit_code == 2
-    assert "json, for a run over numbers" in result.stderr
+    assert "one of csv, parquet, excel, json, arviz for components" in result.stderr
 
 
 # ------------------------------------------------------------------ resume

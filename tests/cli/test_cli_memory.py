@@ -46,9 +46,9 @@ def in_third_sweep(move, state, rng, steps=None):
 @pytest.mark.parametrize(
     ("command", "where"),
     [
-        (("infer", "{run}", "{corpus}"), "hdpkit.cli.infer.components"),
-        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.cli.export.components"),
-        (("topics", "{run}"), "hdpkit.cli.runs.components"),
+        (("infer", "{run}", "{corpus}"), "hdpkit.kinds.topics.components"),
+        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.kinds.kind.components"),
+        (("topics", "{run}"), "hdpkit.kinds.kind.components"),
         (("report", "{run}"), "hdpkit.pages.write.write_report"),
         (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
     ],

@@ -32,6 +32,7 @@ from hdpkit.base_measures import (
 from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
+from hdpkit.kinds.topics import Topics
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry
@@ -205,7 +206,7 @@ def match_field(name):
 def material():
     state = state_of(tiny())
     return ReportData(
-        state=state, components=summaries.components(tiny()), trace=recorded(), run=None,
+        state=state, model=Topics(), components=summaries.components(tiny()), trace=recorded(), run=None,
         chain=None, title="a", command=None, most_topics=5, n_terms=2, n_documents=2,
     )  # fmt: skip
 
