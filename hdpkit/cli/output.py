@@ -100,7 +100,7 @@ def echo_listing(listing: Listing) -> None:
 
 
 def echo_verdicts(found: Diagnosis | None) -> None:
-    """Print both verdicts, each with its light, and what helps."""
+    """Print the verdicts, each with its light, and what helps."""
     if found is None:
         return
     console = Console(soft_wrap=True)

@@ -20,6 +20,8 @@ MANY = 20
 """With more topics than this, tables begin with the groups of similar ones."""
 TERMS_OF_A_GROUP = 7  # at most
 _NAMED = 6  # topics that the row of a group names
+UNSETTLED = "*"
+"""Mark of a share on which the chains don't agree (`Components.settled`)."""
 _PARAMETERS = 6
 """Parameters in the table, at most; CSV and JSON have all."""
 
@@ -46,6 +48,18 @@ class Listing:
 
 def _texts(found: Components, rows: Iterable[Any]) -> list[str]:
     return [" ".join(map(str, found.words(terms))) for terms in rows]
+
+
+def shares_told(found: Components, n: int, digits: int) -> list[str]:
+    """The first n shares; those on which chains differ have a mark."""
+    marked = zip(found.shares[:n], found.unsettled[:n], strict=True)
+    return [f"{share:.{digits}%}{UNSETTLED if one else ''}" for share, one in marked]
+
+
+def unsettled_told(found: Components) -> list[str]:
+    """What the mark means, if a share has it."""
+    told = f"{UNSETTLED} the chains differ in this share: don't quote it, nor its interval"
+    return [told] if found.unsettled.any() else []
 
 
 def _groups(found: Components, nouns: Nouns) -> list[Column]:
@@ -82,7 +96,7 @@ def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None 
     columns = [
         Column("", [str(k) for k in range(1, n + 1)], faint=True),
         Column(f"top {nouns.terms}", _texts(found, top), words=True, labels=found.labels[:n]),
-        Column(f"share of\n{nouns.tokens}", [f"{share:.2%}" for share in found.shares[:n]]),
+        Column(f"share of\n{nouns.tokens}", shares_told(found, n, 2)),
         Column(f"{nouns.documents}\n≥ {PRESENT:.0%} of it", present),
     ]  # fmt: skip
     if found.selected_terms is not None:
@@ -95,7 +109,7 @@ def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None 
     if len(found.samples) > 1:
         title = "in states" if nouns.document == "sample" else "in samples"
         columns.append(Column(title, [f"{one:.0%}" for one in found.occurrence[:n]]))
-    lines = []
+    lines = unsettled_told(found)
     if n < len(found):
         share = found.shares[n:].sum()
         lines.append(
@@ -112,7 +126,7 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
     several, names = len(found.samples) > 1, list(found.parameters)[:_PARAMETERS]
     columns = [
         Column("", [str(k) for k in range(1, n + 1)], faint=True),
-        Column(f"share of\n{nouns.tokens}", [f"{share:.1%}" for share in found.shares[:n]], folds=True),
+        Column(f"share of\n{nouns.tokens}", shares_told(found, n, 1), folds=True),
     ]
     if several:
         ends = zip(found.shares_lower[:n], found.shares_upper[:n], strict=True)
@@ -121,7 +135,9 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
     for name in names:
         means = found.parameters[name][:n, 0]
         columns.append(Column(name, [f"{value:.4g}" for value in means], folds=True))
-    lines = [f"and {len(found) - n} smaller {nouns.topics}"] if len(found) > n else []
+    lines = unsettled_told(found)
+    if len(found) > n:
+        lines.append(f"and {len(found) - n} smaller {nouns.topics}")
     if (left := len(found.parameters) - len(names)) > 0:
         lines.append(f"{left} more parameters: hdpkit topics RUN --format csv")
     rest = f"; {found.rest:.1%} of the {nouns.tokens} are in none of them" if several else ""

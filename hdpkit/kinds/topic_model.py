@@ -65,7 +65,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     samples_ : tuple of Sample
         States of the second half of these sweeps, ordered by chain, for summaries.
     diagnosis_ : Diagnosis
-        Whether the model can be read (``diagnosis_.readable``) and intervals and K can be quoted from it
+        Whether the model can be read (``diagnosis_.readable``), and intervals and K can be quoted from it
         (``diagnosis_.quotable``).
     terms_ : tuple of str, or None
         Term of each column, if known from texts, a data frame or a corpus.

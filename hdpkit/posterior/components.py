@@ -837,6 +837,11 @@ class Components:
         everywhere = (self.occurrence_by_chain >= 0.5).all(axis=0)
         return np.asarray(near & everywhere & (len(own) > 1))
 
+    @property
+    def unsettled(self) -> Bools:
+        """Where several chains don't agree on the share of a component (`settled`): bool, shape (T,)."""
+        return np.asarray(~self.settled & (len(self.chain_numbers) > 1))
+
     def selected(self, which: Any) -> Components:
         """Some of the components; the others belong to the rest.
 

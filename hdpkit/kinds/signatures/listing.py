@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hdpkit.data.top_terms import largest
-from hdpkit.kinds.listing import Column, Listing
+from hdpkit.kinds.listing import Column, Listing, shares_told, unsettled_told
 from hdpkit.kinds.signatures.extraction import overview, reconstructed
 from hdpkit.posterior.components import Components
 
@@ -26,7 +26,7 @@ def list_signatures(found: Components, known: Any) -> Listing:
     columns = [
         Column("", list(found.titles), words=True),
         Column("largest channels", [" ".join(words) for words in top], words=True),
-        Column("share of\nmutations", [f"{share:.2%}" for share in rows["share"]]),
+        Column("share of\nmutations", shares_told(found, len(found), 2)),
         Column("samples\nwith it", [f"{n:,}" for n in rows["samples"]]),
         Column("in states", [f"{one:.0%}" for one in rows["occurrence"]]),
         Column("stability", [f"{one:.3f}" for one in rows["stability"]]),
@@ -39,9 +39,10 @@ def list_signatures(found: Components, known: Any) -> Listing:
     median = sorted(reconstructed(found).tolist())[found.data.n_documents // 2]
     chains = _counted(len(found.chain_numbers), "chain")
     lines = [
+        *unsettled_told(found),
         f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
         f"{found.rest:.1%} of the mutations are in none (component 0); "
-        f"cosine of reconstructed spectra: median {median:.3f}"
+        f"cosine of reconstructed spectra: median {median:.3f}",
     ]
     named = zip(found.titles, rows["remark"], strict=True)
     lines += [f"look at {name} again: {remark}" for name, remark in named if remark]

@@ -56,6 +56,7 @@ def _rows(report: ReportData) -> list[dict[str, Any]]:
             "upper": float(found.shares_upper[k]),
             "occurrence": float(found.occurrence[k]),
             "chains": int((found.occurrence_by_chain[:, k] > 0).sum()),
+            "unsettled": bool(found.unsettled[k]),
             "label": ", ".join(f"{name} {values[k, 0]:,.3g}" for name, values in first),
         }
         for k in range(report.n_topics)

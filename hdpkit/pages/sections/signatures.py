@@ -83,6 +83,7 @@ def read_signatures_section(report: ReportData) -> Content:
             row
             | {
                 "chart": f"signatures-{k}",
+                "unsettled": bool(found.unsettled[k]),
                 "channels": [(printable(words[v]), float(found.rows[k, v])) for v in top],
             }
         )

@@ -31,6 +31,7 @@ def read_topics(report: ReportData) -> Content:
             "terms": [report.words[v] for v in report.top_terms(k, _IN_TABLE)],
             "share": float(report.shares[k]),
             "documents": float(present[k]),
+            "unsettled": bool(report.components.unsettled[k]),
         }
         for k in range(report.n_topics)
     ]
