@@ -24,6 +24,17 @@ def largest(row: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
     return np.array(some[np.argsort(-row[some], kind="stable")[:n]], dtype=np.int64)
 
 
+RELEVANCE = 0.4
+"""Weight of a term's probability in its relevance; that of its lift is the rest (Sievert & Shirley 2014)."""
+
+
+def typical(row: npt.NDArray[Any], every: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+    """The n terms of most relevance, given the probabilities of the terms in a topic and in all of them."""
+    there = np.flatnonzero(row)
+    relevance = RELEVANCE * np.log(row[there]) + (1.0 - RELEVANCE) * np.log(row[there] / every[there])
+    return np.asarray(there[np.argsort(-relevance, kind="stable")[:n]], dtype=np.int64)
+
+
 def top_terms(
     dish_counts: Any, vocabulary: Sequence[str] | None = None, n_terms: int = 10
 ) -> list[tuple[str, ...]]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
+from hdpkit.arrays import Floats
 from hdpkit.kinds.nouns import Nouns
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import PRESENT, document_shares
@@ -19,6 +21,8 @@ SHOWN = 30
 MANY = 20
 """With more topics than this, tables begin with the groups of similar ones."""
 TERMS_OF_A_GROUP = 7  # at most
+BACKGROUND = 0.5
+"""A topic that a larger share of the documents has is background."""
 _NAMED = 6  # topics that the row of a group names
 UNSETTLED = "*"
 """Mark of a share on which the chains don't agree (`Components.settled`)."""
@@ -88,16 +92,29 @@ def listed(found: Components, most: int | None = None) -> int:
     return min(SHOWN, max(worth, 1), len(found))
 
 
+def _background(found: Components, present: Floats, nouns: Nouns) -> str:
+    """Which topics most documents have; "" if none has them, or all of them are such."""
+    most = np.flatnonzero(present > BACKGROUND)
+    if not 0 < len(most) < len(found):
+        return ""
+    names = ", ".join(str(k + 1) for k in most)
+    which = f"{nouns.topic} {names} is" if len(most) == 1 else f"{nouns.topics} {names} are"
+    return (
+        f"{which} in more than half of the {nouns.documents}, with {found.shares[most].sum():.1%} of the "
+        f"{nouns.tokens}: {nouns.terms} of everywhere, which hardly tell {nouns.documents} apart"
+    )
+
+
 def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None = None) -> Listing:
     """Topics with their terms, where they select terms also with how many; many are in groups first."""
     n = listed(found, most)
     top = [terms for _, terms, _ in itertools.islice(found.top_terms(n_terms), n)]
-    present = [f"{one:.2%}" for one in document_shares(found)[:n]]
+    present = document_shares(found)
     columns = [
         Column("", [str(k) for k in range(1, n + 1)], faint=True),
         Column(f"top {nouns.terms}", _texts(found, top), words=True, labels=found.labels[:n]),
         Column(f"share of\n{nouns.tokens}", shares_told(found, n, 2)),
-        Column(f"{nouns.documents}\n≥ {PRESENT:.0%} of it", present),
+        Column(f"{nouns.documents}\n≥ {PRESENT:.0%} of it", [f"{one:.2%}" for one in present[:n]]),
     ]  # fmt: skip
     if found.selected_terms is not None:
         distinct, sparsity = found.selected_terms
@@ -110,6 +127,8 @@ def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None 
         title = "in states" if nouns.document == "sample" else "in samples"
         columns.append(Column(title, [f"{one:.0%}" for one in found.occurrence[:n]]))
     lines = unsettled_told(found)
+    if told := _background(found, present, nouns):
+        lines.append(told)
     if n < len(found):
         share = found.shares[n:].sum()
         lines.append(

@@ -53,7 +53,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Mean share of the tokens of each topic. What is missing to one is the share of the tokens in none.
     labels_ : tuple of str
         Label of each topic: that of the file labels.csv in the folder from which the model was loaded
-        (``hdpkit labels FOLDER`` writes it, for people to edit), or else its first three terms.
+        (``hdpkit labels FOLDER`` writes it, for people to edit), or else its three most typical terms.
     aligned_ : Components
         The topics with intervals, and the shares of the topics in the documents of the fit.
     franchise_ : Franchise
@@ -330,7 +330,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def labels_(self) -> tuple[str, ...]:
-        """Label of each topic: that of the file labels.csv of its folder, or else its first three terms."""
+        """Label of each topic: that of labels.csv in its folder, or else its three most typical terms."""
         return tuple(self._found("labels_").titles)
 
     @property

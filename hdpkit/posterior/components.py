@@ -27,7 +27,7 @@ from hdpkit.checks import (
 )
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole, sparse_entries
-from hdpkit.data.top_terms import largest
+from hdpkit.data.top_terms import largest, typical
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample, rows_at_once
 from hdpkit.measures.by_restaurant import Repeats
@@ -54,6 +54,7 @@ _DRAWS_OF_A_STATE = 5  # at least
 _SEED = 0
 _NOBODY = -1
 _NAMED_BY = 3  # words
+_NAMED_OF = 50  # the most probable
 _FEWEST = 4  # components that are grouped
 _ONE = 0.5  # a number of customers below this rounds to zero
 _MOST = 0.8  # share of a component that counts as most of it
@@ -458,9 +459,18 @@ class Components:
 
     @cached_property
     def titles(self) -> list[str]:
-        """The label of each component, or else its first three words."""
-        both = zip(self.labels, self.top_terms(_NAMED_BY), strict=True)
-        return [label or " ".join(map(str, self.words(terms))) for label, (_, terms, _) in both]
+        """The label of each component, or else its three most typical words.
+
+        These are the most relevant (Sievert & Shirley 2014) of its 50 most probable words.
+        """
+        if all(self.labels):
+            return list(self.labels)
+        every = np.maximum(sum(self.shares[n] * row for n, row in enumerate(self)), 1e-300)
+        told = []
+        for (_, terms, weights), label in zip(self.top_terms(_NAMED_OF), self.labels, strict=True):
+            chosen = typical(weights, every[terms], _NAMED_BY)
+            told.append(label or " ".join(map(str, self.words(terms[chosen]))))
+        return told
 
     @cached_property
     def parameters(self) -> dict[str, Floats]:
@@ -1149,9 +1159,8 @@ class Components:
         -------
         dict
             Name -> values: the number, from 1; of topics the group of similar ones and the label (that
-            somebody gave, or the first words); share, share_low, share_high, occurrence; of several chains
-            settled (`Components.settled`); of topics in the
-            documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
+            somebody gave, or the most typical words); share, share_low, share_high, occurrence; of several
+            chains settled (`Components.settled`); of topics in the documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
             of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
             numbers or sequences the parameters with the ends of their intervals.
         """

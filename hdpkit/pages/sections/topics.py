@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import bars, rounded
+from hdpkit.data.top_terms import typical
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 from hdpkit.posterior.vectors import unit_rows
 
 _PRESENT = 0.05
-_RELEVANCE = 0.4  # Sievert & Shirley 2014: lambda; 1 is the weight alone
 _SIMILAR = 5
 _IN_TABLE = 8
 _MOST_SEARCHED = 15_000
@@ -74,12 +74,11 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
     """A topic's terms by weight, and by relevance: 0.4 log weight + 0.6 log lift."""
     key = f"orders {topic}"
     if key not in report.kept:
-        there = np.flatnonzero(report.counts[topic])
-        share = report.weights[topic][there]
-        lift = share / report.every_term[there]
-        relevance = _RELEVANCE * np.log(share) + (1 - _RELEVANCE) * np.log(lift)
-        apart = there[np.argsort(-relevance, kind="stable")[: report.n_terms]]
-        report.kept[key] = (report.top_terms(topic), apart.tolist())
+        weights = np.where(report.counts[topic] > 0, report.weights[topic], 0.0)
+        report.kept[key] = (
+            report.top_terms(topic),
+            typical(weights, report.every_term, report.n_terms).tolist(),
+        )
     orders: tuple[list[int], list[int]] = report.kept[key]
     return orders
 
