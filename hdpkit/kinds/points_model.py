@@ -21,7 +21,6 @@ from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
 from hdpkit.posterior.components import Components, components, dishes_of
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.point_groups import point_groups
 from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.posterior.settled import settled_samples
 from hdpkit.random import Purpose, as_source
@@ -105,7 +104,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         self._made()
         self._check_run()
         more, label = self._data(X, groups, reset=False)
-        more = self.kind_.same(more)
+        more = self.kind_.spread(self.kind_.same(more), len(self.franchise_.data))
         if label is not None:
             self._places(())  # raises an error if the model has no groups
         own = self.aligned_.label if self.aligned_.has_groups else None
@@ -124,7 +123,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         self.samples_ = samples
         self.aligned_ = components(samples, partition=True)
         self.n_components_ = len(self.aligned_)
-        grouped = point_groups(self.aligned_)
+        grouped = self.aligned_.point_groups
         self.group_of_component_ = grouped.of
         self.n_groups_, self.n_groups_posterior_ = len(grouped), grouped.posterior
         self.labels_ = grouped.of[self.aligned_.partition]
@@ -409,7 +408,7 @@ class MixtureModel(PointsModel):
     Attributes
     ----------
     labels_ : int64 array, shape (n,)
-        Group of each point of the fit, 0 the one with the largest share. A group is one component, or
+        Group of each point of the fit, 0 the one with most points. A group is one component, or
         several that points move between from sample to sample.
     n_groups_ : int
         Number of groups in ``labels_``.

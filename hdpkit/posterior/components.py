@@ -48,6 +48,7 @@ from hdpkit.posterior.grouping import ComponentGroups, grouped
 from hdpkit.posterior.intervals import central, central_of_terms, checked_level, holding, topic_interval
 from hdpkit.posterior.merging import SIMILAR, clusters, merged_sample, observed
 from hdpkit.posterior.partitions import point_partition
+from hdpkit.posterior.point_groups import PointGroups, point_groups
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
 from hdpkit.posterior.trends import Trends, shares_in
@@ -671,6 +672,12 @@ class Components:
             found[:, :-1] += self._of_points(sample)[sample.dishes]
         return found / len(self.samples)
 
+    @cached_property
+    def point_groups(self) -> PointGroups:
+        """Groups of the components of a partition of points."""
+        assert self.partition is not None
+        return point_groups(self.partition, self.samples)
+
     def _of_points(self, sample: Sample) -> Floats:
         """Share of each component of a partition among the points of each dish: shape (n_dishes, T)."""
         assert self.partition is not None
@@ -1274,10 +1281,11 @@ class Components:
         -------
         dict
             Name -> values: the number, from 1; of topics the group of similar ones and the label (that
-            somebody gave, or the first words); share, share_low, share_high, occurrence; of topics in the
-            documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
-            of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
-            numbers or sequences the parameters with the ends of their intervals.
+            somebody gave, or the first words); of a partition of points the group; share, share_low,
+            share_high, occurrence; of topics in the documents of a run also tokens, the share of the
+            documents in which at least 5 % of the tokens are of the topic, where topics select terms
+            distinct_terms and sparsity, and the terms; of a run over numbers or sequences the parameters with
+            the ends of their intervals.
         """
         of_topics = self.samples[0].counts is not None and self.samples[0].dishes is None
         columns: dict[str, Any] = {"topic" if of_topics else "component": np.arange(1, len(self) + 1)}
@@ -1285,6 +1293,8 @@ class Components:
             if self.usual_groups is not None:
                 columns["group"] = self.usual_groups.of + 1
             columns["label"] = self.titles
+        elif self.partition is not None:
+            columns["group"] = self.point_groups.of + 1
         columns |= {
             "share": self.shares, "share_low": self.shares_lower, "share_high": self.shares_upper,
             "occurrence": self.occurrence,

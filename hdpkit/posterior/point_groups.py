@@ -1,11 +1,12 @@
 """Groups of the components of points: components that the points of a group move between are one group.
 
-Components are those of the density: a group that is no normal distribution has several. From sample to sample
-points are redrawn among components that overlap, so two components are one group if a point of one and a
-point of its dish in a sample are in the two more often than HALF of what shares alone would give. This is the
-modularity of Newman (2004) with the resolution HALF (Reichardt & Bornholdt 2006), on the graph of components
-whose edges are posterior co-clustering probabilities; a limit that doesn't depend on shares, as in Hennig (2010),
-either leaves parts of skewed clusters apart or merges normal clusters that overlap (benchmarks/groups_of_mixtures.py).
+Components are those of the density: a group that is no normal distribution has several. From sample to
+sample points are redrawn among components that overlap, so two components are one group if a point and
+another of its dish in a sample are in the two of them at least HALF as often as shares alone would give.
+This is the modularity of Newman (2004) with a resolution (Reichardt & Bornholdt 2006), on the graph of
+components whose edges are posterior co-clustering probabilities. A limit that doesn't depend on shares
+(Hennig 2010) either leaves parts of skewed clusters apart or merges normal clusters that overlap
+(benchmarks/groups_of_mixtures.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.posterior.components import Components, dishes_of
+from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.salso import canonical_by
 
 HALF = 0.5
@@ -30,7 +31,7 @@ class PointGroups:
     Attributes
     ----------
     of : int64 array, shape (K,)
-        Group of each component, numbered from 0 by descending share.
+        Group of each component, numbered from 0 by descending number of points.
     posterior : dict
         Number of groups -> share of the samples whose own dishes make so many.
     """
@@ -42,20 +43,18 @@ class PointGroups:
         return int(self.of.max()) + 1
 
 
-def point_groups(found: Components) -> PointGroups:
-    """Group the components of a partition of points; their samples have the dishes of the points."""
-    assert found.partition is not None
-    chosen = np.unique(np.linspace(0, len(found.samples) - 1, _MOST).astype(np.int64))
-    dishes = dishes_of([found.samples[i] for i in chosen.tolist()])
-    dishes = np.array([np.unique(own, return_inverse=True)[1].ravel() for own in dishes])
+def point_groups(partition: Int64s, samples: Sequence[Sample]) -> PointGroups:
+    """Group the components of a partition of points, shape (n,), by samples with the dishes of the points."""
+    chosen = np.unique(np.linspace(0, len(samples) - 1, _MOST).astype(np.int64)).tolist()
+    dishes = np.array([np.unique(samples[i].dishes, return_inverse=True)[1].ravel() for i in chosen])
     numbers, counts = np.unique(
         [int(_merged(_together(own, dishes)).max()) + 1 for own in dishes], return_counts=True
     )
     posterior = {int(k): float(n) for k, n in zip(numbers, counts / counts.sum(), strict=True)}
-    return PointGroups(_merged(_together(found.partition, dishes)), posterior)
+    return PointGroups(_merged(_together(partition, dishes)), posterior)
 
 
-def _together(labels: Int64s, dishes: Sequence[Int64s] | Int64s) -> Floats:
+def _together(labels: Int64s, dishes: Int64s) -> Floats:
     """Probability that a point and one of its dish in a sample, maybe itself, are in two clusters: (K, K)."""
     k = int(labels.max()) + 1
     total = np.zeros((k, k))
