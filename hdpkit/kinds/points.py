@@ -141,7 +141,7 @@ class Points(Numbers):
             "point": np.arange(1, len(shares) + 1),
             "log_density": logs,
             "component": shares.argmax(axis=1) + 1,
-            "component_group": groups.argmax(axis=1) + 1,
+            "group_of_component": groups.argmax(axis=1) + 1,
             **probabilities,
         }
 

@@ -162,7 +162,7 @@ def component_tables(found: Components) -> dict[str, Columns]:
         points["group"] = ["" if code < 0 else keys[code] for code in codes.tolist()]
     points |= {
         "component": found.partition + 1,
-        "component_group": found.point_groups.of[found.partition] + 1,
+        "group_of_component": found.point_groups.of[found.partition] + 1,
     }
     tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
     return tables
