@@ -8,8 +8,8 @@ deviation 3); 3,000 directions in 256 dimensions with 12 clusters. Every fifth p
 
 `hk.MixtureModel` runs one chain from one component and one from k-means with twice the number of classes (or
 more than ten). R-hat of the number of components and of the log joint is that of the two, over the second
-half of the sweeps. The adjusted Rand index is that of ``labels_`` of both chains' samples, the held-out log
-density averages over these samples. scikit-learn's BayesianGaussianMixture and HDBSCAN run with default
+half of the sweeps. The adjusted Rand index is that of the components of both chains' samples, over which the
+held-out log density is averaged. scikit-learn's BayesianGaussianMixture and HDBSCAN run with default
 settings (the former with 40 components at most, because its default is one component) and with those of a
 grid that are best for the data: by the held-out log density, and for HDBSCAN, which has none, by the adjusted
 Rand index itself, which is not known in practice. For HDBSCAN points that it calls noise count as a cluster,
@@ -100,10 +100,8 @@ def run_ours(name, train, test, classes, measure, sweeps, samples):
         fit, took = seconds(lambda model=model: model.fit(train))
         fits.append(fit)
         used += took
-        row(
-            name, f"hdpkit, from {'k-means' if seed else 'one'}", adjusted_rand_score(classes, fit.labels_),
-            fit.score(test), mean_k(fit), took,
-        )  # fmt: skip
+        rand = adjusted_rand_score(classes, fit.aligned_.partition)
+        row(name, f"hdpkit, from {'k-means' if seed else 'one'}", rand, fit.score(test), mean_k(fit), took)
     half = sweeps // 2
     rhat = [
         joint_rhat(np.array([fit.trace_[key][half:] for fit in fits], dtype=float))

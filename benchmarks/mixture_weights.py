@@ -40,7 +40,7 @@ def covered(model, z, weights):
     """The true components that are found, and whether their weights, by group, are in their intervals."""
     k = weights.shape[1]
     common = np.zeros((k, model.n_components_), dtype=np.int64)
-    np.add.at(common, (z, model.labels_), 1)
+    np.add.at(common, (z, model.aligned_.partition), 1)
     true, own = scipy.optimize.linear_sum_assignment(common, maximize=True)
     found = common[true, own] > 0
     true, own = true[found], own[found]
@@ -72,7 +72,7 @@ def main():
         shares.append(inside.mean())
         everything.append(inside.ravel())
         sizes.append(weights[:, true].ravel())
-        rands.append(adjusted_rand_score(z, model.labels_))
+        rands.append(adjusted_rand_score(z, model.aligned_.partition))
         numbers.append((len(true), model.n_components_))
     inside, size = np.concatenate(everything), np.concatenate(sizes)
     error = np.std(shares) / np.sqrt(max(len(shares) - 1, 1))

@@ -151,6 +151,9 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
         ends = zip(found.shares_lower[:n], found.shares_upper[:n], strict=True)
         columns.append(Column("interval", [f"{low:.1%} to {high:.1%}" for low, high in ends], folds=True))
         columns.append(Column("in states", [f"{one:.0%}" for one in found.occurrence[:n]], folds=True))
+    grouped = None if found.partition is None else found.point_groups
+    if grouped is not None:
+        columns.append(Column("of group", [str(g + 1) for g in grouped.of[:n]], folds=True))
     for name in names:
         means = found.parameters[name][:n, 0]
         columns.append(Column(name, [f"{value:.4g}" for value in means], folds=True))
@@ -160,4 +163,5 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
     if (left := len(found.parameters) - len(names)) > 0:
         lines.append(f"{left} more parameters: hdpkit topics RUN --format csv")
     rest = f"; {found.rest:.1%} of the {nouns.tokens} are in none of them" if several else ""
-    return Listing([columns], [*lines, f"{len(found)} {nouns.topics} of {found.source}{rest}"])
+    groups = "" if grouped is None else f"{len(grouped)} {'group' if len(grouped) == 1 else 'groups'} of "
+    return Listing([columns], [*lines, f"{groups}{len(found)} {nouns.topics} of {found.source}{rest}"])

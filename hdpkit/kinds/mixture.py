@@ -49,13 +49,14 @@ class Mixture(Points):
     measure: Any = setting(
         "normal",
         OneOf(MEASURES, "Or a base measure, for instance hk.NormalGamma.", BaseMeasure, "base measure"),
-        "Components: normal distributions with any covariance, or with independent columns, or distributions "
-        "of directions, for which rows are divided by their lengths, as for embeddings that are compared by "
-        "cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart` or "
-        "`NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the "
-        "data without outliers, and a guess of the covariance within a component with the shape of the "
-        "differences of near points and a size that is resampled. Columns that are constant, or linear "
-        "functions of others, are left out with a warning, here and in new points. Means, covariances and "
+        "Components: normal distributions with any covariance, or with independent columns, or "
+        "distributions of directions, for which rows are divided by their lengths, as for embeddings that "
+        "are compared by cosine. The prior comes from the data, by ``hierarchical`` of "
+        "`NormalInverseWishart` or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal "
+        "ones it has the mean of the data without outliers, and a guess of the covariance within a "
+        "component with the shape of the differences of near points and a size that is resampled. Columns "
+        "that are constant, or linear functions of others, are left out with a warning, here and in new "
+        "points. Rounded values are spread over the intervals that they stand for. Means, covariances and "
         "new draws have all columns. A measure over numbers is used as it is.",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -17,9 +17,10 @@ from hdpkit.data.files.tables import Columns
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.kinds.kind import setting, updates_of
+from hdpkit.kinds.kind import of_the_data, setting, updates_of
 from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.numbers import Numbers
+from hdpkit.kinds.rounding import Rounding
 from hdpkit.kinds.values import Name, Names, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
@@ -61,6 +62,8 @@ class Points(Numbers):
     )
     partial_sweeps: int = setting(50, Whole(1), "Sweeps of each further `partial_fit`.", of="estimators")
 
+    rounding: Rounding | None = of_the_data(Rounding)
+
     @classmethod
     def serves(cls, data: Any) -> bool:
         """Whether data are points."""
@@ -76,6 +79,17 @@ class Points(Numbers):
     def rows(self, X: Floats) -> npt.NDArray[Any]:
         """Rows of numbers as the measure takes them."""
         return X
+
+    def spreading(self, data: Any) -> tuple[Self, Any]:
+        """The kind with the widths of rounded values, and points with these spread."""
+        if self.kept is None:
+            return self, data
+        made = attrs.evolve(self, rounding=Rounding.of(data.values))
+        return made, made.spread(data)
+
+    def spread(self, data: Any, before: int = 0) -> Any:
+        """Points of a fit with rounded values spread, after ``before`` others."""
+        return data if self.rounding is None else self.rounding.spread(data, before)
 
     def declare(self, data: Any) -> Restaurant:
         """The restaurants: one, or one for each group below a root."""
@@ -128,12 +142,14 @@ class Points(Numbers):
         group = _places(found, data)
         logs, shares = new_points(found, found.states[0].franchise, values, group)
         probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
+        groups = shares @ np.eye(len(found.point_groups))[found.point_groups.of]
         known = f", {int((group >= 0).sum()):,} of them in groups of the run" if found.has_groups else ""
         tell(f"{len(data):,} points{known}")
         return f"{self.nouns.topics} of the points", {
             "point": np.arange(1, len(shares) + 1),
             "log_density": logs,
             "component": shares.argmax(axis=1) + 1,
+            "group_of_component": groups.argmax(axis=1) + 1,
             **probabilities,
         }
 

@@ -103,7 +103,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         self._made()
         self._check_run()
         more, label = self._data(X, groups, reset=False)
-        more = self.kind_.same(more)
+        more = self.kind_.spread(self.kind_.same(more), len(self.franchise_.data))
         if label is not None:
             self._need_groups()
             own = self.samples_[0].label
@@ -126,10 +126,24 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
     @property
     def labels_(self) -> Int64s:
-        """Component of each point of the fit."""
-        labels = self._found("labels_").partition
-        assert labels is not None
-        return labels
+        """Group of each point of the fit."""
+        found = self._found("labels_")
+        return np.asarray(found.point_groups.of[found.partition], dtype=np.int64)
+
+    @property
+    def group_of_component_(self) -> Int64s:
+        """Group of each component: shape (K,)."""
+        return self._found("group_of_component_").point_groups.of
+
+    @property
+    def n_groups_(self) -> int:
+        """Number of groups of components."""
+        return len(self._found("n_groups_").point_groups)
+
+    @property
+    def n_groups_posterior_(self) -> dict[int, float]:
+        """Probability of each number of groups."""
+        return self._found("n_groups_posterior_").point_groups.posterior
 
     @property
     def weights_(self) -> Floats:
@@ -193,27 +207,43 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     # ------------------------------------------------------------------ new points
 
     def predict(self, X: Any, groups: Any = None) -> Int64s:
-        """Most probable component of each point, which is the largest in its row of `predict_proba`.
+        """Most probable group of each point, which is the largest in its row of `predict_proba`.
 
         Parameters
         ----------
         X, groups
-            As in `predict_proba`.
+            As in `predict_component_proba`.
 
         Returns
         -------
         int64 array, shape (n,)
-            From 0 to ``n_components_`` - 1, numbered as ``labels_``.
+            From 0 to ``n_groups_`` - 1, numbered as ``labels_``.
         """
         return np.asarray(self.predict_proba(X, groups).argmax(axis=1), dtype=np.int64)
 
     def predict_proba(self, X: Any, groups: Any = None) -> Floats:
+        """Probability of each group of components for new points.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_component_proba`.
+
+        Returns
+        -------
+        float64 array, shape (n, n_groups_)
+            Sums of the probabilities of the components of each group; rows sum to one.
+        """
+        shares = self.predict_component_proba(X, groups)
+        return shares @ np.eye(self.n_groups_)[self.group_of_component_]
+
+    def predict_component_proba(self, X: Any, groups: Any = None) -> Floats:
         """Probability of each component for new points.
 
         In each sample a point belongs to a dish with the probability that follows from the weights of its
-        group and the predictive densities, and the dish to components by the shares of its points that
-        ``labels_`` has in them. Probabilities are averaged over the samples. Points don't influence each
-        other or the model; a point like none of the model has a low `score_samples`.
+        group and the predictive densities, and the dish to components by the shares of its points that they
+        have. Probabilities are averaged over the samples. Points don't influence each other or the model; a
+        point like none of the model has a low `score_samples`.
 
         Parameters
         ----------
@@ -226,7 +256,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         Returns
         -------
         float64 array, shape (n, K)
-            Rows sum to one.
+            Rows sum to one; numbered as ``weights_``.
         """
         return self._new(X, groups)[1]
 
@@ -236,7 +266,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         Parameters
         ----------
         X, groups
-            As in `predict_proba`.
+            As in `predict_component_proba`.
 
         Returns
         -------
@@ -252,7 +282,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         Parameters
         ----------
         X, groups
-            As in `predict_proba`.
+            As in `predict_component_proba`.
         y : ignored
         """
         return float(self.score_samples(X, groups).mean())
@@ -267,23 +297,23 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         n_samples : int
             Number of points.
         groups : array of length n_samples, optional
-            Group of each point, as in `predict_proba`.
+            Group of each point, as in `predict_component_proba`.
         random_state : int, RandomState, Generator or None
             None: that of the model.
 
         Returns
         -------
         X : array, shape (n_samples, D)
-        components : int64 array, shape (n_samples,)
-            -1: none of the components of ``labels_``.
+        labels : int64 array, shape (n_samples,)
+            As ``labels_``; -1: in no component.
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
         seed = seed_of(self.random_state if random_state is None else random_state)
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
-        values, components = draw_points(self.aligned_, self.franchise_, group, generator)
-        return self.kind_.every_column(values), components
+        values, own = draw_points(self.aligned_, self.franchise_, group, generator)
+        return self.kind_.every_column(values), np.append(self.group_of_component_, -1)[own]
 
     # ------------------------------------------------------------------ input
 
@@ -392,10 +422,17 @@ class MixtureModel(PointsModel):
     Attributes
     ----------
     labels_ : int64 array, shape (n,)
-        Component of each point of the fit: the partition of least expected loss over the samples of all
-        chains (`hdpkit.summaries.point_partition`), 0 the component with the largest share.
+        Group of each point of the fit, 0 the one with most points. A group is one component, or
+        several that points move between from sample to sample.
+    n_groups_ : int
+        Number of groups in ``labels_``.
+    n_groups_posterior_ : dict
+        Number of groups -> share of the samples whose own components make so many.
+    group_of_component_ : int64 array, shape (K,)
+        Group of each component.
     n_components_ : int
-        Number of components in ``labels_``, K.
+        Number of components of the density, K: clusters of the partition of least expected loss over the
+        samples of all chains (`hdpkit.summaries.point_partition`), which is ``aligned_.partition``.
     n_components_posterior_ : dict
         Posterior probability of each number of components, over the second half of the sweeps.
     weights_ : float64 array, shape (K,)

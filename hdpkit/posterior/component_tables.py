@@ -20,6 +20,8 @@ def table_of(found: Any, n_terms: int) -> dict[str, Any]:
         if found.usual_groups is not None:
             columns["group"] = found.usual_groups.of + 1
         columns["label"] = found.titles
+    elif found.partition is not None:
+        columns["group"] = found.point_groups.of + 1
     columns |= {
         "share": found.shares, "share_low": found.shares_lower, "share_high": found.shares_upper,
         "occurrence": found.occurrence,

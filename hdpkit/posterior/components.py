@@ -40,6 +40,7 @@ from hdpkit.posterior.grouping import ComponentGroups, grouped
 from hdpkit.posterior.intervals import central, central_of_terms, holding, topic_interval
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
 from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.point_groups import PointGroups, point_groups
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
 from hdpkit.posterior.trends import Trends
@@ -575,6 +576,12 @@ class Components:
         for sample in self.samples:
             found[:, :-1] += self._of_points(sample)[sample.dishes]
         return found / len(self.samples)
+
+    @cached_property
+    def point_groups(self) -> PointGroups:
+        """Groups of the components of a partition of points."""
+        assert self.partition is not None
+        return point_groups(self.partition, self.samples)
 
     def _of_points(self, sample: Sample) -> Floats:
         """Share of each component of a partition among the points of each dish: shape (n_dishes, T)."""
@@ -1159,8 +1166,9 @@ class Components:
         -------
         dict
             Name -> values: the number, from 1; of topics the group of similar ones and the label (that
-            somebody gave, or the most typical words); share, share_low, share_high, occurrence; of several
-            chains settled (`Components.settled`); of topics in the documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
+            somebody gave, or the most typical words); of a partition of points the group; share, share_low,
+            share_high, occurrence; of several chains settled (`Components.settled`); of topics in the
+            documents of a run also tokens, the share of the documents in which at least 5 % of the tokens are
             of the topic, where topics select terms distinct_terms and sparsity, and the terms; of a run over
             numbers or sequences the parameters with the ends of their intervals.
         """

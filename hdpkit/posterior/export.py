@@ -171,6 +171,8 @@ def component_tables(found: Components) -> dict[str, Columns]:
         codes, keys = data.labels[next(iter(data.label_names)) if of_states else found.label]
         points["sequence" if of_states else "group"] = ["" if c < 0 else keys[c] for c in codes.tolist()]
     points["component"] = best if found.partition is None else found.partition + 1
+    if found.partition is not None:
+        points["group_of_component"] = found.point_groups.of[found.partition] + 1
     tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
     return tables
 

@@ -58,6 +58,7 @@ def test_the_run_has_the_points_and_the_model(fitted, data):
     assert "150 points in 2 dimensions, 2 groups" in told
     assert "mean[height]" in told
     assert "Can it be read?" in told
+    assert "3 groups of 3 components of" in told
     assert "words" not in told
     run = hk.open_run(folder)
     assert run.data.columns == ("height", "width")
@@ -89,6 +90,7 @@ def test_new_points(fitted, data, tmp_path):
     told = call("infer", folder, new, "--quiet")
     rows = list(csv.DictReader(io.StringIO(told)))
     assert [row["component"] for row in rows[:3]] == ["1", "2", "3"]
+    assert [row["group_of_component"] for row in rows[:3]] == ["1", "2", "3"]
     assert float(rows[3]["log_density"]) < float(rows[0]["log_density"]) - 20.0
     for row in rows:
         total = sum(float(value) for name, value in row.items() if name.startswith("component_"))

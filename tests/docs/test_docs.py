@@ -124,6 +124,7 @@ ARGUMENTS = {
         f"{{corpus}} {HALVES} --sweeps 4 --samples 2 --calls 1 --infer 2",
         "perplexity, joined",
     ),
+    "groups_of_mixtures": ("--data iris overlap --sweeps 4", "labelled, groups: at least"),
     "mixture_weights": (
         "--sets 2 --groups 2 --components 2 --points 15 --sweeps 20 --samples 4",
         "adjusted Rand index",

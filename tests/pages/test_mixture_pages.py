@@ -86,6 +86,8 @@ def test_a_page_has_components_weights_and_traces(grouped, read):
     text = grouped[1].read_text(encoding="utf-8")
     assert "240" in text
     assert "The number of components was not given but inferred" in text
+    found = hk.summaries.components(grouped[0])
+    assert f"{len(found.point_groups)} groups of {len(found)} components" in text
 
 
 def test_who_is_together_in_the_order_of_the_partition(grouped, read):

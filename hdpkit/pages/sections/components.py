@@ -48,9 +48,11 @@ def _rows(report: ReportData) -> list[dict[str, Any]]:
     """A row for each component: number, share with its interval, occurrence, and its first parameters."""
     found = report.components
     first = list(report.parameters.items())[:_IN_A_LABEL]
+    group = None if report.partition is None else found.point_groups.of
     return [
         {
             "number": k + 1,
+            "group": None if group is None else int(group[k]) + 1,
             "share": float(found.shares[k]),
             "lower": float(found.shares_lower[k]),
             "upper": float(found.shares_upper[k]),
@@ -77,6 +79,8 @@ def read_components(report: ReportData) -> Content:
             "n_samples": len(report.components.samples),
             "n_chains": len(report.components.chain_numbers),
             "n_hidden": len(report.components) - report.n_topics,
+            "n_components": len(report.components),
+            "n_groups": None if report.partition is None else len(report.components.point_groups),
             "titles": () if report.plane is None else report.plane.titles,
             "n_drawn": min(report.n_customers, MOST_POINTS),
             "n_points": report.n_customers,
