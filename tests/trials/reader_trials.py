@@ -411,11 +411,12 @@ def read(kind, place):
         assert counts.shape == (len(corpus.names), len(corpus.vocabulary))
         assert (np.asarray(counts.sum(axis=1)) > 0).all()
     elif kind in ("xlsx", "npy"):
-        from hdpkit.cli.mixture import read_points
+        from hdpkit.data.files.table import Table
+        from hdpkit.kinds.mixture import Mixture
 
         named = place.with_name(f"table.{kind}")
         shutil.copy(place, named)
-        assert np.isfinite(read_points(named, [], None).values).all()
+        assert np.isfinite(Mixture().read(Table(named)).values).all()
     elif kind == "data":
         from data_files import read_data
 
