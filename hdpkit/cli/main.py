@@ -162,13 +162,16 @@ class FriendlyGroup(click.Group):
             raise click.ClickException(f"standard output: {error.strerror}") from error
         except KeyboardInterrupt:
             from hdpkit.cli.folders import INTERRUPTED
+            from hdpkit.cli.output import say
 
-            click.echo("Interrupted.", err=True)
+            say("Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    click.echo(f"Warning: {printable(str(message))}", err=True)
+    from hdpkit.cli.output import say
+
+    say(f"Warning: {printable(str(message))}", err=True)
 
 
 @click.group(

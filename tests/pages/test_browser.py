@@ -132,7 +132,7 @@ def named_cohort():
     franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
     hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 2, rng=0, init=hk.init.Random(1))
     found = extract_signatures([franchise.sample()], corpus)
-    known = KnownSignatures(tuple(NAMES), tuple(found.vocabulary), np.full((n, n), 1 / n))
+    known = KnownSignatures(tuple(NAMES), tuple(corpus.vocabulary), np.full((n, n), 1 / n))
     return found, known
 
 
