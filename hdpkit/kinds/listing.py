@@ -92,7 +92,7 @@ def listed(found: Components, most: int | None = None) -> int:
     return min(SHOWN, max(worth, 1), len(found))
 
 
-def _background(found: Components, present: Floats, nouns: Nouns) -> str:
+def background_told(found: Components, present: Floats, nouns: Nouns) -> str:
     """Which topics most documents have; "" if none has them, or all of them are such."""
     most = np.flatnonzero(present > BACKGROUND)
     if not 0 < len(most) < len(found):
@@ -127,7 +127,7 @@ def list_topics(found: Components, nouns: Nouns, n_terms: int, most: int | None 
         title = "in states" if nouns.document == "sample" else "in samples"
         columns.append(Column(title, [f"{one:.0%}" for one in found.occurrence[:n]]))
     lines = unsettled_told(found)
-    if told := _background(found, present, nouns):
+    if told := background_told(found, present, nouns):
         lines.append(told)
     if n < len(found):
         share = found.shares[n:].sum()

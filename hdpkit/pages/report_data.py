@@ -294,11 +294,9 @@ class ReportData:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The label that somebody gave to each topic, or its first terms."""
-        return [
-            self.given_labels[k] or " · ".join(self.words[v] for v in self.top_terms(k, 3))
-            for k in range(self.n_topics)
-        ]
+        """The label that somebody gave to each topic, or its most typical terms."""
+        both = zip(self.given_labels, self.components.typical_terms, strict=False)
+        return [label or " · ".join(self.words[v] for v in terms) for label, terms in both]
 
     @cached_property
     def given_labels(self) -> list[str]:

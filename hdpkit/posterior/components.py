@@ -459,19 +459,22 @@ class Components:
         return labels_for(self._of.folder, rows, *self.heaviest(), self.n_terms)
 
     @cached_property
-    def titles(self) -> list[str]:
-        """The label of each component, or else its three most typical words.
+    def typical_terms(self) -> list[Int64s]:
+        """The three most relevant (Sievert & Shirley 2014) of each component's 50 most probable terms."""
+        every = np.maximum(sum(self.shares[n] * row for n, row in enumerate(self)), 1e-300)
+        both = (
+            (terms, typical(weights, every[terms], _NAMED_BY))
+            for _, terms, weights in self.top_terms(_NAMED_OF)
+        )
+        return [terms[chosen] for terms, chosen in both]
 
-        These are the most relevant (Sievert & Shirley 2014) of its 50 most probable words.
-        """
+    @cached_property
+    def titles(self) -> list[str]:
+        """The label of each component, or else its three most typical words."""
         if all(self.labels):
             return list(self.labels)
-        every = np.maximum(sum(self.shares[n] * row for n, row in enumerate(self)), 1e-300)
-        told = []
-        for (_, terms, weights), label in zip(self.top_terms(_NAMED_OF), self.labels, strict=True):
-            chosen = typical(weights, every[terms], _NAMED_BY)
-            told.append(label or " ".join(map(str, self.words(terms[chosen]))))
-        return told
+        both = zip(self.labels, self.typical_terms, strict=True)
+        return [label or " ".join(map(str, self.words(terms))) for label, terms in both]
 
     @cached_property
     def parameters(self) -> dict[str, Floats]:
