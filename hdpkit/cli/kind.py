@@ -136,7 +136,8 @@ def run_kind(
     restaurant = franchise.declarations[-1]
     model.warn(restaurant, data, options["sweeps"])
     scheduler = Scheduler(options["moves"] or model.moves(restaurant), threads=options["threads"])
-    run = first_run(scheduler, franchise, dict(options), folder, options["init"])
+    init = model.start(options["init"], scheduler.moves)
+    run = first_run(scheduler, franchise, dict(options), folder, init)
     with held_for_a_run(folder, {"model": model.as_data(), **(about or {})}):
         unit = model.nouns.tokens
         module = type(model).__module__

@@ -260,11 +260,12 @@ class Estimator(BaseEstimator):
         callbacks: Iterable[Callable[[Any], Any]] = (),
     ) -> Trace | ChainTrace:
         """The sweeps of a fit, from its start."""
-        return self._scheduler(franchise, chains).run(
+        scheduler = self._scheduler(franchise, chains)
+        return scheduler.run(
             franchise,
             sweeps,
             rng=seed_of(self.random_state),
-            init=self.init,
+            init=self.kind_.start(self.init, scheduler.moves),
             samples=samples,
             chains=chains if chains > 1 else None,
             processes=effective_n_jobs(self.n_jobs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -181,6 +181,12 @@ class HiddenMarkov(FiniteOrNot, Numbers):
         if any("/" not in name for name in measure.priors):
             moves.append(BaseMeasureParameters())
         return moves
+
+    def start(self, init: Any, moves: Sequence[Move]) -> Any:
+        """One state, which splits divide: chains lose states of a random start in thousands of sweeps."""
+        splits = any(isinstance(getattr(one, "move", one), SplitMergeStates) for one in moves)
+        is_auto = isinstance(init, str) and init == "auto"
+        return "one" if is_auto and splits and self.n_components is None else init
 
     def sequences(self, arrays: Any, n_terms: int | None = None) -> Sequences:
         """Rows of numbers of each sequence as this emission takes them; ``n_terms`` are those of the fit."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -351,6 +351,10 @@ class Kind:
     def moves(self, restaurant: Restaurant) -> list[Move]:
         """The default schedule."""
         raise NotImplementedError
+
+    def start(self, init: Any, moves: Sequence[Move]) -> Any:
+        """The start of a run by these moves, where "auto" is what serves this kind best."""
+        return init
 
     def warn(self, restaurant: Restaurant, data: Any, sweeps: int) -> None:
         """Warn of what a run over data may be, before it begins."""

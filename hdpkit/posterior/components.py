@@ -39,7 +39,7 @@ from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, re
 from hdpkit.posterior.grouping import ComponentGroups, grouped
 from hdpkit.posterior.intervals import central, central_of_terms, holding, topic_interval
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
-from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.merging import joined
 from hdpkit.posterior.point_groups import PointGroups, point_groups
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
@@ -226,6 +226,12 @@ class Components:
                 "Give it to components, too.",
             )  # fmt: skip
         return found[0].copy()
+
+    @property
+    def originals(self) -> tuple[Sample, ...]:
+        """The samples as they were before dishes of one component were merged."""
+        before = {(sample.chain, sample.sweep): sample for sample, _ in self._before}
+        return tuple(before.get((sample.chain, sample.sweep), sample) for sample in self.samples)
 
     def _members(self) -> tuple[Any, Int64s]:
         """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
@@ -934,12 +940,9 @@ class Components:
         """As `merged`, by labels 0, 1, ..., and for each label the number of its component."""
         n, samples, labels = int(to.max(initial=-1)) + 1, [], []
         for sample, component in zip(self.samples, self._of_dishes, strict=True):
-            own = np.where(component >= 0, to[component], -1)
-            rest = np.flatnonzero(own < 0)
-            own[rest] = n + np.arange(len(rest))  # dishes of the rest stay as they are
-            samples.append(merged_sample(sample, own, apart))
-            seen = np.unique(own)
-            labels.append(np.where(seen < n, seen, -1))
+            of_sample, own = joined(sample, np.where(component >= 0, to[component], -1), apart)
+            samples.append(of_sample)
+            labels.append(own)
         changed = {"merged_from": len(self) if n < len(self) else self.merged_from}
         made = self._changed(samples, labels, np.append(to, _NOBODY), **changed)
         place = np.full(n, -1, dtype=np.int64)

@@ -25,7 +25,7 @@ from hdpkit.posterior.components import Components
 from hdpkit.posterior.given import samples_of
 from hdpkit.posterior.intervals import checked_level
 from hdpkit.posterior.matching import TopicMatch, matched_components
-from hdpkit.posterior.merging import SIMILAR, clusters, merged_sample, observed
+from hdpkit.posterior.merging import SIMILAR, clusters, joined, merged_sample, observed
 from hdpkit.posterior.partitions import point_partition
 from hdpkit.posterior.vectors import MIN_COSINE, MemberVectors
 from hdpkit.run.runs import Run, open_run
@@ -44,6 +44,7 @@ def components(
     apart: int = 0,
     level: float = 0.9,
     partition: bool | None = None,
+    min_share: float = 0.01,
 ) -> Components:
     """Find the components that samples have in common, by matching the dishes of different samples.
 
@@ -51,9 +52,10 @@ def components(
     permanent ids as long as they remain similar. The rest is assigned so that the sum of similarities is
     largest (`scipy.optimize.linear_sum_assignment`), along each chain, between chains, and then once more
     against the mean of each component over all samples, until nothing changes. No two dishes of a sample are
-    the same component, unless they are nearly the same (``similar``). Of points, components are the clusters
-    of the partition of least expected loss over all samples (`point_partition`), and a dish belongs to the
-    cluster with which it shares most customers.
+    the same component, unless they are nearly the same (``similar``). Of points and of sequences, components
+    are the clusters of the partition of least expected loss over all samples (`point_partition`), and a dish
+    belongs to the cluster with which it shares most customers. States of a sample that belong to one cluster
+    are merged.
 
     Parameters
     ----------
@@ -76,16 +78,19 @@ def components(
         Hellinger; required for a function.
     similar : float, optional
         Dishes of a sample, and components, that are closer to each other than this are one (average linkage);
-        0: none. By default 0.1 for cosines of topics in documents, otherwise 0: states with the same
-        observations can differ by their transitions, and points are in a partition.
+        0: none. By default 0.1 for cosines of topics in documents, otherwise 0: points and observations in
+        sequences are in a partition.
     apart : int
         Dishes with permanent ids below this are never one with each other: known components, which have the
         ids 0, 1, ... A dish that is one with them has their id.
     level : float
         Probability of the credible intervals.
     partition : bool, optional
-        Whether components are clusters of the partition of the customers. By default of points that are
-        compared by cosine.
+        Whether components are clusters of the partition of the customers. By default of points and of
+        observations in sequences, if they are compared by cosine.
+    min_share : float
+        Of sequences, clusters of the partition with a smaller share of the observations are no states: they
+        are outliers more often than not. Their observations are in the rest.
 
     Returns
     -------
@@ -102,19 +107,23 @@ def components(
     """
     samples, of = samples_of(given, chain)
     level = checked_level(level)
-    if not 0.0 <= real_number("min_occurrence", min_occurrence) <= 1.0:
-        raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every component.")
+    for name, given_share in (("min_occurrence", min_occurrence), ("min_share", min_share)):
+        if not 0.0 <= real_number(name, given_share) <= 1.0:
+            raise ParameterError(name, given_share, "from 0 to 1", "0 keeps every component.")
     threshold = distance_of(distance, threshold)
     if similar is not None and real_number("similar", similar) < 0.0:
         raise ParameterError("similar", similar, "at least 0", "0.1 is usual for cosines.")
     apart = whole_number("apart", apart, 0, remedy="The number of known components.")
     first = samples[0]
+    sequences = bool(first.levels) and first.levels[-1].n_fixed is not None
     if partition is None:
-        sequences = bool(first.levels) and first.levels[-1].n_fixed is not None
-        of_points = first.counts is None and not sequences and distance == "cosine"
-        partition = of_points and all(sample.dishes is not None for sample in samples)
+        apart_by_items = (sequences or first.counts is None) and distance == "cosine"
+        partition = apart_by_items and all(sample.dishes is not None for sample in samples)
     if flag("partition", partition):
-        return _of_partition(samples, level, min_occurrence, of)
+        clustered = partitioned(samples)
+        if sequences:
+            return _of_states(samples, clustered, level, min_occurrence, min_share, of)
+        return of_clusters(samples, clustered, level, min_occurrence, **of)
     vectors, before = vectors_of(samples, distance, members=True), []
     if similar is None:
         similar = (
@@ -159,15 +168,43 @@ def dishes_of(samples: Sequence[Sample]) -> Int64s:
     return np.array([sample.dishes for sample in samples], dtype=np.int64)
 
 
-def _of_partition(
-    samples: Sequence[Sample], level: float, min_occurrence: float, of: dict[str, Any]
-) -> Components:
-    """The clusters of the partition of least expected loss."""
+def partitioned(samples: Sequence[Sample]) -> Int64s:
+    """Cluster of each customer in the partition of least expected loss, by descending size."""
     dishes = dishes_of(samples)
     runs = 8 if dishes.shape[1] <= _MANY else 2
     most = max(sample.n_dishes for sample in samples)
-    labels = point_partition(dishes, max_clusters=most, runs=runs).labels
-    return of_clusters(samples, labels, level, min_occurrence, **of)
+    return point_partition(dishes, max_clusters=most, runs=runs).labels
+
+
+def _of_states(
+    samples: Sequence[Sample],
+    labels: Int64s,
+    level: float,
+    min_occurrence: float,
+    min_share: float,
+    of: dict[str, Any],
+) -> Components:
+    """States as the clusters of a partition of the steps, without clusters of a few steps.
+
+    A dish belongs to the cluster that has most of its steps, so near-duplicates in a sample are one state.
+    States with the same observations and other neighbours have steps of their own, and stay two.
+    """
+    sizes = np.bincount(labels)
+    n = max(int(np.count_nonzero(sizes >= min_share * len(labels))), 1)
+    merged, own, before = [], [], []
+    for sample in samples:
+        cells = np.asarray(sample.dishes, dtype=np.int64) * len(sizes) + labels
+        common = np.bincount(cells, minlength=sample.n_dishes * len(sizes)).reshape(sample.n_dishes, -1)
+        common = common[:, :n]
+        to = np.where(common.any(axis=1), common.argmax(axis=1), -1)
+        made, of_made = joined(sample, to)
+        merged.append(made)
+        own.append(of_made)
+        if made is not sample:
+            before.append((sample, to))
+    vectors = vectors_of(tuple(merged), "cosine", members=True)
+    found = Components(merged, own, vectors, level, before=before, **of)
+    return found.selected(np.flatnonzero(found.occurrence >= min_occurrence - 1e-9))
 
 
 def of_clusters(

@@ -82,6 +82,10 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
     alone = 1.0 / np.bincount(to, minlength=n)  # for dishes without customers
     weight = np.where(sizes[to] > 0, sample.sizes / np.maximum(sizes[to], 1), alone[to])
     share = scipy.sparse.csr_array((weight, (to, np.arange(k))), shape=(n, k))
+    levels = tuple(_merged_level(level, chooser, first) for level in sample.levels)
+    names, own = sample.names, sample.levels[-1].n_fixed if sample.levels else None
+    if own is not None:  # rows of dishes, by number
+        names = names[: own + n]
     precision = parameters.pop("precision", None)
     mixed = {
         name: (share @ value.reshape(k, -1)).reshape(n, *value.shape[1:])
@@ -99,11 +103,24 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
         tables=tables,
         parameters=mixed,
         root_weights=np.append(chooser @ sample.root_weights[:-1], sample.root_weights[-1]),
-        group_counts=_whole(sample.group_counts @ chooser.T),
+        names=names,
+        group_counts=levels[-1].counts if levels else _whole(sample.group_counts @ chooser.T),
         dishes=None if sample.dishes is None else np.append(to, -1).astype(np.int32)[sample.dishes],
         term_means=means,
-        levels=tuple(_merged_level(level, chooser) for level in sample.levels),
+        levels=levels,
     )
+
+
+def joined(sample: Sample, own: Int64s, apart: int = 0) -> tuple[Sample, Int64s]:
+    """A sample in which the dishes of each component are one, and the component of each of its dishes.
+
+    Dishes of no component, -1, stay as they are.
+    """
+    n, rest = int(own.max(initial=-1)) + 1, np.flatnonzero(own < 0)
+    numbers = own.copy()
+    numbers[rest] = n + np.arange(len(rest))
+    seen = np.unique(numbers)
+    return merged_sample(sample, numbers, apart), np.where(seen < n, seen, -1)
 
 
 def _whole(matrix: Any) -> Any:
@@ -112,9 +129,25 @@ def _whole(matrix: Any) -> Any:
     return made
 
 
-def _merged_level(level: Level, chooser: Any) -> Level:
-    tables = None if level.tables is None else _whole(level.tables @ chooser.T)
-    return attrs.evolve(level, counts=_whole(level.counts @ chooser.T), tables=tables)
+def _merged_level(level: Level, chooser: Any, first: Int64s) -> Level:
+    """A level after a merge; rows of merged dishes are one, and the first of them gives its parameters."""
+    counts, tables = level.counts, level.tables
+    if level.n_fixed is not None:
+        fixed = level.n_fixed
+        rows = scipy.sparse.block_diag([scipy.sparse.eye_array(fixed, dtype=np.int64), chooser], "csr")
+        counts, tables = rows @ counts, None if tables is None else rows @ tables
+        kept, n = np.append(np.arange(fixed), fixed + first), len(level.parent)
+        level = attrs.evolve(
+            level,
+            parent=level.parent[kept],
+            concentration=np.broadcast_to(level.concentration, n)[kept],
+            discount=np.broadcast_to(level.discount, n)[kept],
+        )
+    return attrs.evolve(
+        level,
+        counts=_whole(counts @ chooser.T),
+        tables=None if tables is None else _whole(tables @ chooser.T),
+    )
 
 
 def _merged_term_means(sample: Sample, chooser: Any) -> TermMeans | None:

@@ -56,7 +56,7 @@ def _of_samples(
     measure = franchise.measure
     kept = measure.conjugate and not franchise.measure_parts
     if kept and all(sample.dishes is not None for sample in found.samples):
-        given: list[Any] = [(sample, franchise, sample) for sample in found.samples]
+        given: list[Any] = [(sample, franchise, sample) for sample in found.originals]
     else:
         given = [(state.sample, state.franchise, None) for state in found.states]
     form = "mean" if measure.predicts else "drawn"

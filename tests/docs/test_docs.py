@@ -155,6 +155,7 @@ ARGUMENTS = {
         "--observations 60 --states 3 --sequences 2 --rounds 1 --starts 40",
         "| numbers | BeamSampler, two threads |",
     ),
+    "states_of_series": ("--series 2 --sweeps 4 --packages hdpkit", "of 1 |"),
     "state_numbers": ("--series 1 --sweeps 4 --processes 1 --priors 0", "mean accuracy"),
     "shards": ("{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'", "bytes"),
     "shards_cost": ("{shards} --topics 2 3 --threads 1 --sweeps 4", "| 1e+11 |"),

@@ -35,6 +35,47 @@ def model(**options):
     return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, "chains": 1, **options})
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_three_planted_states_are_three_by_default(seed):
+    values, states = three_states(500, seed)
+    found = hk.HiddenMarkovModel(sweeps=60, random_state=seed).fit(values)
+    assert found.n_states_ == 3
+    assert found.state_shares_.min() > 0.02
+    own = found.predict(values)
+    assert len(set(zip(own.tolist(), states.tolist(), strict=True))) <= 4  # but for a few steps one to one
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_states_with_the_same_emission_and_other_neighbours_stay_two(seed):
+    # The middle one of a, b, c, b is two states: one before c, one before a.
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(rng.random(800) < 0.7) % 4
+    values = rng.normal(np.array([0.0, 5.0, 10.0, 5.0])[states], 0.7)[:, None]
+    found = hk.HiddenMarkovModel(sweeps=120, random_state=seed).fit(values)
+    assert found.n_states_ == 4
+    assert np.count_nonzero(np.abs(found.means_.ravel() - 5.0) < 0.5) == 2
+    assert found.aligned_.memberships[np.arange(800), found.predict(values)].mean() > 0.9
+
+
+def test_outliers_are_no_states():
+    rng = np.random.default_rng(3)
+    states = np.cumsum(rng.random(800) < 0.05) % 2
+    values = (8.0 * states + rng.standard_t(4, size=800))[:, None]
+    found = hk.HiddenMarkovModel(sweeps=120, random_state=0).fit(values)
+    assert found.n_states_ == 2
+    assert len(hk.summaries.components(found, min_share=0.0)) >= 2
+
+
+def test_the_default_start_is_one_state_where_splits_divide_it():
+    by_splits = model(sweeps=1).fit(X)
+    assert np.array_equal(by_splits.predict(X), model(sweeps=1, init="one").fit(X).predict(X))
+    kind = HiddenMarkov()
+    assert kind.start("auto", [moves.BeamSampler()]) == "auto"
+    assert kind.start("auto", [moves.SplitMergeStates().repeat(3)]) == "one"
+    assert kind.start("sequential", [moves.SplitMergeStates()]) == "sequential"
+    assert HiddenMarkov(n_components=3).start("auto", [moves.SplitMergeStates()]) == "auto"
+
+
 @pytest.fixture(scope="module")
 def fitted():
     return model(sweeps=60, samples=8).fit(X, lengths=LENGTHS)

@@ -149,6 +149,33 @@ def test_known_components_are_never_merged_with_each_other():
     assert sorted(found.ids_by_sample[0].tolist()) == [10, 11, 12]
 
 
+def test_rows_of_merged_states_are_one():
+    rng = np.random.default_rng(0)
+    values = rng.normal(np.repeat([0.0, 5.0, 0.0, 10.0], 30), 0.5)
+    rule = hk.PreviousDish(sticky=2.0)
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5))
+    franchise = hk.Franchise(
+        hk.Restaurant(root, each=rule), hk.Sequences.from_arrays([values]), store="counts", root="weights"
+    )
+    dishes = np.repeat([0, 1, 2, 3], 30)  # the first and the third are alike
+    hk.Scheduler([moves.RootWeights()]).run(franchise, 1, rng=0, init=dishes)
+    sample = franchise.sample()
+    of = np.array([0, 1, 0, 2])
+    merged = merged_sample(sample, of)
+    assert merged.n_dishes == 3
+    assert merged.names == ("start", 0, 1, 2)
+    own = of[dishes]
+    counted = np.zeros((4, 3), dtype=np.int64)
+    counted[0, own[0]] = 1
+    np.add.at(counted, (own[:-1] + 1, own[1:]), 1)
+    np.testing.assert_array_equal(merged.levels[-1].counts.toarray(), counted)
+    np.testing.assert_array_equal(merged.group_counts.toarray(), counted)
+    rows = merged.transitions()
+    assert rows.shape == (3, 4)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    assert merged.draw_transitions(0).shape == (4, 4)
+
+
 def test_dishes_without_customers_are_averaged_as_they_are():
     sample = planted(0, 0, [0, 1], np.random.default_rng(1))
     empty = attrs.evolve(
