@@ -37,7 +37,7 @@ from hdpkit.posterior.documents import DocumentShares, chooser, documents, trend
 from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.posterior.grouping import ComponentGroups, grouped
-from hdpkit.posterior.intervals import central, central_of_terms, holding, topic_interval
+from hdpkit.posterior.intervals import halves_of, interval, interval_of_terms, topic_interval
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
 from hdpkit.posterior.merging import joined
 from hdpkit.posterior.point_groups import PointGroups, point_groups
@@ -90,9 +90,11 @@ class Components:
     ----------
     samples : tuple of Sample
     level : float
-        Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
-        ``rows``, parameters and ``group_shares``, over draws of them given each sample. An end beyond which
-        the mean lies, as it can for a long tail, is moved to the mean.
+        Probability of the intervals: ``X_lower`` is the smallest and ``X_upper`` the largest quantile of X
+        in a half of a chain: over its samples and, for ``rows``, parameters, ``group_shares`` and
+        ``transitions``, over draws given each of them. So where chains, or halves of one, differ, the
+        interval has what each of them found. An end beyond which the mean lies, as it can for a long tail,
+        is moved to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
         topic.
@@ -154,7 +156,8 @@ class Components:
             [there[of_chain == c].mean(axis=0) for c in self.chain_numbers]
         )
         self.shares: Floats = shares.mean(axis=0)
-        self.shares_lower, self.shares_upper = holding(central(shares, level), self.shares)
+        self._halves = halves_of(self.samples)
+        self.shares_lower, self.shares_upper = self._ends(shares[:, None], self.shares)
         self.label, self.names = self.samples[0].label, self.samples[0].names
         for array in (self.shares_by_sample, self.ids_by_sample, self.shares, self.occurrence):
             array.setflags(write=False)
@@ -192,6 +195,10 @@ class Components:
     def rest(self) -> float:
         """Mean share of the customers that are in no topic."""
         return float(self.shares_by_sample[:, -1].mean())
+
+    def _ends(self, values: Floats, point: Floats | float) -> tuple[Floats, Floats]:
+        """Interval of draws from each sample: shape (n_samples, n_draws, ...)."""
+        return interval(values, self.level, self._halves, point)
 
     # ------------------------------------------------------------------ who is who
 
@@ -288,26 +295,34 @@ class Components:
 
     def ends_of(self, topic: int) -> tuple[Floats, Floats]:
         """Rows of `rows_lower` and `rows_upper` for one topic."""
-        return holding(self._quantiles_of(topic), self.rows_of(np.array([topic]))[0])
+        lower, upper = self._interval_of(topic)
+        point = self.rows_of(np.array([topic]))[0]
+        return np.minimum(lower, point), np.maximum(upper, point)
 
-    def _quantiles_of(self, topic: int) -> tuple[Floats, Floats]:
+    def _interval_of(self, topic: int) -> tuple[Floats, Floats]:
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
-        of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
+        halves = self._halves_of(topic)
         if self.samples[0].counts is not None:
-            ends = topic_interval(of_topic, topic, self.level, _DRAWS)
+            of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
+            ends = topic_interval(of_topic, topic, self.level, _DRAWS, halves)
             if ends is not None:
                 return ends
         drawn = self._drawn_parameters(topic)
         if drawn is not None:
-            return central(drawn, self.level)
+            return interval(drawn, self.level, halves)
         here = self._vectors.take(self._member_rows, np.arange(first, last))
         if isinstance(self._vectors, TermVectors):
-            return central_of_terms(here, self._vectors.shape, self.level)
-        return central(self._vectors.dense(here), self.level)
+            return interval_of_terms(here, self._vectors.shape, self.level, halves)
+        return interval(self._vectors.dense(here)[:, None], self.level, halves)
+
+    def _halves_of(self, topic: int) -> Int64s:
+        """Half of its chain that each dish of a topic is in."""
+        members, begins = self._dishes
+        return self._halves[members[begins[topic] : begins[topic + 1], 0]]
 
     def _drawn_parameters(self, topic: int) -> Floats | None:
-        """Draws of the parameters of a topic, as many from each sample that has it: shape (n, ...).
+        """Draws of the parameters of a topic, as many from each dish that is in it: shape (n, n_draws, ...).
 
         None if one of these samples has none.
         """
@@ -320,7 +335,7 @@ class Components:
                 return None
             found.append(drawn[k])
         each = min(len(drawn) for drawn in found)
-        return np.concatenate([drawn[:each] for drawn in found])
+        return np.array([drawn[:each] for drawn in found])
 
     @cached_property
     def _dishes(self) -> tuple[Int64s, Int64s]:
@@ -342,11 +357,11 @@ class Components:
     def rows_lower(self) -> Floats:
         """Lower ends of the intervals of `topics`: shape (T, n_terms).
 
-        They are quantiles over draws of the topic from its posterior (`Sample.draw_topics`): the same number
-        for each sample that has it, and at least 400 in total. So they include the variation within a state
-        and between states. For data other than terms the draws are those that the samples have,
-        ``Sample.parameters["drawn"]``. If a sample has only the means of its components, the ends are
-        quantiles of these means. The seeds of the draws are fixed. Computed once.
+        They are from draws of the topic given each sample that has it (`Sample.draw_topics`), the same number
+        for each and at least 400 in total. So they include the variation within a state and between states.
+        For data other than terms the draws are those that the samples have, ``Sample.parameters["drawn"]``,
+        and if a sample has only the means of its components, these means. The seeds of the draws are fixed.
+        Computed once.
         """
         return self._row_ends[0]
 
@@ -642,9 +657,9 @@ class Components:
     def group_shares_lower(self) -> Floats:
         """Lower ends of the intervals of the shares in each group: shape (n_groups, T + 1).
 
-        They are quantiles over draws of the shares from their posterior by `Sample.draw_group_weights`: the
-        same number for each sample, and at least 400 in total. So they include the variation within a state
-        and between states. The seed of the draws is fixed. Computed once.
+        They are from draws of the shares given each sample by `Sample.draw_group_weights`, the same number
+        for each and at least 400 in total. So they include the variation within a state and between states.
+        The seed of the draws is fixed. Computed once.
         """
         return self._group_ends[0]
 
@@ -663,8 +678,7 @@ class Components:
                 self._of_components([sample.draw_group_weights(source, groups) for sample in self.samples])
                 for _ in range(each)
             ]
-            ends = central(np.concatenate(drawn), self.level)
-            lower[groups], upper[groups] = holding(ends, self.group_rows(groups))
+            lower[groups], upper[groups] = self._ends(np.stack(drawn, axis=1), self.group_rows(groups))
         return lower, upper
 
     @property
@@ -761,8 +775,8 @@ class Components:
     def transitions_lower(self) -> Floats:
         """Lower ends of the intervals of `transitions`: shape (T + 1, T + 1).
 
-        They are quantiles over draws of the rows from their posterior by `Sample.draw_transitions`: the same
-        number for each sample, and at least 400 in total. The seed of the draws is fixed. Computed once.
+        They are from draws of the rows given each sample by `Sample.draw_transitions`, the same number for
+        each and at least 400 in total. The seed of the draws is fixed. Computed once.
         """
         return self._transition_ends[0]
 
@@ -775,16 +789,15 @@ class Components:
     def _transition_ends(self) -> tuple[Floats, Floats]:
         each = max(_DRAWS_OF_A_STATE, -(-_DRAWS // len(self.samples)))
         source = as_source(_SEED, Purpose.OTHER)
-        drawn = np.concatenate(
-            [
-                self._between_components([sample.draw_transitions(source) for sample in self.samples])
-                for _ in range(each)
-            ]
-        )
+        drawn = [
+            self._between_components([sample.draw_transitions(source) for sample in self.samples])
+            for _ in range(each)
+        ]
         lower, upper = np.empty_like(self.transitions), np.empty_like(self.transitions)
-        for j, rows in enumerate(np.moveaxis(drawn, 1, 0)):
-            there = rows[~np.isnan(rows[:, 0])]
-            lower[j], upper[j] = holding(central(there, self.level), self.transitions[j])
+        for j, rows in enumerate(np.moveaxis(np.stack(drawn, axis=1), 2, 0)):
+            there = ~np.isnan(rows[:, 0, 0])
+            ends = interval(rows[there], self.level, self._halves[there], self.transitions[j])
+            lower[j], upper[j] = ends
         return lower, upper
 
     def _between_components(self, rows: list[Floats]) -> Floats:
@@ -1089,8 +1102,8 @@ class Components:
         -------
         dict
             Name -> float64 array, shape (T, 3): the average of the posterior means over the samples that have
-            the topic, and the ends of the interval. They are quantiles over draws of the parameters given
-            each of these samples (``Sample.parameters["drawn"]``), or without draws over the posterior means.
+            the topic, and the ends of the interval, from draws of the parameters given each of these samples
+            (``Sample.parameters["drawn"]``), or without draws from the posterior means.
 
         Raises
         ------
@@ -1110,12 +1123,12 @@ class Components:
         found = {name: np.empty((len(self), 3)) for name in measure.named_parameters(rows, columns)}
         for topic, (first, last) in enumerate(itertools.pairwise(self._dishes[1].tolist())):
             means = measure.named_parameters(rows[first:last], columns)
-            drawn = self._drawn_parameters(topic)
-            varied = means if drawn is None else measure.named_parameters(drawn, columns)
+            drawn, halves = self._drawn_parameters(topic), self._halves_of(topic)
+            varied = means if drawn is None else measure.named_parameters(np.concatenate(drawn), columns)
             for name, numbers in found.items():
                 point = np.asarray(means[name], dtype=np.float64).mean()
-                ends = central(np.asarray(varied[name], dtype=np.float64)[:, None], self.level)
-                numbers[topic] = point, *np.ravel(holding(ends, point))
+                values = np.asarray(varied[name], dtype=np.float64).reshape(len(halves), -1)
+                numbers[topic] = point, *interval(values, self.level, halves, point)
         return found
 
     def to_pandas(

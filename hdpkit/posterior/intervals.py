@@ -1,4 +1,4 @@
-"""Credible intervals: quantiles over samples, and of terms in topics over draws of the topics."""
+"""Credible intervals: quantiles in each half of each chain, over samples or draws given each of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,36 @@ def checked_level(level: Any) -> float:
     return value
 
 
-def central(values: Floats, level: float) -> tuple[Floats, Floats]:
+def halves_of(samples: Sequence[Sample]) -> Int64s:
+    """Which half of a chain each sample is in, as one number: the first or second half of its samples."""
+    numbers = {chain: i for i, chain in enumerate(dict.fromkeys(sample.chain for sample in samples))}
+    of_chain = np.array([numbers[sample.chain] for sample in samples], dtype=np.int64)
+    place = np.empty(len(samples), dtype=np.int64)
+    for chain in range(len(numbers)):
+        own = np.flatnonzero(of_chain == chain)
+        place[own] = 2 * np.arange(len(own)) // len(own)
+    return 2 * of_chain + place
+
+
+def interval(
+    values: Floats, level: float, halves: Int64s, point: Floats | float | None = None
+) -> tuple[Floats, Floats]:
+    """The ends of the smallest interval with the central intervals of all halves of chains, and the point.
+
+    ``values`` has samples first and draws from each of them second. Chains that have not converged differ
+    from each other, and at their beginning from their end; where all are alike the interval is little wider
+    than that of all draws together. The point, a mean, may be beyond the quantiles of a law with a long
+    tail: that of a share which is 0 in one of 40 samples and nearly the same in the others is below the 5 %
+    quantile.
+    """
+    ends = [
+        _central(np.concatenate(values[halves == half], axis=0), level) for half in np.unique(halves).tolist()
+    ]
+    lower, upper = (choose([end[i] for end in ends], axis=0) for i, choose in enumerate((np.min, np.max)))
+    return (lower, upper) if point is None else (np.minimum(lower, point), np.maximum(upper, point))
+
+
+def _central(values: Floats, level: float) -> tuple[Floats, Floats]:
     """Lower and upper ends of the central interval of each column: quantiles over the first axis."""
     place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(values) - 1)
     below = np.floor(place).astype(np.int64)
@@ -37,23 +66,13 @@ def central(values: Floats, level: float) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def holding(ends: tuple[Floats, Floats], point: Floats) -> tuple[Floats, Floats]:
-    """The ends, moved to the point where it lies outside.
-
-    The mean of a law with a long tail may be beyond its quantiles: that of a share which is 0 in one of 40
-    samples and nearly the same in the others is below the 5 % quantile. The probability of the interval is
-    then larger than its level.
-    """
-    return np.minimum(ends[0], point), np.maximum(ends[1], point)
-
-
-def central_of_terms(rows: Rows, shape: Floats, level: float) -> tuple[Floats, Floats]:
-    """Central intervals of topics as rows of `TermVectors`; terms without customers are handled together."""
-    lower, upper = (end * shape for end in central(rows.base, level))
+def interval_of_terms(rows: Rows, shape: Floats, level: float, halves: Int64s) -> tuple[Floats, Floats]:
+    """Intervals of topics as rows of `TermVectors`; terms without customers are handled together."""
+    lower, upper = (end * shape for end in interval(rows.base[:, None], level, halves))
     matrix: Any = rows.matrix.tocsc()
     terms = np.flatnonzero(np.diff(matrix.indptr))
     here = matrix[:, terms].toarray() + rows.base[:, None] * shape[terms]
-    lower[terms], upper[terms] = central(here, level)
+    lower[terms], upper[terms] = interval(here[:, None], level, halves)
     return lower, upper
 
 
@@ -62,9 +81,9 @@ _AT_ONCE = 1 << 22  # numbers that are drawn at once
 
 
 def topic_interval(
-    members: Sequence[tuple[Sample, int]], topic: int, level: float, draws: int
+    members: Sequence[tuple[Sample, int]], topic: int, level: float, draws: int, halves: Int64s
 ) -> tuple[Floats, Floats] | None:
-    """Intervals of each term in one topic: quantiles over draws from all samples that have it.
+    """Intervals of each term in one topic, by draws from all samples that have it.
 
     ``members`` are these samples, with the dish that is the topic; ``topic`` is its number, so that topics
     have different random numbers. None if a sample has only means of its topics.
@@ -88,8 +107,8 @@ def topic_interval(
     order = np.argsort(asked)
     for begin in range(0, len(asked), step):
         here = order[begin : begin + step]
-        drawn = [law.draw_each(asked[here], each, source) for law in laws]
-        ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
+        drawn = np.array([law.draw_each(asked[here], each, source).T for law in laws])
+        ends[:, here] = interval(drawn, level, halves)
     lower, upper = np.empty(n_terms), np.empty(n_terms)
     lower[terms], upper[terms] = ends[:, : len(terms)]
     lower[others], upper[others] = ends[:, len(terms) :][:, kind]

@@ -108,6 +108,10 @@ ARGUMENTS = {
         "--seconds 0.02 0.05 --states 2 --seeds 1 --most 400",
         "| potential | hdpkit | 0.05 |",
     ),
+    "interval_cover": (
+        "--kinds topics --seeds 1 --sweeps 4 --samples 4 --few 2 --size 0.1",
+        "| topics | from the truth |",
+    ),
     "in_parallel": (
         "{wide} --observed {wide} --held {wide} --topics 2 --seconds 0.01 --sweeps 1",
         "held-out perplexity",

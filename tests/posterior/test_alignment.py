@@ -18,6 +18,7 @@ from hdpkit.summaries import components
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
 SHARES = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.06, 0.04, 0.03])
+DRAWS, ERROR = 3_600, 0.05  # of 600 draws from each half of a chain: more than five standard errors
 
 
 def consensus(found, **options):
@@ -90,29 +91,48 @@ def test_permuted_labels_are_recovered(chains):
     assert aligned.rest == pytest.approx(0.0, abs=1e-12)
 
 
+def halves(samples):
+    """Numbers of the samples in each half of each chain."""
+    own = [[i for i, one in enumerate(samples) if one.chain == c] for c in sorted({s.chain for s in samples})]
+    return [part for one in own for part in (one[: (len(one) + 1) // 2], one[(len(one) + 1) // 2 :])]
+
+
+def in_halves(samples, values, level):
+    return [np.quantile(values[part], level, axis=0) for part in halves(samples)]
+
+
 def test_means_and_intervals_are_those_of_the_topics(chains):
     samples, _ = chains
     aligned = components(samples)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in samples])
     assert np.allclose(aligned.rows, each.mean(axis=0), rtol=1e-12)
     shares = np.array([s.shares()[np.argsort(aligned.which(s))] for s in samples])
-    assert np.allclose(aligned.shares_lower, np.quantile(shares, 0.05, axis=0))
+    assert np.allclose(aligned.shares_lower, np.min(in_halves(samples, shares, 0.05), axis=0))
+    assert np.allclose(aligned.shares_upper, np.max(in_halves(samples, shares, 0.95), axis=0))
     weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
     assert np.allclose(aligned.group_shares, weights.mean(axis=0))
 
 
-def test_intervals_of_topics_are_quantiles_of_the_posterior(chains):
+def check_ends(samples, lower, upper, a, b, error):
+    """Ends are the outermost quantiles of mixtures of beta distributions, one of each half of a chain."""
+    for ends, level, outermost in ((lower, 0.05, np.max), (upper, 0.95, np.min)):
+        below = [scipy.stats.beta.cdf(ends, a[part], b[part]).mean(axis=0) for part in halves(samples)]
+        assert np.abs(outermost(below, axis=0) - level).max() < error
+
+
+def test_intervals_of_topics_are_quantiles_of_the_posterior(chains, monkeypatch):
     """Each sample's topics are Dirichlet, so that the interval is one of a mixture of beta distributions."""
+    monkeypatch.setattr("hdpkit.posterior.components._DRAWS", DRAWS)
     samples, _ = chains
     aligned = components(samples)
     for topic in range(N_TOPICS):
         laws = [s.topic_law(int(np.argmax(aligned.which(s) == topic))) for s in samples]
         eta, totals = 0.05, np.array([law.total for law in laws])
         counts = np.array([s.counts[[np.argmax(aligned.which(s) == topic)]].toarray()[0] for s in samples])
-        for ends, level in ((aligned.rows_lower, 0.05), (aligned.rows_upper, 0.95)):
-            a = counts + eta
-            below = scipy.stats.beta.cdf(ends[topic], a, totals[:, None] - a).mean(axis=0)
-            assert np.abs(below - level).max() < 0.055  # 414 draws: five standard errors
+        a = counts + eta
+        check_ends(
+            samples, aligned.rows_lower[topic], aligned.rows_upper[topic], a, totals[:, None] - a, ERROR
+        )
 
 
 def test_samples_that_have_only_means_have_intervals_of_means(chains):
@@ -120,13 +140,18 @@ def test_samples_that_have_only_means_have_intervals_of_means(chains):
     of_means = [attrs.evolve(s, term_means=None, parameters={"mean": s.topics()}) for s in samples]
     aligned = components(of_means)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in of_means])
-    assert np.allclose(aligned.rows_lower, np.quantile(each, 0.05, axis=0), rtol=1e-9, atol=1e-15)
-    assert np.allclose(aligned.rows_upper, np.quantile(each, 0.95, axis=0), rtol=1e-9, atol=1e-15)
+    assert np.allclose(
+        aligned.rows_lower, np.min(in_halves(of_means, each, 0.05), axis=0), rtol=1e-9, atol=1e-15
+    )
+    assert np.allclose(
+        aligned.rows_upper, np.max(in_halves(of_means, each, 0.95), axis=0), rtol=1e-9, atol=1e-15
+    )
     with pytest.raises(StateError, match="means"):
         of_means[0].draw_topics(0)
 
 
-def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
+def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch):
+    monkeypatch.setattr("hdpkit.posterior.components._DRAWS", DRAWS)
     samples, _ = chains
     aligned = components(samples)
     lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
@@ -140,8 +165,7 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains):
         ]
         a, b = np.array(parameters).T
         # The share of a topic in a group given a state is beta distributed; the posterior is their mixture.
-        assert scipy.stats.beta.cdf(lower[0, topic], a, b).mean() == pytest.approx(0.05, abs=0.04)
-        assert scipy.stats.beta.cdf(upper[0, topic], a, b).mean() == pytest.approx(0.95, abs=0.04)
+        check_ends(samples, lower[0, topic], upper[0, topic], a, b, ERROR)
     assert np.array_equal(components(samples).group_shares_lower, lower)  # the same each time
 
 
