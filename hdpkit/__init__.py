@@ -16,6 +16,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +148,9 @@ _HOMES = {name: f"hdpkit.{home}" for home, names in _NAMES.items() for name in n
 _ESTIMATORS = ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
 """Their base classes are in scikit-learn, which is optional."""
 
+_IMPORTING = RLock()
+"""Held while a name is imported: modules that import each other can't be imported by two threads at once."""
+
 __all__ = sorted([*_HOMES, "get_include", "errors", "init", "moves", "plots", "summaries"])
 
 
@@ -159,16 +163,17 @@ class _Package(ModuleType):
     """The package: a name is imported when it is first used."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in _ESTIMATORS:
-            found = import_module("hdpkit.kinds").estimator(name)
-        elif name in _HOMES:
-            found = getattr(import_module(_HOMES[name]), name)
-        elif not name.startswith("_") and find_spec(f"hdpkit.{name}") is not None:
-            found = import_module(f"hdpkit.{name}")
-        else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        setattr(self, name, found)
-        return found
+        with _IMPORTING:
+            if name in _ESTIMATORS:
+                found = import_module("hdpkit.kinds").estimator(name)
+            elif name in _HOMES:
+                found = getattr(import_module(_HOMES[name]), name)
+            elif not name.startswith("_") and find_spec(f"hdpkit.{name}") is not None:
+                found = import_module(f"hdpkit.{name}")
+            else:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            setattr(self, name, found)
+            return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The import of a module sets the attribute of its name; these two are also the names of registries.
@@ -177,7 +182,8 @@ class _Package(ModuleType):
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *__all__, *_ESTIMATORS})
+        own = (name for name in super().__dir__() if name.startswith("__"))
+        return sorted({*own, *__all__, *_ESTIMATORS})
 
     def __reduce__(self) -> Any:
         return import_module, (__name__,)  # cloudpickle knows modules by their class

@@ -99,7 +99,9 @@ def imported(name: str) -> Any:
             thing = thing.__func__
         own = is_class(thing) or (depth == len(parts) and type(thing) is types.FunctionType)
         if not own or thing.__module__ != module or thing.__qualname__ != ".".join(parts[:depth]):
-            raise unknown(name, f"{module!r} defines no class or function of this name.")
+            other = getattr(thing, "__module__", module) if own else module
+            found = f" It is of {other!r}: name that." if other != module else ""
+            raise unknown(name, f"{module!r} defines no class or function of this name.{found}")
     # A wrapper of a function of the module has its name, but is code of another module.
     if type(thing) is types.FunctionType and thing.__globals__ is not vars(there):
         raise unknown(name, f"It is wrapped by code of another module than {module!r}: pass it itself.")

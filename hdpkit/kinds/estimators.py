@@ -158,7 +158,10 @@ class Estimator(BaseEstimator):
         )
 
         def __init__(self: Any, **parameters: Any) -> None:
-            bound = signature.bind(self, **parameters)  # raises a TypeError for any other
+            try:
+                bound = signature.bind(self, **parameters)
+            except TypeError as error:
+                raise TypeError(f"{type(self).__name__}: {error}. Parameters: {', '.join(made)}") from None
             self.__dict__ |= defaults | bound.kwargs
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]  # scikit-learn reads its names

@@ -15,6 +15,7 @@ from hdpkit.kinds.kind import Hierarchy, of_the_data
 from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.vectors import central
 
+_LARGEST = 1e100  # of which squares and products are finite
 _EQUAL = 1e-12  # range of a constant column, relative to its largest value
 _FUNCTION = 1e-4  # distance of a column from a linear function of others, relative to its standard deviation
 _ROWS = 20_000  # evenly spaced rows by which columns are compared
@@ -130,6 +131,12 @@ class Numbers(Hierarchy):
 
     def prepared(self, data: Any) -> tuple[Self, Any]:
         """The data without columns that no prior describes."""
+        largest = np.nanmax(np.abs(np.asarray(data.values, dtype=np.float64)), initial=0.0)
+        if largest and not 1.0 / _LARGEST < largest < _LARGEST:
+            raise DataError(
+                "X", largest, f"numbers of which the largest is from {1 / _LARGEST:g} to {_LARGEST:g}",
+                "Divide them by a constant, or by sklearn.preprocessing.StandardScaler.",
+            )  # fmt: skip
         kept = KeptColumns.of(data) if self.by_default and data.values.ndim == 2 else None
         made = attrs.evolve(self, kept=kept)
         return made.spreading(made.same(data))

@@ -93,6 +93,14 @@ class Points(Numbers):
 
     def declare(self, data: Any) -> Restaurant:
         """The restaurants: one, or one for each group below a root."""
+        for label in data.label_names:
+            if not (data.labels[label][0] >= 0).any():
+                raise DataError(
+                    "groups",
+                    "all missing",
+                    "a group of some points",
+                    "Leave the groups out, or fill them in.",
+                )
         values = np.asarray(data.values, dtype=np.float64)
         measure = self.measure_of(values[:, None] if values.ndim == 1 else values)
         return self.restaurants(measure, *data.label_names)

@@ -214,7 +214,7 @@ def test_states_and_shards_of_different_runs_are_found(finished, tmp_path):
     folder, _ = finished
     run = hk.open_run(folder)
     shutil.copytree(folder, tmp_path / "run")
-    loaded, _ = run._files.chain(0).load()
+    loaded = run._files.chain(0).state()
     stored, _ = run._kind.stored(loaded)
     kind = hk.open_run(tmp_path / "run")._kind
     differ = stored.bursts is not None
