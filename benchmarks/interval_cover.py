@@ -20,10 +20,11 @@ of the table are the same chains read in different ways:
 - true assignment: all samples; each dish belongs to the true component that is nearest to it (only of terms).
 - from the truth: all samples of chains that begin with the true components of the tokens or points, or the
   true signatures.
+- true eta: the same with the eta of the data in place of the usual one (only of terms).
 - known signatures: all samples of chains with the true signatures, which never change, and no others.
 
-A share of a document, or a number of mutations of a sample, is in its interval if it is so after rounding to
-half a token: a true 0 can't be above a lower end that is larger. *Above 0* are those with one token or more.
+A share of a document or sample, or a probability of a term, is in its interval if it is at most half a token
+away: a lower end that rounds to no token contains 0. *Above 0* are those that stand for one token or more.
 
 A line of JSON is appended to RESULTS for each seed and kind; existing results aren't computed again.
 """
@@ -51,7 +52,7 @@ from hdpkit.posterior.vectors import TermVectors
 from hdpkit.signatures import choose_rank
 
 NEAR = 0.7  # cosine of a component and the true one
-READ = ("shares", "groups", "groups above 0", "rows", "transitions")
+READ = ("shares", "groups", "groups above 0", "rows", "rows above 0", "transitions")
 
 
 @attrs.frozen(eq=False)
@@ -66,6 +67,7 @@ class Truth:
     groups: np.ndarray | None = None
     totals: np.ndarray | None = None
     transitions: np.ndarray | None = None
+    eta: float | None = None  # of which the rows over terms are drawn
 
 
 def topics(rng, size):
@@ -78,6 +80,7 @@ def topics(rng, size):
     return Truth(
         Topics(), hk.Corpus.from_documents(words, n_terms=200), dishes,
         np.bincount(dishes, minlength=k) / len(dishes), {"terms": rows}, groups, np.full(n, length),
+        eta=0.1,
     )  # fmt: skip
 
 
@@ -123,7 +126,7 @@ def signatures(rng, size):
     table = sum(rng.multinomial(one, row) for one, row in zip(np.transpose(counts), rows, strict=True))
     corpus = hk.Corpus.from_counts(table)
     shares = np.sum(counts, axis=0) / totals.sum()
-    return Truth(Cohort(bursty=False), corpus, rows, shares, {"terms": rows}, groups, totals)
+    return Truth(Cohort(bursty=False), corpus, rows, shares, {"terms": rows}, groups, totals, eta=0.3)
 
 
 KINDS = {"topics": topics, "mixture": mixture, "hidden-markov": hidden_markov, "signatures": signatures}
@@ -200,7 +203,10 @@ def covered(found, truth, franchise):
         count("groups", true, ends, room)
         count("groups above 0", true, ends, room, true >= 2 * room)
     if "terms" in truth.rows:
-        count("rows", truth.rows["terms"][i], (found.rows_lower[j], found.rows_upper[j]))
+        ends, true = (found.rows_lower[j], found.rows_upper[j]), truth.rows["terms"][i]
+        room = 0.5 / (truth.shares[i] * truth.totals.sum())[:, None]
+        count("rows", true, ends, room)
+        count("rows above 0", true, ends, room, true >= 2 * room)
     else:
         named = found.named_parameters(franchise.measure)
         numbers = np.concatenate([named[name][j] for name in truth.rows])
@@ -236,6 +242,9 @@ def results(name, seed, options):
     if "terms" in truth.rows:
         found["true assignment"] = by_truth(samples, truth)
     found["from the truth"] = read(chains(truth, options, seed, "truth")[0])
+    if truth.eta is not None:
+        same = attrs.evolve(truth, kind=attrs.evolve(truth.kind, eta=truth.eta))
+        found["true eta"] = read(chains(same, options, seed, "truth")[0])
     if isinstance(truth.kind, Cohort):
         samples, restricted = chains(truth, options, seed, "known")
         found["known signatures"] = read(samples, restricted.known)
