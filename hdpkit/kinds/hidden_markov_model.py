@@ -42,8 +42,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     Attributes
     ----------
     n_components_, n_states_ : int
-        Number of states that the samples of all chains have in common, K. Those in fewer than half of the
-        samples are left out.
+        Number of states, K: clusters of the partition of the observations of least expected loss over the
+        samples of all chains. Those of less than 1 % of the observations, or in fewer than half of the
+        samples, are left out.
     startprob_ : float64 array, shape (K,)
         Posterior mean probabilities of the first state of a sequence. States are in descending order of their
         observations. Probabilities of everything else are left out, and rows sum to one;

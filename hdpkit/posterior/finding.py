@@ -31,6 +31,7 @@ from hdpkit.posterior.vectors import MIN_COSINE, MemberVectors
 from hdpkit.run.runs import Run, open_run
 
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
+_STEPS = 10_000  # of sequences, that are partitioned
 
 
 def components(
@@ -120,10 +121,10 @@ def components(
         apart_by_items = (sequences or first.counts is None) and distance == "cosine"
         partition = apart_by_items and all(sample.dishes is not None for sample in samples)
     if flag("partition", partition):
-        clustered = partitioned(samples)
+        dishes = dishes_of(samples)
         if sequences:
-            return _of_states(samples, clustered, level, min_occurrence, min_share, of)
-        return of_clusters(samples, clustered, level, min_occurrence, **of)
+            return _of_states(samples, dishes, level, min_occurrence, min_share, of)
+        return of_clusters(samples, partitioned(dishes), level, min_occurrence, **of)
     vectors, before = vectors_of(samples, distance, members=True), []
     if similar is None:
         similar = (
@@ -168,17 +169,16 @@ def dishes_of(samples: Sequence[Sample]) -> Int64s:
     return np.array([sample.dishes for sample in samples], dtype=np.int64)
 
 
-def partitioned(samples: Sequence[Sample]) -> Int64s:
+def partitioned(dishes: Int64s) -> Int64s:
     """Cluster of each customer in the partition of least expected loss, by descending size."""
-    dishes = dishes_of(samples)
     runs = 8 if dishes.shape[1] <= _MANY else 2
-    most = max(sample.n_dishes for sample in samples)
+    most = max(len(np.unique(own)) for own in dishes)
     return point_partition(dishes, max_clusters=most, runs=runs).labels
 
 
 def _of_states(
     samples: Sequence[Sample],
-    labels: Int64s,
+    dishes: Int64s,
     level: float,
     min_occurrence: float,
     min_share: float,
@@ -187,13 +187,16 @@ def _of_states(
     """States as the clusters of a partition of the steps, without clusters of a few steps.
 
     A dish belongs to the cluster that has most of its steps, so near-duplicates in a sample are one state.
-    States with the same observations and other neighbours have steps of their own, and stay two.
+    States with the same observations and other neighbours have steps of their own, and stay two. Of many
+    steps some are partitioned, evenly spaced: the search takes more than proportional time.
     """
+    steps = np.unique(np.linspace(0, dishes.shape[1] - 1, _STEPS).astype(np.int64))
+    labels = partitioned(dishes[:, steps])
     sizes = np.bincount(labels)
     n = max(int(np.count_nonzero(sizes >= min_share * len(labels))), 1)
     merged, own, before = [], [], []
-    for sample in samples:
-        cells = np.asarray(sample.dishes, dtype=np.int64) * len(sizes) + labels
+    for sample, of_steps in zip(samples, dishes, strict=True):
+        cells = of_steps[steps] * len(sizes) + labels
         common = np.bincount(cells, minlength=sample.n_dishes * len(sizes)).reshape(sample.n_dishes, -1)
         common = common[:, :n]
         to = np.where(common.any(axis=1), common.argmax(axis=1), -1)

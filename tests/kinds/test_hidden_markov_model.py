@@ -74,6 +74,7 @@ def test_the_default_start_is_one_state_where_splits_divide_it():
     assert kind.start("auto", [moves.SplitMergeStates().repeat(3)]) == "one"
     assert kind.start("sequential", [moves.SplitMergeStates()]) == "sequential"
     assert HiddenMarkov(n_components=3).start("auto", [moves.SplitMergeStates()]) == "auto"
+    assert HiddenMarkov(emission="words").start("auto", [moves.SplitMergeStates()]) == "auto"
 
 
 @pytest.fixture(scope="module")
