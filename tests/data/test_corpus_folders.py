@@ -348,7 +348,8 @@ LARGER = """
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
 
-    # Files that are mapped to be read don't count.
+    # Names are imported on first use; what that takes doesn't count, nor do files that are mapped to be read.
+    assert all(getattr(hk, name) is not None for name in hk.__all__)
     limit = held() + room
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:

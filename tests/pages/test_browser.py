@@ -148,7 +148,7 @@ def charts_of_names():
     heat = [{"topic": a, "label": b, "share": 0.1} for a, b in pairs]
     linkage = np.array([[i if i == 0 else n + i - 1, i + 1, 1.0 + i, i + 2] for i in range(n - 1)])
     found, known = named_cohort()
-    channels = plain_channels(found.vocabulary)
+    channels = plain_channels(found.data.vocabulary)
     return {
         "bars": canvas.bars(rows, "term", "weight", "weight"),
         "intervals": _intervals(rows, NOUNS),
