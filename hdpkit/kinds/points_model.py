@@ -231,7 +231,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
         Returns
         -------
-        float64 array, shape (n, n_groups_)
+        float64 array, shape ``(n, n_groups_)``
             Sums of the probabilities of the components of each group; rows sum to one.
         """
         shares = self.predict_component_proba(X, groups)
