@@ -7,8 +7,7 @@ from hdpkit.posterior.finding import components, match_topics
 from hdpkit.posterior.grouping import TopicGroups, group_topics
 from hdpkit.posterior.matching import TopicMatch
 from hdpkit.posterior.partitions import PointPartition, co_clustering, point_partition
-from hdpkit.posterior.reconstruction import reconstruction
-from hdpkit.posterior.scores import diversity, exclusivity
+from hdpkit.posterior.scores import diversity, exclusivity, reconstruction
 from hdpkit.posterior.trends import Trends, trends
 from hdpkit.posterior.verdicts import Diagnosis, Verdict
 

@@ -11,12 +11,13 @@ import click
 from hdpkit.allowed import Allowed
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
-from hdpkit.cli.output import plural, say, shown_path
+from hdpkit.cli.output import say, shown_path
 from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
+from hdpkit.kinds.nouns import plural
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),

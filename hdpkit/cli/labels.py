@@ -9,10 +9,11 @@ import attrs
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.output import plural, say, shown_path
+from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.kinds.nouns import plural
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.topic_labels import (

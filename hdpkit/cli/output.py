@@ -123,11 +123,6 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
 
 
-def plural(number: int, what: str) -> str:
-    """A number with its noun."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def echo_ranks(choice: RankChoice) -> None:
     """Print the scores of numbers of signatures near the chosen one, and why it was chosen, to stderr."""
     table = plain_table()

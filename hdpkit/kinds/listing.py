@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.nouns import Nouns, plural
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import PRESENT, document_shares
 
@@ -101,7 +101,7 @@ def background_told(found: Components, present: Floats, nouns: Nouns) -> str:
     which = f"{nouns.topic} {names} is" if len(most) == 1 else f"{nouns.topics} {names} are"
     return (
         f"{which} in more than half of the {nouns.documents}, with {found.shares[most].sum():.1%} of the "
-        f"{nouns.tokens}: {nouns.terms} of everywhere, which hardly tell {nouns.documents} apart"
+        f"{nouns.tokens}: common {nouns.terms}, which hardly distinguish {nouns.documents}"
     )
 
 
@@ -163,5 +163,5 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
     if (left := len(found.parameters) - len(names)) > 0:
         lines.append(f"{left} more parameters: hdpkit topics RUN --format csv")
     rest = f"; {found.rest:.1%} of the {nouns.tokens} are in none of them" if several else ""
-    groups = "" if grouped is None else f"{len(grouped)} {'group' if len(grouped) == 1 else 'groups'} of "
+    groups = "" if grouped is None else f"{plural(len(grouped), 'group')} of "
     return Listing([columns], [*lines, f"{groups}{len(found)} {nouns.topics} of {found.source}{rest}"])

@@ -7,6 +7,11 @@ import re
 import attrs
 
 
+def plural(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 @attrs.frozen
 class Nouns:
     """The nouns of a field. Each also has its plural: ``nouns.topics``."""

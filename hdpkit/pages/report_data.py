@@ -24,7 +24,7 @@ from hdpkit.kinds.kind import Kind
 from hdpkit.kinds.nouns import Nouns
 from hdpkit.pages.plots.components import Plane
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.documents import dated_label, document_counts, of_documents
+from hdpkit.posterior.documents import PRESENT, dated_label, document_counts, of_documents
 from hdpkit.posterior.grouping import ComponentGroups, frequent_terms, jensen_shannon
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState
@@ -219,6 +219,12 @@ class ReportData:
     def shares(self) -> npt.NDArray[np.float64]:
         """Share of all tokens in each topic, shape (K,)."""
         return self.components.shares[: self.n_topics]
+
+    @cached_property
+    def present(self) -> npt.NDArray[np.float64]:
+        """Share of the documents with tokens that have each topic with 5 % of theirs or more, shape (K,)."""
+        there = np.asarray((self.document_shares >= PRESENT).sum(axis=0)).ravel()
+        return np.asarray(there / max(int((self.document_lengths > 0).sum()), 1))
 
     @cached_property
     def listed(self) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from rich.console import Console
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.output import echo_listing, table_of
-from hdpkit.data.top_terms import largest, top_terms
+from hdpkit.data.top_terms import largest, top_terms, typical
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.kinds.listing import listed
+from hdpkit.kinds.listing import background_told, listed
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.documents import document_shares
 
@@ -96,3 +96,32 @@ def test_the_table_shows_rank_terms_and_shares(two):
     assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
     assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows
     assert "≥ 5%" in file.getvalue()
+
+
+class Three:
+    """Three topics."""
+
+    shares = np.array([0.5, 0.3, 0.2])
+
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("present", "told"),
+    [
+        ([0.9, 0.5, 0.1], "topic 1 is in more than half of the documents, with 50.0% of the tokens"),
+        ([0.9, 0.1, 0.6], "topics 1, 3 are in more than half of the documents, with 70.0% of the tokens"),
+        ([0.5, 0.1, 0.1], ""),
+        ([0.9, 0.9, 0.9], ""),  # there is nothing beside them
+    ],
+)
+def test_topics_that_most_documents_have_are_background(present, told):
+    said = background_told(Three(), np.array(present), Topics.nouns)
+    assert said.split(":")[0] == told
+
+
+def test_typical_terms_are_frequent_here_and_rarer_elsewhere():
+    row, every = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.6, 0.1, 0.1, 0.2])
+    assert typical(row, every, 3).tolist() == [1, 2, 0]
+    assert typical(row, row, 2).tolist() == [0, 1]

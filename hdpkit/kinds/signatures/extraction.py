@@ -17,7 +17,7 @@ from hdpkit.kinds.signatures.known import KnownSignatures, vocabulary_of
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.readability import REPEATS
-from hdpkit.posterior.reconstruction import reconstruction
+from hdpkit.posterior.scores import reconstruction
 from hdpkit.posterior.vectors import nearest
 from hdpkit.run.runs import Run
 

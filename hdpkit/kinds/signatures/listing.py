@@ -6,6 +6,7 @@ from typing import Any
 
 from hdpkit.data.top_terms import largest
 from hdpkit.kinds.listing import Column, Listing, shares_told, unsettled_told
+from hdpkit.kinds.nouns import plural
 from hdpkit.kinds.signatures.extraction import overview, reconstructed
 from hdpkit.posterior.components import Components
 
@@ -13,10 +14,6 @@ from hdpkit.posterior.components import Components
 def _shortened(decomposition: str, most: int = 3) -> str:
     parts = decomposition.split(" + ")
     return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def list_signatures(found: Components, known: Any) -> Listing:
@@ -37,7 +34,7 @@ def list_signatures(found: Components, known: Any) -> Listing:
         columns.append(Column("cosine", [f"{one:.3f}" for one in rows["cosine"]]))
         columns.append(Column("as a sum", [_shortened(one) for one in rows["decomposition"]], words=True))
     median = sorted(reconstructed(found).tolist())[found.data.n_documents // 2]
-    chains = _counted(len(found.chain_numbers), "chain")
+    chains = plural(len(found.chain_numbers), "chain")
     lines = [
         *unsettled_told(found),
         f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
@@ -48,6 +45,6 @@ def list_signatures(found: Components, known: Any) -> Listing:
     lines += [f"look at {name} again: {remark}" for name, remark in named if remark]
     if n := int((found.group_totals > found.data.document_lengths).sum()):
         lines.append(
-            f"exposures are of all mutations of a sample; of {_counted(n, 'sample')} some were not drawn"
+            f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn"
         )
     return Listing([columns], lines)

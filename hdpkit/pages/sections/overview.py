@@ -9,7 +9,6 @@ import numpy as np
 from hdpkit.kinds.listing import background_told
 from hdpkit.pages.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.documents import document_shares
 from hdpkit.posterior.repetition import repetition
 
 _BURSTS = "concentration/bursts"
@@ -39,7 +38,7 @@ def read_overview(report: ReportData) -> Content:
             "source": found.source,
             "rest": found.rest,
             "groups": _groups(report),
-            "background": background_told(found, document_shares(found), report.nouns),
+            "background": background_told(found, report.present, report.nouns),
             "boilerplate": report.model.hint(report.state, None if report.run is None else report.run.folder),
             "repetition": _repetition(report),
             "verdict": diagnosis_of(report),

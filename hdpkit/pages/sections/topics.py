@@ -10,9 +10,9 @@ from hdpkit.canvas import bars, rounded
 from hdpkit.data.top_terms import typical
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
+from hdpkit.posterior.documents import PRESENT
 from hdpkit.posterior.vectors import unit_rows
 
-_PRESENT = 0.05
 _SIMILAR = 5
 _IN_TABLE = 8
 _MOST_SEARCHED = 15_000
@@ -21,16 +21,14 @@ _TOPICS_OF_A_TERM = 3
 
 def read_topics(report: ReportData) -> Content:
     """A row for each topic, and for the script terms in two orders, documents, and similar topics."""
-    shares, nouns = report.document_shares, report.nouns
-    lengths = report.document_lengths
-    present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
+    nouns = report.nouns
     rows: list[dict[str, Any]] = [
         {
             "number": report.numbers[k],
             "label": report.given_labels[k],
             "terms": [report.words[v] for v in report.top_terms(k, _IN_TABLE)],
             "share": float(report.shares[k]),
-            "documents": float(present[k]),
+            "documents": float(report.present[k]),
             "unsettled": bool(report.components.unsettled[k]),
         }
         for k in range(report.n_topics)
@@ -42,7 +40,7 @@ def read_topics(report: ReportData) -> Content:
     return Content(
         values={
             "rows": rows,
-            "present": _PRESENT,
+            "present": PRESENT,
             "n_hidden": len(report.components) - report.n_topics,
             "rest": report.components.rest,
             "has_common": len(report.samples) > 1,
