@@ -3,6 +3,7 @@
 from hdpkit.kinds.diagnosis import diagnose
 from hdpkit.posterior.coherence import coherence
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.effects import Effects
 from hdpkit.posterior.finding import components, match_topics
 from hdpkit.posterior.grouping import TopicGroups, group_topics
 from hdpkit.posterior.matching import TopicMatch
@@ -14,6 +15,7 @@ from hdpkit.posterior.verdicts import Diagnosis, Verdict
 __all__ = [
     "Components",
     "Diagnosis",
+    "Effects",
     "PointPartition",
     "TopicGroups",
     "TopicMatch",

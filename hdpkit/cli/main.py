@@ -34,6 +34,10 @@ COMMANDS = {
         "Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.",
     ),
     "demo": ("demo:demo", "Find topics in the documentation of your installed NumPy."),
+    "effects": (
+        "effects:effects",
+        "Print how the shares of the topics of a run depend on covariates, such as a date or a section.",
+    ),
     "export": (
         "export:export",
         "Write the topics and document shares of a run, or its trace, for other programs.",
@@ -191,6 +195,7 @@ def main() -> None:
       hdpkit labels run
       hdpkit infer run new-reports/ --out shares.csv
       hdpkit export run --to csv --out tables
+      hdpkit effects run --formula "date + section"
       hdpkit resume run --sweeps 200
       hdpkit verify run
       hdpkit report run

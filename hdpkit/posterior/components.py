@@ -34,6 +34,7 @@ from hdpkit.measures.by_restaurant import Repeats
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.posterior.component_tables import pandas_rows, table_of
 from hdpkit.posterior.documents import DocumentShares, chooser, documents, trends_of
+from hdpkit.posterior.effects import Effects, effects_of
 from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.posterior.grouping import ComponentGroups, grouped
@@ -751,6 +752,49 @@ class Components:
         out[:, :-1] = of_dishes[:, :-1] @ chooser(own, len(self))
         out[:, -1] = np.maximum(1.0 - out[:, :-1].sum(axis=1), 0.0)
         return out
+
+    def effects(self, formula: str, table: Any = None) -> Effects:
+        """How the shares of the components in groups depend on covariates of the groups, with intervals.
+
+        The method of composition (Treier & Jackman 2008), as in ``estimateEffect`` of R's stm: the shares of
+        the groups are drawn given each sample (`Sample.draw_group_weights`, at least 100 times in total), the
+        shares of each component are regressed on the covariates by least squares, and the coefficients are
+        drawn from their sampling law, a t distribution with standard errors that allow for unequal variances
+        (HC3). So intervals include that groups are a sample of those that there could be. Each group counts
+        the same. The model doesn't know the covariates: in a group of n customers it draws the shares towards
+        their means, by about the concentration divided by n plus the concentration, and effects towards 0.
+
+        Parameters
+        ----------
+        formula : str
+            Terms on the right of a formula as formulaic reads it: ``"year + section"``, ``"year * section"``,
+            ``"C(year)"``, ``"log(year)"``, ``"`a name`"`` for names with spaces.
+        table : dict or pandas.DataFrame, optional
+            Covariates by name, a value for each group in the order of ``names``; None, NaN or an empty text
+            where it is not known. Numbers, and texts that are numbers, are numbers; dates become years with a
+            fraction; other texts are categories. The labels of documents that a run keeps are there without
+            it.
+
+        Returns
+        -------
+        Effects
+
+        Raises
+        ------
+        ParameterError
+            If the formula can't be read, or has other names.
+        DataError
+            If columns don't fit the groups, or the coefficients can't be told from each other.
+        StateError
+            If there are no groups that have shares.
+        MissingExtraError
+            Without formulaic: ``pip install 'hdpkit[effects]'``.
+
+        Examples
+        --------
+        >>> found.effects("year + section").to_pandas()  # doctest: +SKIP
+        """
+        return effects_of(self, formula, table)
 
     # ------------------------------------------------------------------ hidden Markov models
 

@@ -98,6 +98,7 @@ ARGUMENTS = {
         "| TableGibbs, three levels |",
     ),
     "consensus": (f"{{corpus}} {HALVES} --chains 2 --sweeps 4 --samples 2", "100.0% of the dishes"),
+    "effects_cover": ("--sets 1 --documents 20 --sweeps 10 --samples 4", "of 1"),
     "exposure_draws": (
         "{corpus} --samples 3 --factors 2 --settle 2 --seconds 0.1 --largest 3",
         "squared change within",

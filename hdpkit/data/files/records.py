@@ -225,6 +225,12 @@ def _naming(columns: Sequence[str], others: set[int | None]) -> int | None:
     return 0 if len(columns) > 1 and 0 not in others else None
 
 
+def find_name(columns: Sequence[str]) -> int:
+    """The column of names in a table that has nothing else by which rows are known: the first by default."""
+    found = _naming(columns, set())
+    return 0 if found is None else found
+
+
 def find_column(columns: Sequence[str], place: str, parameter: str, wanted: str, what: str = "column") -> int:
     """Index of the column that has this name, or else this number, from 1."""
     same = [number for number, column in enumerate(columns) if column == wanted]
