@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
@@ -55,12 +56,40 @@ class Allowed:
             same = thing.__module__ == module or "__main__" in (thing.__module__, module)
             if same and thing.__qualname__ == qualname:
                 return thing
+        self._permit(name, module)
+        return imported(name)
+
+    def _permit(self, name: str, module: str) -> None:
+        """Raise NotAllowed unless a module is allowed."""
         if module.split(".")[0] == "hdpkit" or not within(module, self._modules):
             raise NotAllowed(
                 "class", name, "of hdpkit, or allowed",
                 f"If you trust it: allow=[{module!r}] or the class itself; in a command --allow {module}.",
             )  # fmt: skip
-        return imported(name)
+
+    def called(self, name: Any) -> Any:
+        """What a module calls by a name ("module:name"): a function, or a method of an object of the module.
+
+        Its code must be of an allowed module; errors as in `find`.
+        """
+        module, _, qualname = name.partition(":")
+        if any((one.__module__, one.__qualname__) == (module, qualname) for one in self._things):
+            return self.find(name)
+        self._permit(name, module)
+        try:
+            found = functools.reduce(getattr, qualname.split("."), importlib.import_module(module))
+        except Exception as error:  # the module's own code may raise any error
+            raise unknown(
+                name, f"It can't be found ({type(error).__name__}: {error}); put its module on the path."
+            ) from error
+        code = getattr(found, "__func__", found)
+        home = getattr(code, "__globals__", {}).get("__name__") or getattr(code, "__module__", None) or ""
+        if is_class(found) or not callable(found) or not within(home, self._modules):
+            raise unknown(
+                name,
+                f"It is no function of {module!r}." + (f" It is of {home!r}: allow that." if home else ""),
+            )
+        return found
 
     def function(self, name: Any) -> Any:
         """The function of a name; errors as in `find`."""

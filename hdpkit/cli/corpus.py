@@ -15,7 +15,7 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.table import Table
-from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
+from hdpkit.data.files.text_options import TextOptions, named, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.nouns import plural
 
@@ -64,6 +64,11 @@ words_options = group(
         "--tokenizer", metavar="MODULE:FUNCTION",
         help="Your function that splits a text into a list of words; needs --allow MODULE.",
     ),
+    click.option(
+        "--segmenter", metavar="MODULE:FUNCTION",
+        help="For texts without spaces between words: a function that splits a text into pieces, in which "
+        "words are found, such as jieba:lcut; needs --allow MODULE.",
+    ),
     allow_option,
 )  # fmt: skip
 """Adds the options for counting words; `given_text` reads them."""
@@ -103,13 +108,15 @@ def given_table(path: Path, options: Mapping[str, Any] | None) -> Table:
 
 def given_text(options: dict[str, Any]) -> TextOptions | None:
     """The text options given by the options of `words_options`; None if none is given."""
-    names = ("min_documents", "max_document_share", "tokenizer")
+    names = ("min_documents", "max_document_share", "tokenizer", "segmenter")
     given = {name: options[name] for name in names if options[name] is not None}
     languages, file = options["stop_words"], options["stop_words_file"]
     if not given and languages is None and file is None:
         return None
     if "tokenizer" in given:
         given["tokenizer"] = Allowed(options["allow"]).function(TextOptions(**given).tokenizer)
+    if "segmenter" in given:
+        given["segmenter"] = named(TextOptions(**given).segmenter, options["allow"])
     if languages is None and file is None:
         return TextOptions(**given)
     listed = [] if languages is None else [name.strip() for name in languages.split(",")]
@@ -180,7 +187,7 @@ def say_table(columns: Sequence[str], delimiter: str, n_columns: int) -> None:
 
 
 def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> ParameterError:
-    names = ("min_documents", "max_document_share", "stop_words", "stop_words_file", "tokenizer")
+    names = ("min_documents", "max_document_share", "stop_words", "stop_words_file", "tokenizer", "segmenter")
     for name in names if error.parameter == "text" else _LAYOUT:
         if options.get(name) not in (None, ()):
             return ParameterError(name.replace("_", "-"), options[name], error.allowed, error.remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import warnings
 from collections.abc import Iterable
@@ -36,17 +37,13 @@ def are_texts(X: Any) -> bool:
 def counter_of(text: Any) -> TextCounter:
     """A separate counter for each fit: from options, or a copy of a given counter."""
     if isinstance(text, TextCounter):
-        return TextCounter.from_data(text.as_data(), allow=_functions(text.options.tokenizer))
+        return copy.copy(text)
     if text is None or isinstance(text, TextOptions):
         return TextCounter(text)
     raise ParameterError(
         "text", text, "hdpkit.io.TextOptions, a TextCounter, or None",
         'text=TextOptions(min_documents=2).',
     )  # fmt: skip
-
-
-def _functions(tokenizer: Any) -> list[Any]:
-    return [] if tokenizer is None else [tokenizer]
 
 
 def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:

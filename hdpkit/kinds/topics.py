@@ -17,7 +17,7 @@ from hdpkit.checks import positive_number
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.tables import Columns, rows_of
-from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.files.text_options import Named, TextCounter, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
@@ -136,6 +136,8 @@ class Text(Values):
         given = dict(tree)
         if given.get("tokenizer") is not None:
             given["tokenizer"] = allowed.function(given["tokenizer"])
+        if given.get("segmenter") is not None:
+            given["segmenter"] = Named(given["segmenter"], allowed.called(given["segmenter"]))
         return TextOptions(**given)
 
 

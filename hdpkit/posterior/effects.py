@@ -169,7 +169,8 @@ def _design(
     if len(design) <= design.shape[1]:
         raise DataError(
             "formula", formula,
-            f"fewer terms ({design.shape[1]}) than groups with these covariates ({len(design)})", "Leave terms out, or give the covariates of more groups.",
+            f"fewer terms ({design.shape[1]}) than groups with these covariates ({len(design)})",
+            "Leave terms out, or give the covariates of more groups.",
         )  # fmt: skip
     if np.linalg.matrix_rank(design) < design.shape[1]:
         raise DataError(

@@ -326,6 +326,27 @@ def test_a_tokenizer_of_ones_own_needs_leave(tmp_path, monkeypatch):
     sys.modules.pop("my_words", None)
 
 
+def test_new_texts_are_segmented_like_those_of_the_run(tmp_path, monkeypatch):
+    (tmp_path / "my_pieces.py").write_text(
+        "def twos(text):\n    return [text[i : i + 2] for i in range(0, len(text), 2)]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "a.txt").write_text("天气公园天气散步\n公园公园，。\n", encoding="utf-8")
+    arguments = [*FIT, tmp_path / "a.txt", "--segmenter", "my_pieces:twos", "--sweeps", 2, "--quiet"]
+    assert "--allow my_pieces" in refused(*arguments, "--out", tmp_path / "run")
+    done(*arguments, "--out", tmp_path / "run", "--allow", "my_pieces")
+    assert list(hk.open_run(tmp_path / "run").data.vocabulary) == ["公园", "天气", "散步"]
+    assert "--allow my_pieces" in refused("infer", tmp_path / "run", tmp_path / "a.txt")
+    told = done("infer", tmp_path / "run", tmp_path / "a.txt", "--allow", "my_pieces").stdout
+    assert "0,4,0," in told
+    assert "1,2,0," in told
+    for name in ("my_pieces:absent", "my_pieces:twos.x"):
+        assert "my_pieces" in refused(
+            *FIT, tmp_path / "a.txt", "--segmenter", name, "--allow", "my_pieces", "--out", tmp_path / "b"
+        )
+    sys.modules.pop("my_pieces", None)
+
+
 def test_settings_of_texts_from_a_file(tmp_path):
     write(tmp_path / "posts.csv", 8, 0)
     (tmp_path / "stop.txt").write_text("the\nship\n")

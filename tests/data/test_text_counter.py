@@ -20,6 +20,8 @@ from hdpkit.errors import (
     HdpkitError,
     MissingExtraError,
     ParameterError,
+    ReturnValueError,
+    RunError,
     StateError,
     StorageError,
     UnspacedTextWarning,
@@ -170,8 +172,8 @@ UNSPACED = [
 
 
 @pytest.mark.parametrize("text", UNSPACED)
-def test_texts_without_spaces_are_said_to_need_a_tokenizer(text, tmp_path):
-    with pytest.warns(UnspacedTextWarning, match="tokenizer= of TextOptions, or --tokenizer"):
+def test_texts_without_spaces_are_said_to_need_a_segmenter(text, tmp_path):
+    with pytest.warns(UnspacedTextWarning, match="segmenter= of TextOptions, or --segmenter"):
         TextCounter().fit([text])
     with pytest.warns(UnspacedTextWarning):
         list(text_blocks([text], TextCounter(), tmp_path / "spool", contextlib.nullcontext))
@@ -315,3 +317,74 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'hdpkit\[text\]'"):
         TextCounter().fit(["salt"])
+
+
+class Pairs:
+    """An object whose method is a segmenter, as jieba has one."""
+
+    def cut(self, text):
+        return [text[i : i + 2] for i in range(0, len(text), 2)]
+
+
+pairs = Pairs().cut
+
+
+def in_twos(text):
+    return [text[i : i + 2] for i in range(0, len(text), 2)]
+
+
+def as_generator(text):
+    yield from in_twos(text)
+
+
+def a_number(text):
+    return 5
+
+
+def numbers(text):
+    return [1, 2]
+
+
+def whole(text):
+    return text
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["in_twos", "as_generator", "pairs"])
+def test_a_segmenter_finds_the_words_of_texts_without_spaces(name, tmp_path):
+    text = "天气公园，。天气我"  # punctuation, and a letter alone, are no words
+    options = TextOptions(segmenter=f"{__name__}:{name}")
+    with pytest.raises(NotAllowed, match=r"--allow"):
+        TextCounter(options)
+    counter = TextCounter(options, allow=[__name__]).fit([text])
+    assert counter.vocabulary == ("公园", "天气")
+    counter.save(tmp_path / "counter.json")
+    with pytest.raises(NotAllowed):
+        TextCounter.load(tmp_path / "counter.json")
+    again = TextCounter.load(tmp_path / "counter.json", allow=[__name__])
+    for other in (again, pickle.loads(pickle.dumps(counter))):
+        assert other.count(["公园天气天气"]).toarray().tolist() == [[1, 2]]
+    assert TextCounter(TextOptions(segmenter=globals()[name])).fit([text]).vocabulary == counter.vocabulary
+
+
+@pytest.mark.parametrize("segmenter", [a_number, numbers, whole])
+def test_what_a_segmenter_returns_is_checked(segmenter):
+    with pytest.raises(ReturnValueError, match=r"segmenter.*a list of strings"):
+        TextCounter(TextOptions(segmenter=segmenter)).fit(["天气公园"])
+
+
+def test_segmenters_that_are_none():
+    for value in (5, "", "module", ":name", []):
+        with pytest.raises(ParameterError, match="segmenter"):
+            TextOptions(segmenter=value)
+    for name in ("absent_module:cut", f"{__name__}:absent", f"{__name__}:Pairs", f"{__name__}:pickle.loads"):
+        with pytest.raises(RunError):
+            TextCounter(TextOptions(segmenter=name), allow=["absent_module", __name__])
+    with pytest.raises(ParameterError, match="segmenter"):
+        TextCounter(TextOptions(segmenter=pairs)).as_data()  # its name isn't where it is
+
+
+def test_files_of_before_segmenters_are_read():
+    data = TextCounter().fit(["bread salt"]).as_data()
+    assert "segmenter" not in data["options"]
+    assert TextCounter.from_data(data).options.segmenter is None

@@ -113,7 +113,7 @@ def test_tables_that_are_none(run, table):
 
 @pytest.mark.parametrize("values", [5, "x", [1.0], [[1.0]] * 101])
 def test_columns_that_do_not_fit(run, values):
-    with pytest.raises((DataError, ParameterError), match="table, 'x'|formula"):
+    with pytest.raises((DataError, ParameterError), match=r"table, 'x'|formula"):
         run[0].effects("x", {"x": values})
 
 

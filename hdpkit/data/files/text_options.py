@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
+from hdpkit.checks import as_float, choice, flag, instance, items, refuse, text, validator, whole_number
 from hdpkit.checks import path as checked_path
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.text_files import reading
@@ -102,14 +102,43 @@ def _max_terms(instance: Any, attribute: Any, value: Any) -> None:
         whole_number("max_terms", value, 1, remedy="None keeps every word.")
 
 
-def _tokenizer(value: Any) -> Any:
+def _function(value: Any, field: Any) -> Any:
     if value is None or callable(value):
         return value
     allowed = 'a function, or its name as "module:function"'
-    name = text("tokenizer", value, remedy="Pass a function that takes a text.")
+    name = text(field.name, value, remedy="Pass a function that takes a text.")
     if not all(name.partition(":")):
-        raise ParameterError("tokenizer", value, allowed, 'Such as "my_module:split".')
+        raise ParameterError(field.name, value, allowed, 'Such as "my_module:split".')
     return value
+
+
+@attrs.frozen
+class Named:
+    """A function that was found by a name, under which files keep it."""
+
+    name: str
+    function: Any = attrs.field(eq=False, repr=False)
+
+    def __call__(self, text: str) -> Any:
+        """What the function returns."""
+        return self.function(text)
+
+    def __reduce__(self) -> Any:
+        return named, (self.name, [self.name.partition(":")[0]])
+
+
+def named(name: str, allow: Iterable[Any]) -> Named:
+    """The function of a name, if it is allowed."""
+    return Named(name, Allowed(allow).called(name))
+
+
+def _pieces(segmenter: Any, text: str) -> str:
+    """A text with spaces between the words that a segmenter finds."""
+    pieces = segmenter(text)
+    found = list(pieces) if isinstance(pieces, Iterable) and not isinstance(pieces, str | bytes) else [None]
+    if not all(isinstance(one, str) for one in found):
+        raise refuse("segmenter", "__call__", pieces, "a list of strings", "Correct the function.")
+    return " ".join(found)
 
 
 @attrs.frozen(kw_only=True)
@@ -147,6 +176,11 @@ class TextOptions:
     tokenizer : function or str, optional
         Takes a text and returns a list of words; replaces `token_pattern`. Files store a function by its
         name, "module:function".
+    segmenter : function or str, optional
+        Takes a text of a language without spaces between words, and returns its pieces, a list of strings:
+        "jieba:lcut", "pythainlp:word_tokenize". They are put together with spaces between them before words
+        are found, so that punctuation and single letters are left out as in other texts. A function, or its
+        name.
     """
 
     min_documents: int = attrs.field(
@@ -159,31 +193,37 @@ class TextOptions:
     strip_accents: str | None = attrs.field(default=None, validator=_accents)
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
+    tokenizer: Any = attrs.field(default=None, converter=attrs.Converter(_function, takes_field=True))
+    segmenter: Any = attrs.field(default=None, converter=attrs.Converter(_function, takes_field=True))
 
     def as_data(self) -> dict[str, Any]:
-        """Return the options as JSON-compatible data: strings, numbers, lists; the tokenizer by its name.
+        """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
 
         Raises
         ------
         ParameterError
-            If the tokenizer isn't a function defined in a module, and so can't be found by name.
+            If the tokenizer or segmenter isn't a function defined in a module, and so can't be found by name.
         """
         held = attrs.asdict(self)
         held["stop_words"] = self.stop_words if isinstance(self.stop_words, str) else list(self.stop_words)
         held["ngrams"] = list(self.ngrams)
-        held["tokenizer"] = name_of_function(self.tokenizer)
+        for field in ("tokenizer", "segmenter"):
+            held[field] = _name_of(field, getattr(self, field))
+        if held["segmenter"] is None:  # versions that know none can then read the file
+            del held["segmenter"]
         return held
 
 
-def name_of_function(tokenizer: Any) -> str | None:
-    """Return the name "module:function" of a tokenizer given as a function; other values unchanged."""
-    if tokenizer is None or isinstance(tokenizer, str):
-        return tokenizer
-    module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
-    if not module or "<" in name or isinstance(tokenizer, type):
+def _name_of(parameter: str, function: Any) -> str | None:
+    """Return the name "module:function" of a function; names and None unchanged."""
+    if function is None or isinstance(function, str):
+        return function
+    if isinstance(function, Named):
+        return function.name
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
+    if not module or "<" in name or isinstance(function, type) or hasattr(function, "__self__"):
         raise ParameterError(
-            "tokenizer", tokenizer, "a function with a name, to be saved",
+            parameter, function, "a function with a name, to be saved",
             "Write it with def at the top of a module, and pass that function.",
         )  # fmt: skip
     return f"{module}:{name}"
@@ -207,8 +247,8 @@ class TextCounter:
         Count only these words, in this order. `options` must then have the defaults of
         ``min_documents``, ``max_document_share`` and ``max_terms``.
     allow : iterable of str, module or function
-        Modules or functions from which a tokenizer named in `options` may be imported. A tokenizer that is
-        given as a function needs no permission.
+        Modules or functions from which a tokenizer or segmenter named in `options` may be imported. One that
+        is given as a function needs no permission.
 
     Raises
     ------
@@ -232,6 +272,8 @@ class TextCounter:
         allowed_imports = Allowed(allow)
         if isinstance(given.tokenizer, str):
             given = attrs.evolve(given, tokenizer=allowed_imports.function(given.tokenizer))
+        if isinstance(given.segmenter, str):
+            given = attrs.evolve(given, segmenter=named(given.segmenter, allow))
         self._options: TextOptions = given
         self._vocabulary: tuple[str, ...] | None = None
         self._counter: Any = None
@@ -416,12 +458,13 @@ class TextCounter:
         self._vocabulary = tuple(map(str, terms))
         long = regex.compile(_UNSPACED)
         n = sum(long.search(term) is not None for term in self._vocabulary)
-        if self._options.tokenizer is None and n > _MANY * len(self._vocabulary):
+        own = self._options.tokenizer or self._options.segmenter
+        if own is None and n > _MANY * len(self._vocabulary):
             warnings.warn(
                 f"{n:,} of {len(self._vocabulary):,} terms are longer than words: the language of these "
                 "texts seems to have no spaces between words, so that terms are parts of sentences. Give a "
-                "function that returns the words of a text: tokenizer= of TextOptions, or --tokenizer of a "
-                "command",
+                "function that splits a text at words, such as jieba:lcut: segmenter= of TextOptions, or "
+                "--segmenter of a command",
                 UnspacedTextWarning,
                 stacklevel=3,
             )
@@ -466,6 +509,8 @@ class TextCounter:
         if head != (_FORMAT, _VERSION) or set(data) != {"format", "version", "options", "vocabulary"}:
             raise DataError(where, head, f"what hdpkit wrote: {_FORMAT!r}, version {_VERSION}", remedy)
         held, known = data["options"], [field.name for field in attrs.fields(TextOptions)]
+        if isinstance(held, dict):
+            held = {"segmenter": None, **held}  # as files have it only where there is one
         if not isinstance(held, dict) or set(held) != set(known):
             raise DataError(f"{where}, options", held, f"with the keys {known}", remedy)
         counter = cls(TextOptions(**held), allow=allow)
@@ -542,11 +587,12 @@ class TextCounter:
         elif not isinstance(stop_words, str):
             stop_words = [unicodedata.normalize("NFC", word) for word in stop_words]
         fitting = vocabulary is None
+        split, segment = options.tokenizer or regex.compile(options.token_pattern).findall, options.segmenter
         return CountVectorizer(
             lowercase=bool(options.lowercase),
             strip_accents=options.strip_accents,
             token_pattern=None,
-            tokenizer=options.tokenizer or regex.compile(options.token_pattern).findall,
+            tokenizer=split if segment is None else lambda text: split(_pieces(segment, text)),
             stop_words=None if stop_words in ("auto", "none", []) else stop_words,
             ngram_range=options.ngrams,
             min_df=int(options.min_documents) if fitting else 1,
@@ -575,7 +621,8 @@ class TextCounter:
             if term in seen:
                 raise DataError(f"vocabulary, line {number}", term, "given once", "Remove one of the two.")
             seen.add(term)
-        if chosen and self._options.tokenizer is None:  # a user's may depend on the context
+        if chosen and self._options.tokenizer is None and self._options.segmenter is None:
+            # Those of a user may depend on the context.
             self._check_words(terms)
         if self._options.stop_words == "auto":
             self._options = attrs.evolve(self._options, stop_words="none")
@@ -635,9 +682,8 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
 
 def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
     """Return options that leave out these words, in the form that the options give to words."""
-    if isinstance(words, str) or callable(options.tokenizer):
-        return attrs.evolve(options, stop_words=words)
-    if options.tokenizer is not None:  # may be a name, which is not imported just to split stop words
+    own = options.tokenizer or options.segmenter
+    if isinstance(words, str) or own is not None:  # a name is not imported just to split stop words
         return attrs.evolve(options, stop_words=words)
     plain = attrs.evolve(options, stop_words="none", ngrams=(1, 1))
     return attrs.evolve(options, stop_words=tuple(sorted(set(TextCounter(plain).words("\n".join(words))))))
