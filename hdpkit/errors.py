@@ -90,12 +90,16 @@ def _number(letter: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = 100  # values are often what was found in words
+
+
 def short_repr(value: Any) -> str:
-    """Return a representation of about 30 characters, for any value; of a path, all of it."""
+    """A representation of about 30 characters, of texts 100, for any value; of a path, all of it."""
     try:
         if isinstance(value, PurePath):
             return printable(repr(str(value)))
-        return printable(reprlib.repr(value).replace("\n", " "))
+        return printable(_SHORT.repr(value).replace("\n", " "))
     except Exception:  # an int with more digits than Python prints, or a __repr__ that fails
         return f"<{type(value).__name__}>"
 

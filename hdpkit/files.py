@@ -424,8 +424,9 @@ def _content(path: Path, tree: Any, format: str) -> Any:
         raise ValueError(f"not of the format {format!r}")
     if type(tree["version"]) is not int or tree["version"] != FORMAT_VERSION:
         raise RunVersionError(
-            str(path), tree["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
-        )
+            f"{path}, format", f"version {tree['version']}",
+            f"version {FORMAT_VERSION}, the only one that this hdpkit reads", "Use the hdpkit that wrote it.",
+        )  # fmt: skip
     return tree["content"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -36,8 +37,9 @@ class Entry(Generic[T]):
 class Registry(Mapping[str, Entry[T]]):
     """A registry of objects of one kind by name. The test harness tests all entries, and only these."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, home: str | None = None) -> None:
         self.kind = kind
+        self._home = home  # where a registry of the package is: "module:name"
         self._entries: dict[str, Entry[T]] = {}
 
     def register(self, name: str, thing: T, examples: Callable[[], list[Any]] = list) -> T:
@@ -51,6 +53,10 @@ class Registry(Mapping[str, Entry[T]]):
             )
         self._entries[name] = Entry(name, thing, examples)
         return thing
+
+    def __reduce__(self) -> Any:
+        # One of the package is itself in another process, too: entries are no data.
+        return object.__reduce_ex__(self, 2) if self._home is None else (_registry_at, (self._home,))
 
     def remove(self, name: str) -> None:
         """Remove a name."""
@@ -72,3 +78,8 @@ class Registry(Mapping[str, Entry[T]]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def _registry_at(home: str) -> Any:
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)

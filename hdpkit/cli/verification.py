@@ -14,7 +14,7 @@ from hdpkit.allowed import Allowed, NotAllowed
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.shards import MANIFEST, shard_name
 from hdpkit.data.sharded import n_customers
-from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.errors import HdpkitError, RunError
 from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
 from hdpkit.run.runs import chains_of
 from hdpkit.run.trace import Trace
@@ -158,11 +158,8 @@ def _files_of(checks: _Checks, chains: Any, state: Checkpointed, name: str) -> l
 def _check_samples(chain: ChainFolder, loaded: Checkpointed) -> str:
     """Read every sample of the checkpoint."""
     there = chain.samples(loaded)
-    if missing := sorted(set(loaded.samples).difference(file.sweep for file in there)):
-        raise CorruptRunError(
-            str(chain.path), f"no samples of the sweeps {missing}", "there, as the checkpoint says",
-            "Restore copies of them. Resuming writes only that of the newest checkpoint again.",
-        )  # fmt: skip
+    if missing := chain.missing_samples(loaded):
+        raise chain.without_samples(missing)
     for file in there:
         file.read()
     late = sum(sweep > loaded.sweep for sweep in chain.numbers("sample"))

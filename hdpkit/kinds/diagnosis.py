@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from hdpkit.allowed import NotAllowed
@@ -10,7 +11,7 @@ from hdpkit.kinds.nouns import Nouns
 from hdpkit.posterior import verdicts
 from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.verdicts import Diagnosis
-from hdpkit.run.runs import Run
+from hdpkit.run.runs import Run, open_run
 
 
 def diagnose(
@@ -32,7 +33,7 @@ def diagnose(
 
     Parameters
     ----------
-    trace : Trace, ChainTrace, Run, or sequence of ChainTrace
+    trace : Trace, ChainTrace, Run, path of its folder, or sequence of ChainTrace
         For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
         In a sequence the chains of each trace began from one state (``init=None``, or the same start): many
         short chains, of which R-hat is the nested one (Margossian et al. 2022), and one draw each is enough.
@@ -68,6 +69,8 @@ def diagnose(
     R-hat and effective sample sizes are ArviZ's. With fewer than 20 draws per chain neither is computed, and
     the sentence says so.
     """
+    if isinstance(trace, str | os.PathLike):
+        trace = open_run(trace)
     words = _nouns(trace, data) if words is None else words
     return verdicts.diagnose(trace, after, rule=rule, data=data, words=words, commands=commands)
 

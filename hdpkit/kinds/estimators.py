@@ -462,4 +462,4 @@ def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
         return validate_data(model, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kind = NotNumbersError if isinstance(error, TypeError) else DataError
-        raise kind("X", f"<{type(X).__name__}>", f"{what}, one in each row", str(error)) from error
+        raise kind("X", X, f"{what}, one in each row", str(error)) from error

@@ -185,6 +185,12 @@ class Numbers(Hierarchy):
 def as_counts(values: Any) -> Any:
     """Numbers as counts; a DataError if they aren't whole numbers from 0."""
     whole = values.astype(np.int64)
-    if np.any((whole != values) | (whole < 0)):
-        raise DataError("X", "numbers", "counts, whole numbers from 0", "Give counts, or use a normal model.")
+    wrong = np.argwhere((whole != values) | (whole < 0))
+    if len(wrong):
+        place = tuple(wrong[0].tolist())
+        raise DataError(
+            f"X, row {place[0]}", float(values[place]),
+            "a count, a whole number from 0 (rows, too, are numbered from 0)",
+            "Give counts, or use a normal model.",
+        )  # fmt: skip
     return whole

@@ -364,7 +364,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
             label, groups, X = str(self.groups), X[self.groups], X.drop(columns=[self.groups])
         elif self.groups is not None and groups is None and reset:
             raise DataError(
-                "X", f"<{type(X).__name__}>", f"a data frame with the column {self.groups!r}",
+                "X", X, f"a data frame with the column {self.groups!r}",
                 "It has the group of each row: give such a frame, or fit(X, groups=...).",
             )  # fmt: skip
         values = self._values(X, reset)

@@ -61,7 +61,7 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
         check_non_negative(checked, type(model).__name__)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kind = NotNumbersError if isinstance(error, TypeError) else DataError
-        raise kind("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
+        raise kind("X", X, "counts of documents by term, or a list of texts", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:
         counts = counts.copy()

@@ -154,16 +154,15 @@ class NumberOrPrior(Values):
 
     def parse(self, name: str, given: str) -> Any:
         """Read a positive number or ``gamma(shape, rate)``."""
-        if self.zero and given.strip() in ("0", "0.0"):
-            return 0.0
         prior = _GAMMA.fullmatch(re.sub(r"\s+", "", given))
         try:
             numbers = [float(part) for part in (prior.groups() if prior else [given])]
         except ValueError:
             numbers = [math.nan]
-        if not all(0.0 < number < math.inf for number in numbers):
+        zero = self.zero and numbers == [0.0]
+        if not zero and not all(0.0 < number < math.inf for number in numbers):
             raise ParameterError(
-                name, given, "a number above 0, or gamma(shape, rate)",
+                name, given, f"a number {'from' if self.zero else 'above'} 0, or gamma(shape, rate)",
                 "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
             )  # fmt: skip
         return Gamma(*numbers) if prior else numbers[0]

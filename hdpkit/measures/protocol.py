@@ -101,7 +101,7 @@ def missing_method(measure: Any, method: str) -> MissingMethodError:
     )
 
 
-base_measures: Registry[type] = Registry("base measure")
+base_measures: Registry[type] = Registry("base measure", "hdpkit.measures.protocol:base_measures")
 """Their examples are for data that are terms 0, 1, 2, or numbers."""
 
 

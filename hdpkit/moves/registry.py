@@ -3,4 +3,4 @@
 from hdpkit.moves.protocol import Move
 from hdpkit.registry import Registry
 
-moves: Registry[type[Move]] = Registry("move")
+moves: Registry[type[Move]] = Registry("move", "hdpkit.moves.registry:moves")

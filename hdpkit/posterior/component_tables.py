@@ -62,7 +62,7 @@ def _parameters(found: Any, measure: Any, columns: Any) -> dict[str, Any]:
     n = len(named)
     values = np.array(list(named.values())).reshape(n, len(found), 3)
     return {
-        "topic": np.repeat(np.arange(1, len(found) + 1), n),
+        "topic": [name for name in found.own_names for _ in range(n)],
         "parameter": list(named) * len(found),
         **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
     }
@@ -89,7 +89,7 @@ def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
     words = terms.ravel()
     probability, lower, upper = (values.ravel() for values in numbers)
     return {
-        "topic": np.repeat(np.arange(1, len(found) + 1), most),
+        "topic": [name for name in found.own_names for _ in range(most)],
         "term": words if vocabulary is None else [vocabulary[term] for term in words.tolist()],
         "probability": probability,
         "lower": lower,
@@ -99,7 +99,7 @@ def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
 
 def _shares(found: Any) -> dict[str, Any]:
     return {
-        "topic": np.arange(1, len(found) + 1),
+        "topic": found.own_names,
         "share": found.shares,
         "lower": found.shares_lower,
         "upper": found.shares_upper,
@@ -113,7 +113,7 @@ def _weights(found: Any) -> dict[str, Any]:
     n, width = found.group_shares.shape
     return {
         found.label: [name for name in found.names for _ in range(width)],
-        "topic": [*range(1, width), "rest"] * n,
+        "topic": [*found.own_names, "rest"] * n,
         "share": found.group_shares.ravel(),
         "lower": found.group_shares_lower.ravel(),
         "upper": found.group_shares_upper.ravel(),
@@ -137,7 +137,7 @@ def _trace(found: Any) -> dict[str, Any]:
     return {
         "chain": [one.chain for one in of],
         "sweep": [one.sweep for one in of],
-        "topic": topic + 1,
+        "topic": [found.own_names[k] for k in topic.tolist()],
         "id": found.ids_by_sample[sample, topic],
         "share": found.shares_by_sample[sample, topic],
     }

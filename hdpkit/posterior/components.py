@@ -469,6 +469,11 @@ class Components:
         """The heaviest terms of each component, by which labels find their components, and their weights."""
         return heaviest_terms([rows for _, rows in self.blocks()])
 
+    @property
+    def own_names(self) -> list[Any]:
+        """Names of the components, of kinds that give them names, or else their numbers from 1."""
+        return list(self._of.named) or list(range(1, len(self) + 1))
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Name of each component, or the label that somebody gave it (`hdpkit labels`); "" for none."""
@@ -1183,7 +1188,7 @@ class Components:
         vocabulary: Any = None,
         measure: BaseMeasure | None = None,
     ) -> Any:
-        """A tidy table: one row per observation; topics are numbered from 1, as in exports and on the page.
+        """A tidy table: one row per observation; topics are numbered from 1, signatures have their names.
 
         Parameters
         ----------
@@ -1352,7 +1357,7 @@ class Components:
         StateError
             If the samples have neither terms nor the dishes of customers.
         """
-        names = self._of.named or tuple(str(topic + 1) for topic in range(len(self)))
+        names = tuple(map(str, self.own_names))
         if self.samples[0].counts is None:
             last = self._memberships(np.array([len(self)]))  # raises a StateError if there are none
             named = self.parameters if self.states else {}

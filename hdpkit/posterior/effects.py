@@ -186,7 +186,7 @@ def _least_squares(formula: str, design: Floats) -> tuple[Floats, Any]:
     The errors are HC3 of MacKinnon & White (1985), since the variance of a share depends on
     its mean; those of all components are computed at once.
     """
-    solve: Floats = np.linalg.pinv(design)
+    solve = np.asarray(np.linalg.pinv(design), dtype=np.float64)
     leverage = np.einsum("ij,ji->i", design, solve)
     if leverage.max() > _ALONE:
         raise DataError(

@@ -126,6 +126,17 @@ class ChainFolder(ChainFiles):
         there = set(self.numbers("sample"))
         return [] if state is None else [self.sample(sweep) for sweep in state.samples if sweep in there]
 
+    def missing_samples(self, state: Checkpointed | None) -> list[int]:
+        """Sweeps of the samples of a checkpoint whose files aren't there."""
+        return [] if state is None else sorted(set(state.samples).difference(self.numbers("sample")))
+
+    def without_samples(self, sweeps: list[int]) -> CorruptRunError:
+        """The error for missing samples."""
+        return CorruptRunError(
+            str(self.path), f"no samples of the sweeps {sweeps}", "there, as the checkpoint says",
+            "Restore copies of them. Resuming writes only that of the newest checkpoint again.",
+        )  # fmt: skip
+
 
 class ChainWriter:
     """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.

@@ -265,15 +265,22 @@ class Run:
     def samples(self) -> StoredSamples:
         """The samples up to the newest checkpoint of each chain, ordered by chain; each is read when used.
 
-        Missing samples cause a warning.
+        A missing sample of a newest checkpoint, which resuming writes again, causes a warning.
+
+        Raises
+        ------
+        CorruptRunError
+            If others are missing.
         """
         files, lost = list[SampleFile](), 0
         for number in range(self._files.n_chains):
             chain = self._files.chain(number)
             state = chain.state()
-            there = chain.samples(state)
-            lost += 0 if state is None else len(state.samples) - len(there)
-            files += there
+            files += chain.samples(state)
+            missing = chain.missing_samples(state)
+            lost += len(missing)
+            if state is not None and set(missing) - {state.sweep}:
+                raise chain.without_samples(missing)
         if lost:
             warnings.warn(
                 f"{lost} samples that the run took are not in {printable(str(self.folder))}: "

@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 
-stores: Registry[type] = Registry("store")
+stores: Registry[type] = Registry("store", "hdpkit.stores:stores")
 stores.register("explicit", ExplicitStore)
 stores.register("histogram", HistogramStore)
 stores.register("counts", CountsStore)

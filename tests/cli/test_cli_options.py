@@ -94,6 +94,12 @@ def test_a_move_that_fails_to_be_built_is_a_typed_error():
 
 def test_numbers_and_priors():
     assert NumberOrPrior().parse("eta", "0.5") == 0.5
+    for text in ("0", "0.00", "0e0"):
+        assert NumberOrPrior(zero=True).parse("sticky", text) == 0.0
+        with pytest.raises(ParameterError, match="above 0"):
+            NumberOrPrior().parse("eta", text)
+    with pytest.raises(ParameterError, match="from 0"):
+        NumberOrPrior(zero=True).parse("sticky", "gamma(0, 1)")
     assert NumberOrPrior().parse("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
     for text in ("", "0", "-1", "nan", "inf", "gamma", "gamma(1)", "gamma(1,2,3)", "gamma(1,-1)",
                  "gamma(a,b)", "beta(1,1)", "gamma(1,1)x", "1e400", "__import__('os')"):  # fmt: skip

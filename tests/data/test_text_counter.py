@@ -388,3 +388,11 @@ def test_files_of_before_segmenters_are_read():
     data = TextCounter().fit(["bread salt"]).as_data()
     assert "segmenter" not in data["options"]
     assert TextCounter.from_data(data).options.segmenter is None
+
+
+def test_texts_of_short_tokens_are_said_to_have_no_words():
+    with pytest.raises(
+        DataError, match=r"no words: with token_pattern=r'\\S\+' of TextOptions, or .* --tokenizer"
+    ):
+        TextCounter().fit(["a b 1 2", "c ! 3"])
+    assert TextCounter(TextOptions(token_pattern=r"\S+")).fit(["a b 1"]).vocabulary == ("1", "a", "b")

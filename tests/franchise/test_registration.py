@@ -1,13 +1,16 @@
 """A kernel, a store and a step are added without a change of the package."""
 
+import pickle
 import threading
 
 import attrs
+import cloudpickle
 import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.moves.registry import moves as registered_moves
 from hdpkit.random import RandomStream
 from hdpkit.steps import sweeps, units
 from hdpkit.steps.step import KERNELS, STEPS, Step, step
@@ -273,3 +276,9 @@ def error_of(call):
 def test_a_move_over_a_step_of_its_own_passes_the_contract():
     report = check_move(Backwards(), shapes=["2+1"], corners=["middle"])
     assert any("histogram-reference" in line for line in report)
+
+
+@pytest.mark.parametrize("registry", [hk.base_measures, hk.stores, registered_moves])
+def test_a_registry_of_the_package_is_itself_after_pickling(registry):
+    assert pickle.loads(pickle.dumps(registry)) is registry
+    assert cloudpickle.loads(cloudpickle.dumps({"of": registry}))["of"] is registry

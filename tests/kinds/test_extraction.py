@@ -120,6 +120,20 @@ def test_exposures_of_samples_of_which_a_part_was_drawn(cohort):
             extract_signatures(trace, corpus, totals=wrong)
 
 
+def test_tables_have_the_names_of_signatures_and_classifications_are_known(cohort):
+    found = cohort[0]
+    frame = found.to_pandas("shares")
+    assert frame["topic"].tolist() == found.titles
+    assert set(found.to_pandas("weights")["topic"]) == {*found.titles, "rest"}
+    assert set(found.to_pandas("trace")["topic"]) == set(found.titles)
+    assert found.to_pandas("topics", n_terms=2)["topic"].tolist() == [
+        one for one in found.titles for _ in "ab"
+    ]
+    with pytest.raises(ParameterError, match=r"SBS97.*SBS96"):
+        CHANNELS["SBS97"]
+    assert CHANNELS.get("SBS97") is None
+
+
 def test_names_stay_with_their_signatures(cohort):
     """Names of known signatures, also of those that are chosen, or merged with smaller ones."""
     found = cohort[0]

@@ -457,3 +457,8 @@ def test_with_too_many_observations_for_samples_the_best_state_is_shown(monkeypa
     assert (
         sum(np.bincount(Z[fitted.predict(X) == k], minlength=3).max() for k in range(fitted.n_states_)) > 280
     )
+
+
+def test_the_row_that_is_no_count_is_named():
+    with pytest.raises(DataError, match=r"X, row 2 = 1\.5: must be a count"):
+        hk.HiddenMarkovModel(emission="poisson", sweeps=2).fit(np.array([[1.0], [2.0], [1.5], [-1.0]]))

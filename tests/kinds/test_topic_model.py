@@ -629,3 +629,10 @@ def test_known_topics_are_the_first_dishes_and_are_saved(tmp_path):
     assert again.transform(X) == pytest.approx(shares)
     model.partial_fit(X[:5])
     assert model.franchise_.dish_ids[:3].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("X", [[["bread", "salt"], ["salt"]], "bread", ["bread", b"salt"][1:]])
+def test_texts_given_wrongly_are_shown(X):
+    with pytest.raises(DataError, match="or a list of texts") as raised:
+        hk.TopicModel(sweeps=2, chains=1).fit(X)
+    assert "salt" in str(raised.value) or "bread" in str(raised.value)

@@ -237,3 +237,15 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
 def test_a_part_is_not_the_whole():
     shares = {1.0: "100%", 1.0 - 1e-12: "100%", 0.996: "99.6%", 0.99999: "99.9%", 0.97: "97%"}
     assert {share: _part(share) for share in shares} == shares
+
+
+def test_the_folder_of_a_run_is_judged_like_the_run(tmp_path):
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]] * 5, n_terms=3)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 30, rng=0, samples=5, folder=tmp_path / "run")
+    told = hk.summaries.diagnose(hk.open_run(tmp_path / "run"))
+    for folder in (tmp_path / "run", str(tmp_path / "run")):
+        assert hk.summaries.diagnose(folder).as_data() == told.as_data()
+    with pytest.raises(errors.RunError):
+        hk.summaries.diagnose(tmp_path / "nothing")

@@ -198,7 +198,7 @@ def test_another_version_is_said_to_be_one(small, tmp_path, monkeypatch):
     shutil.copytree(small[0], folder)
     text = (folder / "run.json").read_text()
     (folder / "run.json").write_text(text.replace('"version": 3', '"version": 2', 1))
-    with pytest.raises(errors.RunVersionError, match="version 3"):
+    with pytest.raises(errors.RunVersionError, match=r"format = 'version 2': must be version 3"):
         hk.open_run(folder)
     (folder / "run.json").write_text(text)
     file = folder / "chain-000" / "state.npz"

@@ -7,10 +7,12 @@ import zipfile
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from npz_files import reseal, tree_of, write_members, write_tree
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
 from hdpkit.files import npz_of
@@ -288,3 +290,15 @@ def test_a_forged_sample_is_refused(tmp_path):
         write_tree(file, format, {**tree, key: value})
         with pytest.raises(CorruptRunError):
             hk.open_run(tmp_path / "run").samples[0]
+
+
+def test_samples_that_were_deleted_are_an_error(tmp_path):
+    path = tmp_path / "run"
+    run(8, samples=3, folder=path)
+    kept = sorted((path / "chain-000").glob("sample-*.npz"))
+    kept[0].unlink()
+    with pytest.raises(CorruptRunError, match=r"no samples of the sweeps \[.*Restore copies"):
+        hk.summaries.components(path)
+    told = CliRunner().invoke(main, ["topics", str(path)])
+    assert told.exit_code == 1
+    assert "Restore copies" in told.output

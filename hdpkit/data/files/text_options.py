@@ -102,13 +102,21 @@ def _max_terms(instance: Any, attribute: Any, value: Any) -> None:
         whole_number("max_terms", value, 1, remedy="None keeps every word.")
 
 
-def _function(value: Any, field: Any) -> Any:
+def _tokenizer(value: Any) -> Any:
+    return _function("tokenizer", value)
+
+
+def _segmenter(value: Any) -> Any:
+    return _function("segmenter", value)
+
+
+def _function(parameter: str, value: Any) -> Any:
     if value is None or callable(value):
         return value
     allowed = 'a function, or its name as "module:function"'
-    name = text(field.name, value, remedy="Pass a function that takes a text.")
+    name = text(parameter, value, remedy="Pass a function that takes a text.")
     if not all(name.partition(":")):
-        raise ParameterError(field.name, value, allowed, 'Such as "my_module:split".')
+        raise ParameterError(parameter, value, allowed, 'Such as "my_module:split".')
     return value
 
 
@@ -135,7 +143,9 @@ def named(name: str, allow: Iterable[Any]) -> Named:
 def _pieces(segmenter: Any, text: str) -> str:
     """A text with spaces between the words that a segmenter finds."""
     pieces = segmenter(text)
-    found = list(pieces) if isinstance(pieces, Iterable) and not isinstance(pieces, str | bytes) else [None]
+    found: list[Any] = (
+        list(pieces) if isinstance(pieces, Iterable) and not isinstance(pieces, str | bytes) else [None]
+    )
     if not all(isinstance(one, str) for one in found):
         raise refuse("segmenter", "__call__", pieces, "a list of strings", "Correct the function.")
     return " ".join(found)
@@ -193,8 +203,8 @@ class TextOptions:
     strip_accents: str | None = attrs.field(default=None, validator=_accents)
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = attrs.field(default=None, converter=attrs.Converter(_function, takes_field=True))
-    segmenter: Any = attrs.field(default=None, converter=attrs.Converter(_function, takes_field=True))
+    tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
+    segmenter: Any = attrs.field(default=None, converter=_segmenter)
 
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
@@ -644,7 +654,9 @@ class TextCounter:
 def _none_left(why: str) -> DataError:
     return DataError(
         "words", None, f"at least one word to count ({why})",
-        "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
+        "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words. Single "
+        "letters, numbers and signs are no words: with token_pattern=r'\\S+' of TextOptions, or with a "
+        "--tokenizer of a command, they are.",
     )  # fmt: skip
 
 

@@ -279,8 +279,17 @@ def _made(
 
 _SINGLE = _substitutions(_BASES)
 
-CHANNELS: dict[str, Channels] = {
-    made.name: made
+
+class _Known(dict[str, Channels]):
+    """Classifications by name; a ParameterError for another name."""
+
+    def __missing__(self, name: Any) -> Channels:
+        choice("channels", name, self, remedy="Read another one with channels_of or read_spectra.")
+        raise AssertionError
+
+
+CHANNELS: dict[str, Channels] = _Known(
+    (made.name, made)
     for made in (
         _made("SBS96", _SINGLE, _SBS_COLOURS, _substitution),
         *(
@@ -301,7 +310,7 @@ CHANNELS: dict[str, Channels] = {
         _made("CNV48", _copy_numbers(), [*_COPIES.values(), *[*_COPIES.values()][2:]], _plain),
         _made("SV32", _structural_variants(), [*_REARRANGEMENTS.values()] * 2, _plain),
     )
-}  # fmt: skip
+)  # fmt: skip
 """The known classifications, by name."""
 
 
