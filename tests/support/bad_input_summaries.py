@@ -221,12 +221,13 @@ SUMMARIES = {
             },
         ),
         {
-            "trace": [None, 5, "trace", [], hk.Trace, {}, hk.Trace()],
+            "trace": [None, 5, Told("trace", "a folder with a run.json"), [], hk.Trace, {}, hk.Trace()],
             "after": optional(whole(0)),
             "rule": [5, "rule", 1.05, hk.ConvergenceRule],
             "data": [5, "corpus", [[0, 1]], np.ones((2, 2))],
             "commands": [None, 5, "yes"],
             "words": [5, "topics", {"topics": "themes"}],
         },
+        aliases={"trace": ("trace", "folder", "run")},
     ),
 }
