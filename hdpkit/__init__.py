@@ -152,6 +152,8 @@ _IMPORTING = RLock()
 """Held while a name is imported: modules that import each other can't be imported by two threads at once."""
 
 __all__ = sorted([*_HOMES, "get_include", "errors", "init", "moves", "plots", "summaries"])
+if find_spec("sklearn") is not None:  # `from hdpkit import *` works without it
+    __all__ = sorted([*__all__, *_ESTIMATORS])
 
 
 def get_include() -> str:
