@@ -43,7 +43,7 @@ ROWS["Scheduler.run"].bad.update(CHAINS)
 
 EXCLUDED = {
     **{
-        f"{name}*": "its settings are tried by test_kinds.py, its methods by scikit-learn's checks of estimators"
+        f"{name}*": "test_kinds.py tries its settings, check_estimator of scikit-learn its methods"
         for name in ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
     },
     # what users implement: the harness checks what they return, and nobody calls it but the package
