@@ -32,6 +32,7 @@ OPEN = {
     "fold_in",
     "draw_sequences",
     "state_probabilities",
+    "proposal",
     "transaction",
     "with_documents",
 }
