@@ -165,13 +165,14 @@ class Journal:
         self.remove_values(old, block)
         lost = self.unseat(customer, 0, old)
         for table in np.asarray(below).tolist():
-            self._serve(table, new)
+            self.serve(table, new)
         self.seat(customer, 0, new)
         self.add_values(new, block)
         if lost and old != new:
             self.close_dish(old)
 
-    def _serve(self, table: int, dish: int) -> None:
+    def serve(self, table: int, dish: int) -> None:
+        """Change the dish of a table within its restaurant."""
         old, before = self.store.table_dish(table), self.store.table_before(table)
         self.store.serve_dish(table, dish)
         self._inverses.append(partial(self._serve_again, table, old, before))

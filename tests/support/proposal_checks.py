@@ -112,7 +112,7 @@ class AdoptByProposal(moves.Move):
     """A customer of the root takes the dish of another one, or a new dish."""
 
     needs_tables = True
-    serves = ("restaurant", "fixed weights")
+    serves = ("restaurant", "weights", "fixed weights")
     requires = (moves.LATENT_DISHES,)
 
     def log_hastings(self, m_from, m_to):
