@@ -189,30 +189,29 @@ class Proposal(Locked):
     # ------------------------------------------------------------------ hyperparameters and parts
 
     @changes
-    def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
-        """Set the concentration of a declaration, as `Franchise.set_concentration`.
+    def set_hyperparameters(
+        self, name: str, concentration: npt.ArrayLike | None = None, discount: npt.ArrayLike | None = None
+    ) -> None:
+        """Set the concentration or the discount of a declaration, or both.
 
         The cost grows with the number of its restaurants and of their tables.
 
         Parameters
         ----------
         name : str
-        value : float, or float array of shape (n,)
-        """
-        numbers = self._state.hyperparameters
-        self.access.change(self._set, *numbers.checked(name, concentration=value))
+            Name of the declaration.
+        concentration, discount : float, or float array of shape (n,), optional
+            The same for all its restaurants, or one each if they have separate values.
 
-    @changes
-    def set_discount(self, name: str, value: npt.ArrayLike) -> None:
-        """Set the discount of a declaration, as `Franchise.set_discount`; see `set_concentration`.
-
-        Parameters
-        ----------
-        name : str
-        value : float, or float array of shape (n,)
+        Raises
+        ------
+        ParameterError
+            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
+            -discount.
         """
-        numbers = self._state.hyperparameters
-        self.access.change(self._set, *numbers.checked(name, discount=value))
+        given = {"concentration": concentration, "discount": discount}
+        values = {key: value for key, value in given.items() if value is not None}
+        self.access.change(self._set, *self._state.hyperparameters.checked(name, **values))
 
     def _set(self, nodes: Any, theta: Any, d: Any) -> None:
         state, numbers = self._state, self._state.hyperparameters

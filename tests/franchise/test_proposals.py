@@ -64,8 +64,8 @@ def test_priors_of_hyperparameters_are_part_of_the_ratio(seed):
     state = tiny("2+2", concentration=(priors[0], priors[1]), discount=(hk.Beta(1.0, 1.0), 0.2))
     joint, before = state.log_joint(), frozen(state)
     with state.proposal() as p:
-        p.set_concentration("document", [0.3, 2.0])
-        p.set_discount("root", 0.7)
+        p.set_hyperparameters("document", [0.3, 2.0])
+        p.set_hyperparameters("root", concentration=0.4, discount=0.7)
         change(state, p, source(seed))
         assert abs(p.log_ratio - (state.log_joint() - joint)) < 1e-9
     assert same(frozen(state), before)
@@ -80,6 +80,32 @@ def test_known_components_are_customers_of_the_root():
     (component,) = [u for u in range(len(units)) if units.customers(u)[0] == state.topology.n_customers]
     with state.proposal() as p, pytest.raises(StateError, match="known components"):
         p.move_units(units, [component])
+
+
+def documents():
+    """Words of documents over a store of cells, which are expanded for a labelled seating."""
+    corpus = hk.Corpus.from_counts([[2, 1, 0], [0, 2, 2], [0, 0, 0], [1, 0, 0]])
+    root = hk.Restaurant(hk.DirichletMultinomial(hk.Gamma(1.0, 1.0)), concentration=hk.Gamma(1.0, 1.0))
+    state = hk.Franchise(hk.Restaurant(root, each="document"), corpus, store="counts", root="weights")
+    start(state, "sequential", source())
+    return state
+
+
+def sentences():
+    """Contexts of words: restaurants are deeper where contexts were seen."""
+    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b", "b"], ["a", "b", "b"]], order=3)
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=0.4, discount=0.2)
+    for label in ("context 1", "context 2"):
+        restaurant = hk.Restaurant(restaurant, concentration=0.5, discount=0.3, each=label)
+    state = hk.Franchise(restaurant, data)
+    start(state, "sequential", source())
+    return state
+
+
+@pytest.mark.parametrize("state", [documents, sentences])
+def test_cells_and_contexts(state):
+    for seed in range(4):
+        run_random_changes(state(), seed)
 
 
 class Mark(hk.Part):
@@ -324,7 +350,7 @@ def test_misuse_is_a_typed_error_and_the_proposal_goes_on():
         with pytest.raises(StateError, match="out of date"):
             p.move_units(units, [0])
         with pytest.raises(ParameterError, match="name"):
-            p.set_concentration("nobody", 1.0)
+            p.set_hyperparameters("nobody", 1.0)
         with pytest.raises(ParameterError, match="name"):
             p.set_part("nobody", {})
         assert abs(p.log_ratio - (state.log_joint() - joint)) < 1e-9
@@ -344,7 +370,12 @@ def test_a_proposal_ends_with_accept_or_its_block():
         state.reseat(0, 1, source())  # the state may change again
     with state.proposal() as q:
         pass
-    for use in (q.accept, lambda: q.unseat(0), lambda: q.set_concentration("root", 1.0), lambda: q.log_ratio):
+    for use in (
+        q.accept,
+        lambda: q.unseat(0),
+        lambda: q.set_hyperparameters("root", 1.0),
+        lambda: q.log_ratio,
+    ):
         with pytest.raises(StateError, match="proposal"):
             use()
     state.thaw(after)

@@ -502,11 +502,14 @@ MODEL = {
             "dish": optional([*whole(0), 99]),
         },
     ),
-    "Proposal.set_concentration": Row(
-        proposal("set_concentration", name="root", value=2.0), {"name": NO_NAME, "value": POSITIVE}
-    ),
-    "Proposal.set_discount": Row(
-        proposal("set_discount", name="root", value=0.2), {"name": NO_NAME, "value": [*REAL, -0.1, 1.0]}
+    "Proposal.set_hyperparameters": Row(
+        proposal("set_hyperparameters", name="root", concentration=2.0, discount=None),
+        {
+            "name": NO_NAME,
+            "concentration": optional(POSITIVE),
+            "discount": [*optional(REAL), -0.1, 1.0],
+        },
+        {"concentration": "value", "discount": "value"},
     ),
     "Proposal.set_part": Row(
         proposal("set_part", name="root weights", frozen={"weights": [0.25] * 4}),

@@ -67,7 +67,7 @@ def change(state, p, rng, steps=4):
             if state.root.most_dishes is not None:
                 names = names[1:]
             if names:
-                p.set_concentration(names[rng.index(len(names))], 0.1 + 3.0 * rng.uniform())
+                p.set_hyperparameters(names[rng.index(len(names))], 0.1 + 3.0 * rng.uniform())
         else:
             customer = rng.index(n)
             if state.seating.dish_of(customer) >= 0:
