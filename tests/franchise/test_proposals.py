@@ -435,6 +435,19 @@ def test_what_cant_be_taken_back_is_refused():
 
     with pytest.raises(StateError, match="TakesBack"), tiny(store=Plain).proposal():
         pass
+
+    class Rounded(Counted):
+        """As of a measure in C."""
+
+        def __getattr__(self, name):
+            if name == "copy_of":
+                raise AttributeError(name)
+            return super().__getattr__(name)
+
+    state = tiny(measure=hk.NormalGamma())
+    vars(state)["bank"] = Rounded(state.bank)
+    with pytest.raises(StateError, match="exact_statistics"), state.proposal():
+        pass
     with pytest.raises(ParameterError, match="source"), tiny().proposal(0):
         pass
 
