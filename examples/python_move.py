@@ -3,7 +3,9 @@
 Two customers of the root (tables of its children, and data seated there) are drawn; the proposal gives the
 first the dish of the second. With m the numbers of customers of the two dishes before the move and d the
 root's discount, the prior ratio times the proposal ratio is (m_to - d) / (m_from - 1 - d) * (m_from - 1) /
-m_to. For d = 0 this is 1, and only the likelihood ratio remains.
+m_to. For d = 0 this is 1, and only the likelihood ratio remains. A proposal (`Franchise.proposal`) computes
+the ratio of the prior and the likelihood, and takes the change back; it needs a conjugate measure. This move
+runs over any other, too.
 """
 
 import math

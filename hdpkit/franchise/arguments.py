@@ -12,7 +12,7 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.checks import array_in_place, as_float, instance, items, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
-from hdpkit.franchise.guard import changes
+from hdpkit.franchise.guard import aside, changes
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import units as blocks
 from hdpkit.steps._sweeps import Units
@@ -182,7 +182,8 @@ def method_of(step: Step) -> Callable[..., Any]:
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     signature = inspect.Signature([me, *own])
 
-    @changes
+    # A step without a source draws nothing, and changes at most reserved slots.
+    @(changes if "source" in (step.takes or ()) else aside)
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
         if named or len(arguments) != len(own):
             arguments = signature.bind(self, *arguments, **named).args[1:]

@@ -19,7 +19,7 @@ from hdpkit.franchise.arguments import (
     check_units,
     method_of,
 )
-from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.guard import aside, changes, unguarded
 from hdpkit.franchise.steps import Steps
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
@@ -101,7 +101,7 @@ class Blocks(Steps):
         """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
         return np.union1d(self.held.dishes(self.seating), np.arange(self.known_dishes.n))
 
-    @changes
+    @aside
     def scan_units(
         self,
         units: Any,

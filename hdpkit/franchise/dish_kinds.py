@@ -81,7 +81,7 @@ class Parts(Mapping[str, Part]):
         """Restore the state of every part that has one."""
         for name, part in self.items():
             if name in frozen:
-                _thaw(name, part, frozen[name])
+                thaw_part(name, part, frozen[name])
 
     def start(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource) -> None:
         """Draw the parts that have no frozen state."""
@@ -108,7 +108,8 @@ class Parts(Mapping[str, Part]):
         return add_up(part.log_density(state) for part in self.values())
 
 
-def _thaw(name: str, part: Part, frozen: dict[str, Any]) -> None:
+def thaw_part(name: str, part: Part, frozen: dict[str, Any]) -> None:
+    """Restore the state of a part; raises a DataError if it doesn't accept this one."""
     try:
         part.thaw(frozen)
     except HdpkitError:

@@ -11,6 +11,7 @@ from hdpkit._franchise_lock import Block
 from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
@@ -18,6 +19,7 @@ from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.proposals import Proposal, check_proposal, propose
 from hdpkit.franchise.seats import unserved
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
@@ -177,7 +179,46 @@ class Franchise(Extending):
         invariant also leaves the complete posterior invariant. Nested blocks have no additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        self._outside()
         return Block(self.access, lambda: self.access.change(self._integrate, source), self.parts.draw)
+
+    @unguarded
+    def proposal(self, source: ChoiceSource | None = None) -> Block:
+        """A block that receives a `Proposal`: changes that are taken back at its end unless it is accepted.
+
+        The state is then exactly as before, after an exception in the block, too: seats, slots and ids of
+        dishes, statistics, hyperparameters and parts. The cost grows with the change, not with the state;
+        but the parts of the state are asked for their densities, and all of them are frozen when a dish is
+        born or dies or a part is set. Numbers that were drawn from ``source`` are not given back. Until the
+        proposal is accepted nothing else may change the state, and blocks can't be nested.
+
+        Parameters
+        ----------
+        source : ChoiceSource, optional
+            For draws of parts of the state at the birth of a dish; needed if the root has weights.
+
+        Raises
+        ------
+        StateError
+            In a proposal; outside `labelled_seating`, over a store that keeps no seats; over a store that
+            can't take changes back; in hidden Markov models; over a measure that is not conjugate; outside
+            `parts_integrated`, over one that has parts.
+
+        Examples
+        --------
+        >>> with state.proposal() as p:  # doctest: +SKIP
+        ...     p.move_units(units, [a], dish)
+        ...     if accepts(p.log_ratio + log_hastings, rng):
+        ...         p.accept()
+        """
+        if source is not None:
+            check_source(source)
+        return Block(self.access, lambda: self._propose(source), Proposal._end)
+
+    def _propose(self, source: ChoiceSource | None) -> Proposal:
+        check_proposal(self)
+        made: Proposal = self.access.change(propose, self, source)
+        return made
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         return self.parts.integrate(source, self.parts.values())

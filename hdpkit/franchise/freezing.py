@@ -177,7 +177,7 @@ class Freezing(Reading):
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
-        self._step = self.lent = self.on_pulse = None
+        self._step = self._proposal = self.lent = self.on_pulse = None
         self.slots.source = None
         self._walks = {}
         for part in self.parts.values():
@@ -201,6 +201,7 @@ class Freezing(Reading):
         >>> with franchise.transaction():  # doctest: +SKIP
         ...     franchise.reseat(0, 10, source)
         """
+        self._outside()
         return Transaction(self.access, self, Kept.of)
 
     # ------------------------------------------------------------------ franchises in the same state

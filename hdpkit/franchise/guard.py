@@ -26,6 +26,12 @@ def reopens(function: F) -> F:
     return changes(function)
 
 
+def aside(function: F) -> F:
+    """Mark a member that changes nothing of the state but reserved slots: also within a proposal."""
+    function.__dict__["aside"] = True
+    return changes(function)
+
+
 def unguarded(function: F) -> F:
     """Mark a member that any thread may use at any time, or that takes the lock itself."""
     function.__dict__["guarded"] = False
@@ -48,8 +54,8 @@ class Locked:
             elif callable(member) and not isinstance(member, type):
                 setattr(cls, name, guarded(member))
 
-    def _outside(self) -> None:
-        """Raise an error for a change from inside a step."""
+    def _outside(self, aside: bool = False) -> None:
+        """Raise an error for a change from inside a step or, unless it is ``aside``, of a proposal."""
 
 
 def guarded(function: Any) -> Any:
@@ -64,7 +70,7 @@ def guarded(function: Any) -> Any:
     @wraps(function)
     def within(self: Any, /, *arguments: Any, **named: Any) -> Any:
         if not reading:
-            self._outside()
+            self._outside("aside" in marks)
         try:
             return call(self.access, function, (self, *arguments), named, reading)
         except FloatingPointError as error:

@@ -332,8 +332,8 @@ class Root(Attached, Locked):
     def __repr__(self) -> str:
         return f"<Root {self.declared}>"
 
-    def _outside(self) -> None:
-        self.state._outside()
+    def _outside(self, aside: bool = False) -> None:
+        self.state._outside(aside)
 
     @property
     def kind(self) -> str:
@@ -377,6 +377,7 @@ class Root(Attached, Locked):
         additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        self._outside()
         return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)
 
     # ------------------------------------------------------------------ for the owners

@@ -166,7 +166,7 @@ class Seats(KernelChoice):
 
     def walk(self, kernel: str | None = None) -> Any:
         """The walk through the tree over the current seating, compiled or (kernel "reference") readable."""
-        self._outside()
+        self._outside(aside=True)
         return self._walk_of(kernel)
 
     def _walk_of(self, kernel: str | None = None) -> Any:

@@ -110,6 +110,7 @@ class State(Locked):
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self.n_changes = 0  # increased by steps, and when the complete seating is replaced
         self._step: Step | None = None  # that is running
+        self._proposal: Any = None  # that is neither accepted nor taken back
         self.parts = Parts(self.slots)
         self.root = Root(self, self.parts, root)
 
@@ -125,12 +126,20 @@ class State(Locked):
 
     # ------------------------------------------------------------------ who may use it
 
-    def _outside(self) -> None:
-        """Raise an error inside a step: methods of measures and parts can't use the franchise."""
+    def _outside(self, aside: bool = False) -> None:
+        """Raise an error inside a step: methods of measures and parts can't use the franchise.
+
+        Within a proposal only what is ``aside`` of the state may change by other ways.
+        """
         if self._step is not None and self.access.held and not self.access.closed:
             raise BusyError(
                 "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
                 "A method that a step calls may read its arguments and franchise.slots only.",
+            )  # fmt: skip
+        if self._proposal is not None and not aside and not self.access.closed:
+            raise StateError(
+                "franchise", "within a proposal", "changed by the methods of the proposal",
+                "Call p.accept() before other changes, or leave `with state.proposal() as p:`.",
             )  # fmt: skip
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:

@@ -16,7 +16,7 @@ from hdpkit.franchise.arguments import (
     method_of,
 )
 from hdpkit.franchise.declarations import kind_of_root, tables_at_end
-from hdpkit.franchise.guard import changes
+from hdpkit.franchise.guard import aside, changes
 from hdpkit.franchise.held import Held
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
@@ -121,7 +121,7 @@ class Steps(Held):
         ),
     )  # fmt: skip
 
-    @changes
+    @aside
     def in_chunks(self, first: int, last: int, step: Callable[[int, int], None]) -> None:
         """Run a step over first .. last - 1 in short pieces, between which Ctrl-C and progress are handled.
 

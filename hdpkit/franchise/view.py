@@ -28,8 +28,8 @@ class RestaurantView(Locked):
         self._declaration = declaration
         self.node  # noqa: B018 - raises an error if there is no such restaurant
 
-    def _outside(self) -> None:
-        self._state._outside()
+    def _outside(self, aside: bool = False) -> None:
+        self._state._outside(aside)
 
     @property
     def node(self) -> int:

@@ -346,6 +346,22 @@ cdef class DenseBank(CompiledBank):
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, slot + 1)
         return np.array(view)
 
+    def copy_of(self, int32_t slot):
+        """The statistics of a slot and the numbers computed from them, to be restored by `put`."""
+        row = self.row(slot)
+        cdef const double *cache = self.d.caches.data() + (slot + 1) * self.d.cache_width
+        return row, np.array(<const double[:self.d.cache_width]>cache), self.d.stale[slot + 1]
+
+    def put(self, int32_t slot, kept):
+        """Restore what `copy_of` returned, to the bit."""
+        cdef const double[::1] row = kept[0]
+        cdef const double[::1] cache = kept[1]
+        finish(&self.d)
+        outdate(&self.d, slot + 1)
+        memcpy(row_of(&self.d, slot + 1), &row[0], self.d.width * sizeof(double))
+        memcpy(self.d.caches.data() + (slot + 1) * self.d.cache_width, &cache[0], self.d.cache_width * sizeof(double))
+        self.d.stale[slot + 1] = kept[2]
+
     def parts(self, row):
         """Return a row in parts: the arguments of `make_statistics`."""
         raise NotImplementedError

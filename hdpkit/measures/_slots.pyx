@@ -324,6 +324,28 @@ cdef class DishSlots:
         finally:
             self.tell_died(slot)
 
+    def forget(self, int32_t slot):
+        """Undo `open` of the dish that was born last; parts are not notified."""
+        self.leave_live(slot)
+        self.give(slot, FREE)
+        self.births -= 1
+        if self.bank is not None:
+            self.bank.died(slot)
+
+    def revive(self, int32_t slot, int64_t number):
+        """Undo `close` of the dish with this id: its statistics are empty, and parts are not notified."""
+        cdef int64_t following = self.births
+        self.ready()
+        self.status[slot] = OCCUPIED
+        self.enter_live(slot)
+        self.id[slot] = number
+        self.births = following
+        self.begin_statistics(slot)
+
+    def id_of(self, int32_t slot):
+        """Id of the dish in an occupied slot."""
+        return self.id[slot]
+
     def vacant(self):
         """The slot of the next dish."""
         return self.next_free()

@@ -28,6 +28,9 @@ class Measure(Protocol):
     def make(self) -> Any:
         """Empty statistics."""
 
+    def copy(self, statistics: Any) -> Any:
+        """Return statistics that change independently."""
+
     def add(self, statistics: Any, value: Any) -> None:
         """Add a value."""
 

@@ -50,6 +50,14 @@ class PythonBank:
         for i in customers:
             self.measure.remove(self._of[slot], self.values[i])
 
+    def copy_of(self, slot: int) -> Any:
+        """The statistics of a slot, to be restored by `put`."""
+        return self.measure.copy(self._of[slot])
+
+    def put(self, slot: int, kept: Any) -> None:
+        """Restore what `copy_of` returned."""
+        self._of[slot] = kept
+
     def _many(self, slots: IntsOrList) -> list[Any]:
         return [*(self._of[slot] for slot in slots), self._empty]
 

@@ -115,6 +115,10 @@ cdef class Units:
         self.seen = store.moved()
         return 0
 
+    def renew(self, ExplicitStore store not None):
+        """Record that only these units have moved."""
+        self.kept(store)
+
     def check(self, ExplicitStore store not None):
         """Raise a StateError unless these units are valid for the current seating."""
         if self.serial != store.serial:

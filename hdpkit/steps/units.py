@@ -56,7 +56,7 @@ class Units:
         if self.seen != getattr(store, "changes_of_seats", None):
             raise StateError("units", "out of date", "units of the current seating", again)
 
-    def kept(self, store: Any) -> None:
+    def renew(self, store: Any) -> None:
         """Record that only these units have moved."""
         self.seating, self.seen = store, getattr(store, "changes_of_seats", None)
 
@@ -112,7 +112,7 @@ def index_units(
             units.below.append([])
         units.blocks[u].append(i)
         units.below[u].extend(t for t in climbed if t not in units.below[u])
-    units.kept(store)
+    units.renew(store)
     return units
 
 
@@ -138,7 +138,7 @@ def resample_dish(
         _add(walk, bank, dish, block)
         _serve(store, units, u, dish)
         walk.seat(code, node, dish, source)
-    units.kept(store)
+    units.renew(store)
 
 
 def _serve(store: Any, units: Units, u: int, dish: int) -> None:
@@ -225,7 +225,7 @@ def move_units(
         else:
             store.join(0, dish, code, 0.0, source)
         bank.add(dish, block)
-    units.kept(store)
+    units.renew(store)
 
 
 def move_seated_units(

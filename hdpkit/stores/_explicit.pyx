@@ -342,6 +342,49 @@ cdef class ExplicitStore(Seating):
         self.ready(self.words_for(self.pool[table].node), 1)
         self.serve(table, dish)
 
+    # ------------------------------------------------------------------ taking changes back: `TakesBack`
+
+    def table_dish(self, int64_t table):
+        """Dish of a table, -1 if no table has this number."""
+        return self.pool[table].dish if 0 <= table < <int64_t>self.pool.size() and self.pool[table].size > 0 else -1
+
+    def sit(self, int32_t customer, int32_t table):
+        """Seat a customer at this table, which has others."""
+        cdef Table *given = &self.pool[self.table_number(table)]
+        self.check_customer(given.node, given.dish, customer, False, True)
+        given.size += 1
+        self.count_in(given.node, self.entries(given.node) + self.find(given.node, given.dish), False)
+        self.take_seat(customer, table)
+
+    def reopen(self, int32_t node, int32_t dish, int32_t customer, int32_t table):
+        """Open a closed table again under its number, with this customer and first in its list."""
+        self.table_number(table)
+        self.check_node(node)
+        self.ready(self.words_for(node), 1)
+        self.put_back(node, dish, customer, table, True)
+
+    def table_before(self, int32_t table):
+        """The table before this one in the list of its restaurant and dish, -1 if it is the first."""
+        cdef int32_t before = -1
+        cdef Table *given = &self.pool[self.table_number(table)]
+        cdef int32_t at = (self.entries(given.node) + self.find(given.node, given.dish)).extra
+        while at != table:
+            before = at
+            at = self.pool[at].next
+        return before
+
+    def place_after(self, int32_t table, int32_t before):
+        """Move a table behind another one of its list; with -1 it becomes the first."""
+        cdef Table *given = &self.pool[self.table_number(table)]
+        cdef Entry *entry = self.entries(given.node) + self.find(given.node, given.dish)
+        self.unlink(entry, table)
+        if before < 0:
+            given.next = entry.extra
+            entry.extra = table
+        else:
+            given.next = self.pool[self.table_number(before)].next
+            self.pool[before].next = table
+
     def freeze(self, empty=empty_row):
         """The labelled seating as arrays (see `hdpkit.stores.frozen.FrozenSeats`)."""
         cdef int32_t node, place, table

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import attrs
-
 from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._seating import SEATS, columns, empty_row
 from hdpkit.stores.counts import CountedStore, named_columns
 from hdpkit.stores.protocol import Detail, Frozen
+from hdpkit.stores.tables import Table, TablesInLists
 
 
-@attrs.define
-class _Table:
-    node: int
-    dish: int
-    size: int = 1
-    seat: int = -1  # the table of the parent restaurant at which this one sits
-
-
-class ExplicitReference(CountedStore):
+class ExplicitReference(TablesInLists, CountedStore):
     """The full seating: a table for each data customer, a seat in the parent for each table."""
 
     DETAIL = Detail.SEATS
@@ -37,7 +28,7 @@ class ExplicitReference(CountedStore):
         super().clear()
         self._changes += 1
         self._seats = [-1] * self.n_customers
-        self._tables: dict[int, _Table] = {}
+        self._tables: dict[int, Table] = {}
         self._serving: dict[tuple[int, int], list[int]] = {}
         self._next_table = 0
 
@@ -81,7 +72,7 @@ class ExplicitReference(CountedStore):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
         table = self._next_table
         self._next_table += 1
-        self._tables[table] = _Table(node, dish)
+        self._tables[table] = Table(node, dish)
         self._serving.setdefault((node, dish), []).append(table)
         self._sit(customer, table)
         self._count(node, dish, customers=1, tables=1)
@@ -134,7 +125,7 @@ class ExplicitReference(CountedStore):
         self.clear()
         self._seats = seats.tolist()
         for table, (node, dish, seat) in enumerate(zip(nodes, dishes, above, strict=True)):
-            self._tables[table] = _Table(int(node), int(dish), 0, int(seat))
+            self._tables[table] = Table(int(node), int(dish), 0, int(seat))
             self._serving.setdefault((int(node), int(dish)), []).append(table)
         self._next_table = len(self._tables)
         for table in [*self._seats, *(t.seat for t in self._tables.values())]:

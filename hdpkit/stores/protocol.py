@@ -247,6 +247,29 @@ class TableStore(SeatingStore, Protocol):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
 
 
+@runtime_checkable
+class TakesBack(Protocol, metaclass=ByClass):
+    """A store of seats that seats customers at given tables, and whose changes can be taken back exactly.
+
+    The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and it may be any.
+    """
+
+    def table_dish(self, table: int) -> int:
+        """Dish of a table, -1 if no table has this number."""
+
+    def sit(self, customer: int, table: int) -> None:
+        """Seat a customer (a data customer, or ~t for table t of a child) at a table, which has others."""
+
+    def reopen(self, node: int, dish: int, customer: int, table: int) -> None:
+        """Open a closed table again under its number, with this customer and first in its list."""
+
+    def table_before(self, table: int) -> int:
+        """The table before this one in its list, -1 if it is the first."""
+
+    def place_after(self, table: int, before: int) -> None:
+        """Move a table behind another one of its list; with -1 it becomes the first."""
+
+
 def missing_methods(store: type) -> list[str]:
     """Names of the methods of a store that a class lacks."""
     if not isinstance(store, type):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from math import factorial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream, ScriptedSource
+from hdpkit.steps.journal import Journal
 from hdpkit.stores import (
     CountsDishes,
     CountsReference,
@@ -23,6 +25,7 @@ from hdpkit.stores import (
     FrozenSeating,
     HistogramReference,
     ScoresSeating,
+    TakesBack,
     detail_of,
     missing_methods,
 )
@@ -31,7 +34,7 @@ from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.counts_machine import CountsMachine
 from hdpkit.testing.enumeration import Shape, seatings, table_sizes
 from hdpkit.testing.laws import law_of
-from hdpkit.testing.machines import StoreMachine, run_store_machine
+from hdpkit.testing.machines import StoreMachine, run_store_machine, same
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts, to_histograms
 from hdpkit.testing.store_sizes import StoreFailure, canonical, check_capacity, require, seen
 
@@ -90,6 +93,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         _check_continuation(store_class),
         _check_labelled_seating(store_class),
         check_capacity(store_class),
+        *([_check_taking_back(store_class)] if isinstance(store_class(1, 1), TakesBack) else []),
     ]
 
 
@@ -230,6 +234,39 @@ def _random_seating(seed: int) -> dict[str, Any]:
         if not source.bernoulli(0.15):
             _seat_up(store, i, source.index(2), source, 0.2)
     return store.freeze()
+
+
+def _check_taking_back(store_class: type) -> str:
+    """Random changes are taken back: the frozen state, and the numbers of the tables."""
+    numbers = SimpleNamespace(theta=np.ones(len(PARENT)), d=np.full(len(PARENT), 0.3))
+    for seed in range(60):
+        store: Any = store_class(len(HOME), len(PARENT))
+        store.thaw(_random_seating(seed))
+        rng = RandomStream((seed, 12))
+        before, seats = store.freeze(), [store.table_at(i) for i in range(len(HOME))]
+        journal = Journal(
+            store, None, None, np.array(PARENT, dtype=np.int32), numbers, lambda dish: 0.0, None
+        )
+        for customer in rng.permutation(len(HOME))[:5].tolist():
+            if store.dish_of(customer) >= 0:
+                journal.unseat(customer, HOME[customer], store.dish_of(customer))
+            table = store.table_at(rng.index(len(HOME)))
+            while table >= 0 and store.table_node(table) != HOME[customer] and rng.bernoulli(0.8):
+                table = store.table_at(~table)
+            if table >= 0 and store.table_node(table) in (HOME[customer], PARENT[HOME[customer]], 0):
+                dish = store.table_dish(table)
+                journal.seat(customer, HOME[customer], dish, table)
+                require(store.dish_of(customer) == dish, "sit seats at a table of another dish")
+            else:
+                journal.seat(customer, HOME[customer], rng.index(3))
+        journal.serve(store.table_at(customer), 3)
+        require(store.table_dish(store.table_at(customer)) == 3, "table_dish is not the dish served")
+        require(store.table_dish(2**30) == -1, "table_dish of a table that doesn't exist isn't -1")
+        journal.take_back()
+        require(same(store.freeze(), before), "changes are not taken back")
+        again = [store.table_at(i) for i in range(len(HOME))]
+        require(again == seats, "tables that come back have other numbers")
+    return "taking back: random changes, with the order and the numbers of the tables"
 
 
 def _seat_up(

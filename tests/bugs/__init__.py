@@ -11,6 +11,7 @@ from bugs import (
     measures,
     moves,
     observed,
+    proposals,
     replicas,
     root_weights,
     seating,
@@ -59,5 +60,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *evaluation.BUGS,
     *known.BUGS,
     *replicas.BUGS,
+    *proposals.BUGS,
     *state_homes.BUGS,
 )

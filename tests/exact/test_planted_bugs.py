@@ -28,6 +28,7 @@ from marginals import (
 )
 from observed_checks import *  # noqa: F403 - the same
 from planted import PlantedBug, planted
+from proposal_checks import *  # noqa: F403 - the same
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same

@@ -17,6 +17,7 @@ import pytest
 import hdpkit as hk
 import hdpkit.testing
 from hdpkit import errors
+from hdpkit.franchise.proposals import Proposal
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.registry import Registry
 from hdpkit.testing.machines import same
@@ -27,7 +28,7 @@ SPECIAL = ("__call__", "__getitem__")
 
 def public_classes():
     """Public classes by name, bases first; those that one is handed out are public too."""
-    found = {"RestaurantView": RestaurantView}
+    found = {"RestaurantView": RestaurantView, "Proposal": Proposal}
     for module in (hk, hk.moves, hk.init):
         prefix = {hk.moves: "moves.", hk.init: "init."}.get(module, "")
         found |= {prefix + name: getattr(module, name) for name in module.__all__}

@@ -15,6 +15,7 @@ from thread_trials import SCHEDULE, franchise
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import BusyError
+from hdpkit.franchise.proposals import Proposal
 from hdpkit.franchise.root import Root
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.random import Purpose, RandomStream, as_source
@@ -32,12 +33,13 @@ OPEN = {
     "fold_in",
     "draw_sequences",
     "state_probabilities",
+    "proposal",
     "transaction",
     "with_documents",
 }
 
 
-@pytest.mark.parametrize("kind", [hk.Franchise, RestaurantView, Root])
+@pytest.mark.parametrize("kind", [hk.Franchise, Proposal, RestaurantView, Root])
 def test_every_public_member_is_under_the_turn(kind):
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)

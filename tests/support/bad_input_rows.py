@@ -111,6 +111,7 @@ EXCLUDED = {
     "Checkpoint.due": "asked by the run",
     "Limits.check*": "called by readers with the numbers that a file gives",
     "RestaurantView": "made by Franchise.restaurant",
+    "Proposal": "made by Franchise.proposal",
     # what other rooms of the package ask of data and samples, with numbers of their own
     "*.empty_row": "called by the franchise with the number of its customers",
     "Corpus.with_cells": "called by Franchise.simulate with counts that it drew",
