@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -27,6 +28,24 @@ from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Later:
+    """A method that the module of a later room offers: it is imported when the method is first asked for."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        import_module(self._module)  # replaces this object
+        return getattr(owner if instance is None else instance, self._name)
+
+
+def _later(module: str) -> Any:
+    return _Later(module)
 
 
 class Franchise(Extending):
@@ -70,12 +89,13 @@ class Franchise(Extending):
     """
 
     # Functions of a state, which later rooms offer as methods: see `offered`.
-    simulate: Callable[..., Any]
-    fold_in: Callable[..., Any]
-    transitions: Callable[..., Any]
-    start: Callable[..., Any]
-    state_probabilities: Callable[..., Any]
-    draw_sequences: Callable[..., Any]
+    simulate: Callable[..., Any] = _later("hdpkit.posterior.simulate")
+    fold_in: Callable[..., Any] = _later("hdpkit.posterior.fold_in")
+    transitions: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
+    start: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
+    state_probabilities: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
+    draw_sequences: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
+    _summed_out: Callable[..., float] = _later("hdpkit.posterior.hidden_states")
 
     def __init__(
         self,
