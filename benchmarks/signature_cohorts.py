@@ -1,7 +1,7 @@
 """Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits ranks levels ...]
-        [--sweeps 300] [--samples 200] [--most 50000] [--precision B] [--overdispersed B]
+        [--sweeps 300] [--chains 2] [--samples 200] [--most 50000] [--precision B] [--overdispersed B]
         [--dispersion V] [--hypermutators N] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
@@ -141,7 +141,9 @@ def rows_of(cohort, kind, seed, options):
         init = hk.init.Factors(topics=cohort.signatures)
     elif kind != "factors":
         init = choose_rank(model(levels, bursty), cohort.corpus, known=declared, rng=seed).init
-    trace = fit_cells(cohort, options.sweeps, seed, init, known=declared, levels=levels, bursty=bursty)
+    trace = fit_cells(
+        cohort, options.sweeps, seed, init, options.chains, known=declared, levels=levels, bursty=bursty
+    )
     return dict(by_chains(cohort, trace, declared))
 
 
@@ -192,6 +194,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS))
     parser.add_argument("--sweeps", type=int, default=300)
+    parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)
     parser.add_argument("--precision", type=float, help="of signatures that differ by sample")

@@ -38,7 +38,13 @@ from hdpkit.posterior.effects import Effects, effects_of
 from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.posterior.grouping import ComponentGroups, grouped
-from hdpkit.posterior.intervals import halves_of, interval, interval_of_terms, topic_interval
+from hdpkit.posterior.intervals import (
+    halves_of,
+    interval,
+    interval_of_shares,
+    interval_of_terms,
+    topic_interval,
+)
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
 from hdpkit.posterior.merging import joined
 from hdpkit.posterior.point_groups import PointGroups, point_groups
@@ -91,11 +97,12 @@ class Components:
     ----------
     samples : tuple of Sample
     level : float
-        Probability of the intervals: ``X_lower`` is the smallest and ``X_upper`` the largest quantile of X
-        in a half of a chain: over its samples and, for ``rows``, parameters, ``group_shares`` and
-        ``transitions``, over draws given each of them. So where chains, or halves of one, differ, the
-        interval has what each of them found. An end beyond which the mean lies, as it can for a long tail,
-        is moved to the mean.
+        Probability of the intervals: ``X_lower`` begins at the smallest and ``X_upper`` at the largest
+        quantile of X in a half of a chain: over its samples and, for ``rows``, parameters, ``group_shares``
+        and ``transitions``, over draws given each of them. Of all but parameters these ends are moved out
+        where means of halves are farther from each other than their samples explain, by four standard
+        deviations between halves. An end beyond which the mean lies, as it can for a long tail, is moved
+        to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
         topic.
@@ -199,7 +206,7 @@ class Components:
 
     def _ends(self, values: Floats, point: Floats | float) -> tuple[Floats, Floats]:
         """Interval of draws from each sample: shape (n_samples, n_draws, ...)."""
-        return interval(values, self.level, self._halves, point)
+        return interval_of_shares(values, self.level, self._halves, point)
 
     # ------------------------------------------------------------------ who is who
 
@@ -845,7 +852,7 @@ class Components:
         lower, upper = np.empty_like(self.transitions), np.empty_like(self.transitions)
         for j, rows in enumerate(np.moveaxis(np.stack(drawn, axis=1), 2, 0)):
             there = ~np.isnan(rows[:, 0, 0])
-            ends = interval(rows[there], self.level, self._halves[there], self.transitions[j])
+            ends = interval_of_shares(rows[there], self.level, self._halves[there], self.transitions[j])
             lower[j], upper[j] = ends
         return lower, upper
 

@@ -1,4 +1,4 @@
-"""Credible intervals: quantiles in each half of each chain, over samples or draws given each of them."""
+"""Credible intervals: quantiles in each half of each chain, and how far these are from each other."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.sample import Sample, TopicLaw
 from hdpkit.posterior.vectors import Rows
 from hdpkit.random import Purpose, as_source
+
+SPREAD = 4.0
+"""Ends of intervals of shares are moved out by so many standard deviations between halves of chains."""
 
 
 def checked_level(level: Any) -> float:
@@ -52,6 +55,33 @@ def interval(
     return (lower, upper) if point is None else (np.minimum(lower, point), np.maximum(upper, point))
 
 
+def interval_of_shares(
+    values: Floats, level: float, halves: Int64s, point: Floats | float | None = None
+) -> tuple[Floats, Floats]:
+    """As `interval`, of numbers from 0 to 1, with ends that are moved out where halves of chains differ.
+
+    Chains that move slowly can all be at one side of the truth, and how far they are from each other is what
+    shows it: each end is moved by `SPREAD` times the standard deviation of the means of the halves, beyond
+    that of means of as many independent samples (docs/summaries.md).
+    """
+    lower, upper = interval(values, level, halves, point)
+    out = SPREAD * _apart([values[halves == half] for half in np.unique(halves).tolist()])
+    return np.maximum(lower - out, 0.0), np.minimum(upper + out, 1.0)
+
+
+def _apart(parts: Sequence[Floats]) -> Floats | float:
+    """Standard deviation of the means of parts, beyond that of means of as many independent samples.
+
+    0 for one part, and where one has a single sample, of which the variance isn't known.
+    """
+    if len(parts) == 1 or min(map(len, parts)) == 1:
+        return 0.0
+    means = [part.mean(axis=1) for part in parts]  # of the draws from each sample
+    own = np.mean([one.var(axis=0, ddof=1) / len(one) for one in means], axis=0)
+    between = np.var([one.mean(axis=0) for one in means], axis=0, ddof=1)
+    return np.asarray(np.sqrt(np.maximum(between - own, 0.0)), dtype=np.float64)
+
+
 def _central(values: Floats, level: float) -> tuple[Floats, Floats]:
     """Lower and upper ends of the central interval of each column: quantiles over the first axis."""
     place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(values) - 1)
@@ -68,11 +98,11 @@ def _central(values: Floats, level: float) -> tuple[Floats, Floats]:
 
 def interval_of_terms(rows: Rows, shape: Floats, level: float, halves: Int64s) -> tuple[Floats, Floats]:
     """Intervals of topics as rows of `TermVectors`; terms without customers are handled together."""
-    lower, upper = (end * shape for end in interval(rows.base[:, None], level, halves))
+    lower, upper = (end * shape for end in interval_of_shares(rows.base[:, None], level, halves))
     matrix: Any = rows.matrix.tocsc()
     terms = np.flatnonzero(np.diff(matrix.indptr))
     here = matrix[:, terms].toarray() + rows.base[:, None] * shape[terms]
-    lower[terms], upper[terms] = interval(here[:, None], level, halves)
+    lower[terms], upper[terms] = interval_of_shares(here[:, None], level, halves)
     return lower, upper
 
 
@@ -108,7 +138,7 @@ def topic_interval(
     for begin in range(0, len(asked), step):
         here = order[begin : begin + step]
         drawn = np.array([law.draw_each(asked[here], each, source).T for law in laws])
-        ends[:, here] = interval(drawn, level, halves)
+        ends[:, here] = interval_of_shares(drawn, level, halves)
     lower, upper = np.empty(n_terms), np.empty(n_terms)
     lower[terms], upper[terms] = ends[:, : len(terms)]
     lower[others], upper[others] = ends[:, len(terms) :][:, kind]

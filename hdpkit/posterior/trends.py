@@ -14,7 +14,7 @@ from hdpkit.checks import choice, items, whole_numbers
 from hdpkit.data.files.dates import PERIODS, iso_date, periods_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.intervals import checked_level, halves_of, interval
+from hdpkit.posterior.intervals import checked_level, halves_of, interval_of_shares
 from hdpkit.run.tables import data_frame
 
 
@@ -160,7 +160,9 @@ def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, le
     with np.errstate(invalid="ignore"):
         shares = np.array(found) / np.where(tokens > 0, tokens, np.nan)[:, None]
     mean = shares.mean(axis=0)
-    ends = (None, None) if len(samples) < 2 else interval(shares[:, None], level, halves_of(samples), mean)
+    ends: tuple[Floats | None, Floats | None] = (None, None)
+    if len(samples) > 1:
+        ends = interval_of_shares(shares[:, None], level, halves_of(samples), mean)
     documents = np.bincount(which[which >= 0], minlength=len(periods))
     return Trends(
         periods=tuple(periods), documents=documents, tokens=tokens, shares=mean,

@@ -366,7 +366,7 @@ def _quotable(facts: _Facts, found: Any, words: Any) -> Verdict:
     those = f"all {found.components:,}" if every else f"{found.n_settled:,} of {found.components:,}"
     whose = "the halves of the chain" if found.halves else "the chains"
     told = (
-        f"{whose} agree on the shares of {those} {words.topics}, which hold {_part(found.settled)} of the "
+        f"{whose} agree on the shares of {those} {_dishes(words)}, which hold {_part(found.settled)} of the "
         f"{words.tokens}, {over}"
     )
     told += "" if every or found.halves else "; tables mark the others"
@@ -420,11 +420,11 @@ def _number(facts: _Facts, words: Any) -> Verdict:
     if not facts.judged:
         return Verdict(light="red", sentence="Not yet: too few states were recorded.", figures=figures)
     low, high = f"{means.min():.1f}", f"{means.max():.1f}"
-    told = f"the states have {low}{'' if low == high else f' to {high}'} {words.topics} on average"
+    told = f"the states have {low}{'' if low == high else f' to {high}'} {_dishes(words)} on average"
     if len(means) > 1 and low != high:
         told += " in a chain"
     if np.ptp(facts.kept.values[_K]) == 0.0:
-        light, told = "green", f"all states have {means[0]:.0f} {words.topics}"
+        light, told = "green", f"all states have {means[0]:.0f} {_dishes(words)}"
     else:
         met = attrs.evolve(facts, numbers={_K: one}).severity <= 1.0
         light = "green" if met else "amber" if one.rhat <= facts.rule.rhat else "red"
@@ -433,6 +433,11 @@ def _number(facts: _Facts, words: Any) -> Verdict:
         light, told = "amber", f"{told}; another chain may differ"
     answer = {"green": "Yes", "amber": "Roughly", "red": "No"}[light]
     return Verdict(light=light, sentence=f"{answer}: {told}.", figures=figures)
+
+
+def _dishes(words: Any) -> str:
+    """What the components of states are called: not signatures, which are selected from them."""
+    return str(getattr(words, "dishes", words.topics))
 
 
 def _part(share: float) -> str:

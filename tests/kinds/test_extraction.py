@@ -98,7 +98,10 @@ def test_signatures_of_few_samples_or_like_others_have_a_remark():
     assert f"nearly the same as {found.titles[best[0]]} (cosine 0.9" in remarks[2]
     assert "nearly the same" in remarks[0]
     assert remarks[1] == ""
-    verdict = diagnose(trace, words=kind_of(corpus).nouns).readable
+    judged = diagnose(trace, words=kind_of(corpus).nouns)
+    assert "components" in judged.number.sentence  # signatures are those of the table
+    assert "signatures" not in judged.number.sentence
+    verdict = judged.readable
     assert verdict.light != "green"
     assert "some of them have 80 % of their mutations in 5 % of the samples" in verdict.sentence
 

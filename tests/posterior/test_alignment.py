@@ -13,6 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
+from hdpkit.posterior.intervals import SPREAD
 from hdpkit.summaries import components
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
@@ -97,8 +98,15 @@ def halves(samples):
     return [part for one in own for part in (one[: (len(one) + 1) // 2], one[(len(one) + 1) // 2 :])]
 
 
-def in_halves(samples, values, level):
-    return [np.quantile(values[part], level, axis=0) for part in halves(samples)]
+def ends_of(samples, values):
+    """The outermost quantiles of halves, moved out by what their samples don't explain of their distance."""
+    parts = [values[part] for part in halves(samples)]
+    own = np.mean([part.var(axis=0, ddof=1) / len(part) for part in parts], axis=0)
+    beyond = np.var([part.mean(axis=0) for part in parts], axis=0, ddof=1) - own
+    out = SPREAD * np.sqrt(np.maximum(beyond, 0.0))
+    lower = np.min([np.quantile(part, 0.05, axis=0) for part in parts], axis=0) - out
+    upper = np.max([np.quantile(part, 0.95, axis=0) for part in parts], axis=0) + out
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
 def test_means_and_intervals_are_those_of_the_topics(chains):
@@ -107,8 +115,9 @@ def test_means_and_intervals_are_those_of_the_topics(chains):
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in samples])
     assert np.allclose(aligned.rows, each.mean(axis=0), rtol=1e-12)
     shares = np.array([s.shares()[np.argsort(aligned.which(s))] for s in samples])
-    assert np.allclose(aligned.shares_lower, np.min(in_halves(samples, shares, 0.05), axis=0))
-    assert np.allclose(aligned.shares_upper, np.max(in_halves(samples, shares, 0.95), axis=0))
+    lower, upper = ends_of(samples, shares)
+    assert np.allclose(aligned.shares_lower, lower)
+    assert np.allclose(aligned.shares_upper, upper)
     weights = np.array([s.group_weights()[:, [*np.argsort(aligned.which(s)), -1]] for s in samples])
     assert np.allclose(aligned.group_shares, weights.mean(axis=0))
 
@@ -123,6 +132,7 @@ def check_ends(samples, lower, upper, a, b, error):
 def test_intervals_of_topics_are_quantiles_of_the_posterior(chains, monkeypatch):
     """Each sample's topics are Dirichlet, so that the interval is one of a mixture of beta distributions."""
     monkeypatch.setattr("hdpkit.posterior.components._DRAWS", DRAWS)
+    monkeypatch.setattr("hdpkit.posterior.intervals.SPREAD", 0.0)  # tests/posterior/test_intervals.py
     samples, _ = chains
     aligned = components(samples)
     for topic in range(N_TOPICS):
@@ -140,18 +150,16 @@ def test_samples_that_have_only_means_have_intervals_of_means(chains):
     of_means = [attrs.evolve(s, term_means=None, parameters={"mean": s.topics()}) for s in samples]
     aligned = components(of_means)
     each = np.array([s.topics()[np.argsort(aligned.which(s))] for s in of_means])
-    assert np.allclose(
-        aligned.rows_lower, np.min(in_halves(of_means, each, 0.05), axis=0), rtol=1e-9, atol=1e-15
-    )
-    assert np.allclose(
-        aligned.rows_upper, np.max(in_halves(of_means, each, 0.95), axis=0), rtol=1e-9, atol=1e-15
-    )
+    lower, upper = ends_of(of_means, each)
+    assert np.allclose(aligned.rows_lower, lower, rtol=1e-9, atol=1e-15)
+    assert np.allclose(aligned.rows_upper, upper, rtol=1e-9, atol=1e-15)
     with pytest.raises(StateError, match="means"):
         of_means[0].draw_topics(0)
 
 
 def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch):
     monkeypatch.setattr("hdpkit.posterior.components._DRAWS", DRAWS)
+    monkeypatch.setattr("hdpkit.posterior.intervals.SPREAD", 0.0)  # tests/posterior/test_intervals.py
     samples, _ = chains
     aligned = components(samples)
     lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
