@@ -42,7 +42,9 @@ from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
 
 # Objects of a franchise that some changes replace, rather than change.
-_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "population")
+_REPLACED = (
+    "data", "topology", "measure", "bank", "store", "hyperparameters", "population", "_untempered",
+)  # fmt: skip
 
 
 @attrs.frozen(eq=False)
@@ -72,6 +74,7 @@ class Kept:
         vars(state).update(self.objects)
         state.streams = None  # unless the kept state has streams
         state._restore(self.frozen, None, True)
+        vars(state).update(self.objects)  # within a block of `at_power` the measure is again at the power
         for name, source in self.integrated.items():
             state.parts[name].integrated = source
         if self.lent is not None:
@@ -180,6 +183,7 @@ class Freezing(Reading):
         self._step = self.lent = self.on_pulse = None
         self.slots.source = None
         self._walks = {}
+        self._lower()
         for part in self.parts.values():
             if isinstance(part, IntegrablePart):
                 part.integrated = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.state import State, measure_of
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.powered_bank import powered_bank
+from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
@@ -284,6 +285,7 @@ class Statistics(Seats):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
+        self._untempered: tuple[Any, ...] = ()  # the banks outside of the blocks of `at_power`
         self.slots.attach(self.bank)
         occupy(self, (), ())
 
@@ -319,6 +321,48 @@ class Statistics(Seats):
         self.measure = measure
         if not counted:
             recount(self)
+
+    @unguarded
+    def at_power(self, power: float) -> Block:
+        """Raise the probability of data given their dishes to a power within a block.
+
+        With L this probability, parameters of dishes integrated out, a step that leaves the posterior p(z)
+        L(z) invariant leaves p(z) L(z) ** power invariant within the block: use it for proposals. The state
+        is not copied. Steps run on kernels for a measure at a power (`BaseMeasure.tempered`). In nested
+        blocks the powers are multiplied.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1.
+
+        Raises
+        ------
+        StateError
+            If the measure has no powers, or dishes keep parameters in the state.
+        """
+        check_power(self, None, power)
+        return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)
+
+    def _raise_to(self, power: float) -> int:
+        """Begin a block; returns how many there are."""
+        if self.keeps_parameters or not self.measure.has_powers:
+            raise StateError(
+                "measure", type(self.measure).__name__,
+                "one whose parameters of dishes are integrated out, at a power",
+                "See BaseMeasure.has_powers.",
+            )  # fmt: skip
+        measure, bank = Tempered(self.measure, power), powered_bank(self.bank, power)
+        self._untempered = (*self._untempered, self.bank)
+        self.measure, self.bank = measure, bank
+        return len(self._untempered)
+
+    def _lower(self, depth: int = 1) -> None:
+        """End the blocks from this one on, of which the first is 1."""
+        while len(self._untempered) >= depth:
+            *outer, self.bank = self._untempered
+            self._untempered = tuple(outer)
+            self.measure = cast(Tempered, self.measure).measure
 
     # ------------------------------------------------------------------ slots and parts
 

@@ -409,6 +409,11 @@ MODEL = {
         {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
         run=skipped("a block, which moves open in every test of them over weights"),
     ),
+    "Franchise.at_power": Row(
+        lambda franchise: (franchise.at_power, {"power": 0.5}),
+        {"power": [*POSITIVE, 1.5]},
+        run=skipped("a block, which split-merge opens in a test of it"),
+    ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),
         {
