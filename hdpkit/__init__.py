@@ -119,7 +119,7 @@ _NAMES = {
     "franchise.state_homes": "PreviousDish",
     "kinds.ngram": "NGramModel",
     "kinds.spelling": "Spelling",
-    "parts": "IntegrablePart Part",
+    "parts": "IntegrablePart Part SharedValue",
     "posterior.comparison.chains": "Candidate",
     "posterior.comparison.compare": "compare_schedules",
     "posterior.comparison.convergence": "ConvergenceRule",

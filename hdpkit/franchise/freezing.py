@@ -303,7 +303,7 @@ def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
     declared = (franchise.declarations[-1], franchise.data)
-    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
+    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.prepared)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
     return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
 
@@ -330,7 +330,7 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
     copy.
     """
-    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
+    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.prepared
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
     known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}

@@ -13,11 +13,11 @@ from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
-from hdpkit.franchise.state import State, measure_of
+from hdpkit.franchise.state import State, measure_given, measure_of
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.powered_bank import powered_bank
 from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
-from hdpkit.parts import Part
+from hdpkit.parts import Part, SharedValue
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps._walk import Walk
@@ -372,9 +372,56 @@ class Statistics(Seats):
         return dict(self._brought)
 
     @property
+    def dish_parts(self) -> Mapping[str, Part]:
+        """Those of them that keep something of each dish (`Part.of_dishes`)."""
+        return {name: part for name, part in self._brought.items() if part.of_dishes}
+
+    @property
     def keeps_parameters(self) -> bool:
         """Whether dishes have parameters that are part of the state."""
-        return bool(self._brought) or not self.measure.conjugate
+        return bool(self.dish_parts) or not self.measure.conjugate
+
+    @changes
+    def set_shared_value(self, part: str | SharedValue, value: npt.ArrayLike) -> None:
+        """Change a value that the measure reads; statistics of dishes are recomputed given the new one.
+
+        A ParameterError, also one of the measure's `BaseMeasure.given`, changes nothing.
+
+        Parameters
+        ----------
+        part : str or SharedValue
+            A shared value of the measure (`measure_parts`), or its name.
+        value : float or array
+            Of the shape of the present one.
+        """
+        found: Any = self._brought.get(part) if isinstance(part, str) else part
+        if not isinstance(found, SharedValue) or not any(found is one for one in self._brought.values()):
+            names = [name for name, one in self._brought.items() if isinstance(one, SharedValue)]
+            remedy = "BaseMeasure.parts returns them by name."
+            raise ParameterError("part", part, f"a shared value of the measure, one of {names}", remedy)
+        before = found.value
+        found.take(value)
+        try:
+            measure_given(self.measure, self._brought)
+        except BaseException:
+            found.take(before)
+            raise
+        self.access.change(self._give)
+
+    def _read_parts(self) -> None:
+        """Take the measure at the present values of its parts."""
+        measure = measure_given(self.measure, self._brought)
+        if measure is not self.measure:
+            self.measure = measure
+            self.bank.adopt(measure)
+
+    def _give(self) -> None:
+        """The same, with the statistics of all dishes."""
+        before = self.measure
+        self._read_parts()
+        if self.measure is not before:
+            self.n_changes += 1
+            recount(self)
 
     @property
     def components(self) -> Mapping[str, Part]:
@@ -420,6 +467,7 @@ class Statistics(Seats):
         occupy(self, slots, held, ids, births)
         self.parts.reset()
         self.parts.thaw(parts or {})
+        self._read_parts()
         self.bank.thaw(bank)
         recount(self)
         if parts is not None and source is not None:

@@ -360,8 +360,8 @@ class BaseMeasure(abc.ABC):
         """Parts of the state that belong to this measure, by name: none by default.
 
         They are created once per franchise, before its bank, and registered when the franchise is built;
-        copies of the franchise create their own. A bank that defines ``read(parts)`` and ``begin(slot)``
-        can read them.
+        copies of the franchise create their own. `given` reads a `SharedValue`. A bank that defines
+        ``read(parts)`` and ``begin(slot)`` can read any part.
 
         Parameters
         ----------
@@ -369,6 +369,37 @@ class BaseMeasure(abc.ABC):
             It is being built: keep a weak reference to it, and don't use it before the first birth.
         """
         return {}
+
+    def given(self, parts: Mapping[str, Part]) -> BaseMeasure:
+        """Return this measure at the present values of its parts; by default itself.
+
+        The franchise takes the measure that is returned when it is built, when `Franchise.set_shared_value`
+        changes a value, and when a state is restored, and then recomputes the statistics of all dishes. So
+        all methods may depend on the values, those of statistics too, and what the measure derives from them
+        is computed here once.
+
+        Parameters
+        ----------
+        parts : mapping of str to Part
+            What `parts` returned: a `SharedValue` has its present ``value``.
+        """
+        return self
+
+    def redraw(self, value: Any, statistics: Any, generator: np.random.Generator) -> Any:
+        """Draw an observation in place of another; by default by `simulate`.
+
+        A measure that is conditional on a part of an observation (a regression of y given x) overrides it
+        in place of `simulate`, and keeps that part.
+
+        Parameters
+        ----------
+        value : object
+            The observation, of which the part that isn't drawn is kept.
+        statistics : object
+            Those of a dish, as `make` makes them.
+        generator : numpy.random.Generator
+        """
+        return self.simulate(statistics, generator)
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
@@ -735,6 +766,9 @@ class Tempered(BaseMeasure):
 
     def parts(self, state: Any) -> Mapping[str, Part]:
         return self.measure.parts(state)
+
+    def given(self, parts: Mapping[str, Part]) -> Tempered:
+        return attrs.evolve(self, measure=self.measure.given(parts))
 
     def make(self) -> Any:
         return self.measure.make()

@@ -133,7 +133,7 @@ class ReplicaExchange(Move):
 
 def tempered(state: Franchise, power: float) -> Franchise:
     """An independent franchise in the same state, with a power of the likelihood: `BaseMeasure.tempered`."""
-    twin: Franchise = maker(state, state.data, state.measure.tempered(power))(state.freeze())
+    twin: Franchise = maker(state, state.data, state.prepared.tempered(power))(state.freeze())
     return twin
 
 
@@ -164,7 +164,7 @@ def _has_powers(state: Franchise) -> bool:
     supports = state.measure.supports
     if supports("tempered") and not any(map(supports, ("log_marginal", "log_marginals"))):
         return False
-    return state.measure.has_powers and not state.measure_parts
+    return state.measure.has_powers and not state.dish_parts
 
 
 def _log_ratio(one: Franchise, other: Franchise, powers: tuple[float, ...]) -> float:

@@ -84,9 +84,12 @@ class SplitMerge(Move):
         no_tables_of_values("scans", "SplitMerge()"),
         no_tables_of_values("candidates", "SplitMerge()"),
         Requirement(
-            lambda state, move: not move.annealed or (bool(move.scans) and not state.measure_parts),
-            "Powers belong to the scans before the final one: give scans=3. What dishes keep in the state "
-            "has no powers.",
+            lambda state, move: (
+                not move.annealed
+                or (bool(move.scans) and state.measure.has_powers and not state.keeps_parameters)
+            ),
+            "Powers belong to the scans before the final one: give scans=3. Dishes of {measure} must have "
+            "powers (BaseMeasure.has_powers).",
             "annealed",
             "False",
         ),
