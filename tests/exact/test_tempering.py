@@ -68,19 +68,24 @@ def test_exchanges_leave_the_joint_law_invariant():
     check_tempered_exchanges()
 
 
-def of_bits(values):
-    return 0.6 * WITNESSED["bits by four methods"][1](values)
-
-
+@pytest.mark.parametrize("name", ["bits by four methods", "counts"])
 @pytest.mark.parametrize("arrays", [[[0, 1], [1]], [[0, None], [1]]])
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.SplitMergeStates(scans=0)], ids=repr)
-def test_hidden_markov_models_and_missing_observations(arrays, move):
-    data = hk.Sequences.from_arrays(arrays, n_terms=2)
+def test_hidden_markov_models_and_missing_observations(arrays, move, name):
+    measure, witness = WITNESSED[name]
+    data, root = hk.Sequences.from_arrays(arrays), hk.FixedWeights(4)
     for kernel in ("reference", "auto"):
-        franchise = sticky_franchise(
-            hk.FixedWeights(4), 0.0, data, "counts", kernel=kernel, measure=BITS.tempered(0.6)
-        )
-        check_exact(StateHomesModel(franchise, of_bits), move)
+        franchise = sticky_franchise(root, 0.0, data, "counts", kernel=kernel, measure=measure.tempered(0.6))
+        check_exact(StateHomesModel(franchise, lambda values: 0.6 * witness(values)), move)
+
+
+def test_drawn_states_are_refused_at_a_power_that_has_no_parameters():
+    data = hk.Sequences.from_arrays([[0, 1, 3], [1]])
+    franchise = sticky_franchise("weights", 0.0, data, "counts", measure=hk.GammaPoisson(1.0, 1.0))
+    exchange = moves.ReplicaExchange((1.0, 0.5))
+    with pytest.raises(errors.ScheduleError, match="draw_parameters"):
+        hk.Scheduler([moves.BeamSampler(), exchange]).run(franchise, 1, rng=0)
+    hk.Scheduler([moves.TableGibbs(), moves.RootWeights(), exchange]).run(franchise, 2, rng=0)
 
 
 def log_bernoulli(value, p):
