@@ -97,6 +97,7 @@ class KernelChoice(State):
         self._serving: dict[tuple[Any, ...], list[Kernel]] = {}
         self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
         self._kernels_for: tuple[Any, ...] = (None,) * 4  # hyperparameters, their version, bank, measure
+        self._untempered: tuple[Any, ...] = ()  # the banks outside of the blocks of `at_power`
 
     def kernel(self, step: str | Step) -> str:
         """Name of the kernel that runs a step: "fused", "generic" or "reference"."""
@@ -148,7 +149,9 @@ class KernelChoice(State):
             check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
         lent = self.lent is not None and step.draws_tables  # a step over customers
         store = self._table_store_type if step.needs_tables or lent else self.store_type
-        return step.serving(self.forced_kernel, store, self.bank, levels, root, self.topology.kind)
+        # Fused kernels serve no bank at a power, in a block of a franchise for which they are forced.
+        forced = "auto" if self._untempered and self.forced_kernel == "fused" else self.forced_kernel
+        return step.serving(forced, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
@@ -285,7 +288,6 @@ class Statistics(Seats):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self._untempered: tuple[Any, ...] = ()  # the banks outside of the blocks of `at_power`
         self.slots.attach(self.bank)
         occupy(self, (), ())
 
