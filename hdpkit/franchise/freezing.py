@@ -43,7 +43,8 @@ from hdpkit.stores._seating import Seating
 
 # Objects of a franchise that some changes replace, rather than change.
 _REPLACED = (
-    "data", "topology", "measure", "bank", "store", "hyperparameters", "population", "_untempered",
+    "data", "topology", "measure", "bank", "store", "hyperparameters", "population", "prepared",
+    "_untempered",
 )  # fmt: skip
 
 

@@ -139,3 +139,14 @@ def test_samples_that_do_not_have_the_value_are_refused():
     trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=2, rng=1)
     assert trace["shift/value"].shape == (2,)
     assert np.isfinite(franchise.sample().n_dishes)
+
+
+def test_further_data_keep_the_value_and_its_start():
+    franchise = franchise_of()
+    hk.Scheduler(SCHEDULE).run(franchise, sweeps=2, rng=1)
+    more = franchise.data.plus(hk.Groups.from_arrays([[0.1, 3.2]]))
+    made = franchise.with_documents(more)
+    assert made.measure.shift == franchise.measure.shift != 0.0
+    made.audit()
+    hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=1)
+    assert made.measure.shift == 0.0
