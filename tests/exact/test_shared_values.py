@@ -150,3 +150,15 @@ def test_further_data_keep_the_value_and_its_start():
     made.audit()
     hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=1)
     assert made.measure.shift == 0.0
+
+
+def test_a_value_that_changes_within_a_block_at_a_power_stays():
+    franchise, twin = shifted("3+3"), shifted("3+3")
+    with franchise.at_power(0.5):
+        franchise.set_shared_value("shift", 1.25)
+        franchise.audit()
+        half = franchise.log_likelihood()
+    twin.set_shared_value("shift", 1.25)
+    franchise.audit()
+    assert franchise.log_joint() == twin.log_joint()
+    assert half == 0.5 * twin.log_likelihood()
