@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from hdpkit.kinds.topic_model import TopicModel as TopicModel
     from hdpkit.parts import IntegrablePart as IntegrablePart
     from hdpkit.parts import Part as Part
+    from hdpkit.parts import SharedValue as SharedValue
     from hdpkit.posterior.comparison.chains import Candidate as Candidate
     from hdpkit.posterior.comparison.compare import compare_schedules as compare_schedules
     from hdpkit.posterior.comparison.convergence import ConvergenceRule as ConvergenceRule
@@ -119,7 +120,7 @@ _NAMES = {
     "franchise.state_homes": "PreviousDish",
     "kinds.ngram": "NGramModel",
     "kinds.spelling": "Spelling",
-    "parts": "IntegrablePart Part",
+    "parts": "IntegrablePart Part SharedValue",
     "posterior.comparison.chains": "Candidate",
     "posterior.comparison.compare": "compare_schedules",
     "posterior.comparison.convergence": "ConvergenceRule",

@@ -1,4 +1,4 @@
-"""Parts: components of the state other than the seating (a weight, a selector, a drawn topic)."""
+"""Parts: components of the state other than the seating (a weight, a selector, a shared variance)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
-from hdpkit.errors import MissingMethodError, StateError
+from hdpkit.checks import number_array
+from hdpkit.errors import MissingMethodError, ParameterError, StateError
+from hdpkit.numerics import add_up
+from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["IntegrablePart", "Part"]
+__all__ = ["IntegrablePart", "Part", "SharedValue"]
 
 
 class Attached:
@@ -55,10 +59,14 @@ class Part:
     of_run : bool
         Whether it belongs to a run over the franchise, such as the further chains of an ensemble move. It
         is in frozen states, but copies of the franchise don't have it.
+    of_dishes : bool
+        Whether it keeps something of each dish. A part of a measure that doesn't is no obstacle to moves
+        that create dishes without births.
     """
 
     enumerable: bool = False
     of_run: bool = False
+    of_dishes: bool = True
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """A dish was born.
@@ -86,6 +94,9 @@ class Part:
 
     def reset(self, slots: Int32s) -> None:
         """The seating was replaced (by a start or a thawed state): exactly these slots are occupied."""
+
+    def begin(self) -> None:
+        """Take the starting value, where hyperparameters do: before a start seats customers."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part after a start has seated all customers, or after thawing a state without this part.
@@ -163,6 +174,106 @@ class IntegrablePart(Part):
         source : ChoiceSource
         """
         raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
+
+
+class SharedValue(Part):
+    """A number or an array that a measure reads, the same for all dishes: a variance, coefficients.
+
+    The measure returns it from `BaseMeasure.parts` and takes its value in `BaseMeasure.given`. Nothing but
+    `Franchise.set_shared_value` changes it in a state: the franchise then takes the measure given the new
+    value, and recomputes the statistics of all dishes. A move draws the value given the rest of the state.
+
+    Parameters
+    ----------
+    start : float or array
+        The value with which chains begin.
+    prior : Prior, optional
+        Of the number, or independently of each number of the array: a term of `Franchise.log_joint`, and
+        what `Franchise.simulate` draws from. None: the value is simulated nowhere, and has no such term.
+
+    Attributes
+    ----------
+    value : float or float64 array
+        The present value; an array is read-only.
+    """
+
+    enumerable = True
+    of_dishes = False
+
+    def __init__(self, start: Any, prior: Prior | None = None) -> None:
+        if prior is not None and (isinstance(prior, type) or not isinstance(prior, Prior)):
+            raise ParameterError("prior", prior, "a prior, or None", "For instance hk.Gamma(1, 1).")
+        self.prior = prior
+        self._start = self._value = self.checked("start", start)
+
+    @property
+    def value(self) -> Any:
+        """The present value."""
+        return float(self._value) if self._value.ndim == 0 else self._value
+
+    def checked(self, name: str, value: Any) -> npt.NDArray[np.float64]:
+        """Return a value as a read-only array; raises a ParameterError unless it is finite and of one shape.
+
+        Parameters
+        ----------
+        name : str
+            For the error.
+        value : float or array
+        """
+        array = number_array(value)
+        shape = self._start.shape if hasattr(self, "_start") else np.shape(value)
+        if array is None or array.size == 0 or array.shape != shape or not np.isfinite(array).all():
+            allowed = f"finite numbers, shape {shape}" if shape else "a finite number"
+            raise ParameterError(name, value, allowed, "The shape is that of the start.")
+        array.setflags(write=False)
+        return array
+
+    def take(self, value: Any) -> None:
+        """Take a value; `Franchise.set_shared_value` calls it.
+
+        Parameters
+        ----------
+        value : float or array
+        """
+        self._value = self.checked("value", value)
+
+    def begin(self) -> None:
+        """Take the value with which chains begin."""
+        self._value = self._start
+
+    def simulate(self, state: Any, source: ChoiceSource) -> None:
+        """Draw the value from its prior, if there is one."""
+        if self.prior is not None:
+            drawn = draw_from(self.prior, source, max(self._value.size, 1))
+            state.set_shared_value(self, np.reshape(drawn, self._value.shape))
+
+    def freeze(self) -> dict[str, Any]:
+        """Return the value."""
+        return {"value": np.array(self._value)}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Take a frozen value."""
+        self._value = self.checked("value, in the frozen state", frozen["value"])
+
+    def log_density(self, state: Any) -> float:
+        """Log prior density of the value, in nats."""
+        if self.prior is None:
+            return 0.0
+        return add_up(log_density_at(self.prior, number) for number in self._value.ravel().tolist())
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """Each number: "value", or "value[0]", ... of an array."""
+        places = np.ndindex(self._value.shape)
+        keys = ["value" + (f"[{','.join(map(str, place))}]" if place else "") for place in places]
+        return dict(zip(keys, self._value.ravel().tolist(), strict=True))
+
+    def key(self) -> Any:
+        """The numbers."""
+        return tuple(self._value.ravel().tolist())
+
+    def memory_bytes(self) -> int:
+        """Bytes of the value."""
+        return int(self._value.nbytes)
 
 
 class TablePart(Attached, IntegrablePart):

@@ -20,7 +20,8 @@ from hdpkit.measures.bank import ReadsParts, observed_bank
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.powered_bank import powered_bank
+from hdpkit.measures.protocol import BaseMeasure, Tempered
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.documents import reseat_cells, reseat_documents
@@ -32,6 +33,8 @@ from hdpkit.stores._counts import CountsStore
 
 def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     """The measure's bank for data."""
+    if isinstance(measure, Tempered):
+        return powered_bank(bank_for(state, measure.measure, data), measure.power)
     bank = state.population.bank(measure, data)
     if isinstance(bank, ReadsParts):
         bank.read(state._brought)

@@ -45,7 +45,7 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
     kind, root = type(franchise), franchise.root.declared
     made = kind(
         franchise.declarations[-1], data, store=franchise.store_type, kernel=franchise.forced_kernel,
-        root=root, measure=franchise.measure, known=franchise.known,
+        root=root, measure=franchise.prepared, known=franchise.known,
     )  # fmt: skip
     for name, part in franchise.components.items():
         made.register(name, cloned(name, part, made))
@@ -250,6 +250,7 @@ class Extending(Freezing):
     def _replace_values(self, values: Any, changes: Mapping[str, Any]) -> None:
         slots, held, bank, parts = self._current_dishes()
         self.data = self.data.with_values(values)
+        self.prepared = measure_of(self.prepared, "for_data", self.prepared.for_data(self.data))
         self.measure = measure_of(self.measure, "for_data", self.measure.for_data(self.data))
         self.bank = bank_for(self, self.measure, self.data)
         self._replaced(slots, held, changes.get("bank", bank), parts)
@@ -260,7 +261,7 @@ class Extending(Freezing):
         """Change to a tree in which restaurant r of the current one is to[r], and to a seating there."""
         dishes, values = self._current_dishes(), self.base_parameters
         self.topology, self.data = topology, data
-        measure = self.declarations[-1].measure.for_data(data)
+        measure = self.prepared = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
         self.bank = bank_for(self, self.measure, data)
         self.store = self.population.store(topology, self.bank)

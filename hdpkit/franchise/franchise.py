@@ -248,6 +248,9 @@ class Franchise(Extending):
     @changes
     def reset_hyperparameters(self) -> None:
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
+        for part in self._brought.values():
+            part.begin()
+        self.access.change(self._give)
         self.set_base_parameters(**self._starting)
         self.hyperparameters.reset()
         self.topology.begin()

@@ -42,7 +42,10 @@ from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
 
 # Objects of a franchise that some changes replace, rather than change.
-_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "population")
+_REPLACED = (
+    "data", "topology", "measure", "bank", "store", "hyperparameters", "population", "prepared",
+    "_untempered",
+)  # fmt: skip
 
 
 @attrs.frozen(eq=False)
@@ -72,6 +75,7 @@ class Kept:
         vars(state).update(self.objects)
         state.streams = None  # unless the kept state has streams
         state._restore(self.frozen, None, True)
+        vars(state).update(self.objects)  # within a block of `at_power` the measure is again at the power
         for name, source in self.integrated.items():
             state.parts[name].integrated = source
         if self.lent is not None:
@@ -180,6 +184,7 @@ class Freezing(Reading):
         self._step = self._proposal = self.lent = self.on_pulse = None
         self.slots.source = None
         self._walks = {}
+        self._lower()
         for part in self.parts.values():
             if isinstance(part, IntegrablePart):
                 part.integrated = None
@@ -300,7 +305,7 @@ def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
     declared = (franchise.declarations[-1], franchise.data)
-    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
+    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.prepared)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
     return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
 
@@ -327,7 +332,7 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
     seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
     copy.
     """
-    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
+    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.prepared
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
     known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,11 @@ from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
-from hdpkit.franchise.state import State, measure_of
+from hdpkit.franchise.state import State, measure_given, measure_of
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.parts import Part
+from hdpkit.measures.powered_bank import powered_bank
+from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
+from hdpkit.parts import Part, SharedValue
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps._walk import Walk
@@ -96,6 +97,7 @@ class KernelChoice(State):
         self._serving: dict[tuple[Any, ...], list[Kernel]] = {}
         self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
         self._kernels_for: tuple[Any, ...] = (None,) * 4  # hyperparameters, their version, bank, measure
+        self._untempered: tuple[Any, ...] = ()  # the banks outside of the blocks of `at_power`
 
     def kernel(self, step: str | Step) -> str:
         """Name of the kernel that runs a step: "fused", "generic" or "reference"."""
@@ -147,7 +149,9 @@ class KernelChoice(State):
             check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
         lent = self.lent is not None and step.draws_tables  # a step over customers
         store = self._table_store_type if step.needs_tables or lent else self.store_type
-        return step.serving(self.forced_kernel, store, self.bank, levels, root, self.topology.kind)
+        # Fused kernels serve no bank at a power, in a block of a franchise for which they are forced.
+        forced = "auto" if self._untempered and self.forced_kernel == "fused" else self.forced_kernel
+        return step.serving(forced, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
@@ -320,6 +324,48 @@ class Statistics(Seats):
         if not counted:
             recount(self)
 
+    @unguarded
+    def at_power(self, power: float) -> Block:
+        """Raise the probability of data given their dishes to a power within a block.
+
+        With L this probability, parameters of dishes integrated out, a step that leaves the posterior p(z)
+        L(z) invariant leaves p(z) L(z) ** power invariant within the block: use it for proposals. The state
+        is not copied. Steps run on kernels for a measure at a power (`BaseMeasure.tempered`). In nested
+        blocks the powers are multiplied.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1.
+
+        Raises
+        ------
+        StateError
+            If the measure has no powers, or dishes keep parameters in the state.
+        """
+        check_power(self, None, power)
+        return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)
+
+    def _raise_to(self, power: float) -> int:
+        """Begin a block; returns how many there are."""
+        if self.keeps_parameters or not self.measure.has_powers:
+            raise StateError(
+                "measure", type(self.measure).__name__,
+                "one whose parameters of dishes are integrated out, at a power",
+                "See BaseMeasure.has_powers.",
+            )  # fmt: skip
+        measure, bank = Tempered(self.measure, power), powered_bank(self.bank, power)
+        self._untempered = (*self._untempered, self.bank)
+        self.measure, self.bank = measure, bank
+        return len(self._untempered)
+
+    def _lower(self, depth: int = 1) -> None:
+        """End the blocks from this one on, of which the first is 1."""
+        while len(self._untempered) >= depth:
+            *outer, self.bank = self._untempered
+            self._untempered = tuple(outer)
+            self.measure = cast(Tempered, self.measure).measure
+
     # ------------------------------------------------------------------ slots and parts
 
     @property
@@ -328,9 +374,56 @@ class Statistics(Seats):
         return dict(self._brought)
 
     @property
+    def dish_parts(self) -> Mapping[str, Part]:
+        """Those of them that keep something of each dish (`Part.of_dishes`)."""
+        return {name: part for name, part in self._brought.items() if part.of_dishes}
+
+    @property
     def keeps_parameters(self) -> bool:
         """Whether dishes have parameters that are part of the state."""
-        return bool(self._brought) or not self.measure.conjugate
+        return bool(self.dish_parts) or not self.measure.conjugate
+
+    @changes
+    def set_shared_value(self, part: str | SharedValue, value: npt.ArrayLike) -> None:
+        """Change a value that the measure reads; statistics of dishes are recomputed given the new one.
+
+        A ParameterError, also one of the measure's `BaseMeasure.given`, changes nothing.
+
+        Parameters
+        ----------
+        part : str or SharedValue
+            A shared value of the measure (`measure_parts`), or its name.
+        value : float or array
+            Of the shape of the present one.
+        """
+        found: Any = self._brought.get(part) if isinstance(part, str) else part
+        if not isinstance(found, SharedValue) or not any(found is one for one in self._brought.values()):
+            names = [name for name, one in self._brought.items() if isinstance(one, SharedValue)]
+            remedy = "BaseMeasure.parts returns them by name."
+            raise ParameterError("part", part, f"a shared value of the measure, one of {names}", remedy)
+        before = found.value
+        found.take(value)
+        try:
+            measure_given(self.measure, self._brought)
+        except BaseException:
+            found.take(before)
+            raise
+        self.access.change(self._give)
+
+    def _read_parts(self) -> None:
+        """Take the measure at the present values of its parts."""
+        measure = measure_given(self.measure, self._brought)
+        if measure is not self.measure:
+            self.measure = measure
+            self.bank.adopt(measure)
+
+    def _give(self) -> None:
+        """The same, with the statistics of all dishes."""
+        before = self.measure
+        self._read_parts()
+        if self.measure is not before:
+            self.n_changes += 1
+            recount(self)
 
     @property
     def components(self) -> Mapping[str, Part]:
@@ -376,6 +469,7 @@ class Statistics(Seats):
         occupy(self, slots, held, ids, births)
         self.parts.reset()
         self.parts.thaw(parts or {})
+        self._read_parts()
         self.bank.thaw(bank)
         recount(self)
         if parts is not None and source is not None:

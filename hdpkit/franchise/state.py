@@ -96,6 +96,8 @@ class State(Locked):
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = DishSlots()
         self._brought = _parts_of(self.measure, self)
+        self.prepared: BaseMeasure = self.measure  # at starting values, from which copies are made
+        self.measure = measure_given(self.measure, self._brought)
         self.bank = bank_for(self, self.measure, data)
         self.store = self.population.store(self.topology, self.bank)
         self.lent: Any = None  # the labelled seating within `labelled_seating`, over a store with less detail
@@ -162,6 +164,11 @@ def measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
     made: BaseMeasure = one_of_kind(before, method, returned, BaseMeasure, "a base measure")
     one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
     return made
+
+
+def measure_given(measure: BaseMeasure, parts: Mapping[str, Part]) -> BaseMeasure:
+    """Return the measure at the present values of its parts."""
+    return measure_of(measure, "given", measure.given(parts)) if parts else measure
 
 
 def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:

@@ -301,10 +301,17 @@ class HomeState:
 class StateHomes(abc.ABC):
     """Restaurants, one for each dish, whose customers are determined by the dishes of other customers.
 
-    Pass an object of a subclass as ``each`` of the deepest `Restaurant`. In a hidden Markov model the home of
-    a customer is the restaurant of the dish of the customer before (Teh et al. 2006, section 7). All these
+    Pass an object of a subclass as ``each`` of one `Restaurant`. In a hidden Markov model the home of a
+    customer is the restaurant of the dish of the customer before (Teh et al. 2006, section 7). All these
     restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it when it dies.
     There can be 16,384 dishes at a time.
+
+    Declarations below it are labels of the data: each label has a copy of all these restaurants, and a
+    customer with the label sits in the copy of its home. In a hidden Markov model of several persons
+    ``Restaurant(Restaurant(G0, each=PreviousDish()), each="person")`` gives each person transition
+    probabilities around those that all share. The keys of copies are pairs (label, number).
+    `moves.TableGibbs` and moves of hyperparameters serve it; `moves.BeamSampler` and `moves.SplitMergeStates`
+    need the rule in the deepest declaration. There can be 262,144 restaurants of dishes and copies.
 
     When a move changes the dish of a customer, its `followers` change their restaurants and keep their
     dishes. The move multiplies the weight of each candidate by the predictive probability of the followers'
@@ -379,10 +386,10 @@ def _start_concentration(declared: Any) -> Any:
 class PreviousDish(StateHomes):
     """A hidden Markov model: the home of an observation is the restaurant of the dish before it.
 
-    Pass it as ``each`` of the deepest `Restaurant`, over `hdpkit.Sequences`. A dish is a state of the chain,
-    its restaurant the row of its transition probabilities. The first observations of all sequences are in one
-    restaurant of their own, the start row, which is not sticky. The model is that of Teh et al. 2006, section
-    7.
+    Pass it as ``each`` of a `Restaurant`, over `hdpkit.Sequences`; labels may follow below. A dish is a state
+    of the chain, its restaurant the row of its transition probabilities. The first observations of all
+    sequences are in one restaurant of their own, the start row, which is not sticky. The model is that of Teh
+    et al. 2006, section 7.
 
     Parameters
     ----------

@@ -41,15 +41,20 @@ from hdpkit.steps.walk import Eaten
 MOST_ROWS = 1 << 14
 """Largest number of restaurants of dishes at a time; each takes about 60 bytes, with customers or without."""
 
+MOST_COPIES = 1 << 18
+"""Largest number of restaurants of dishes where labels have copies of them."""
+
 STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 
 
 class StateTopology(Restaurants):
     """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
 
-    The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
-    declaration: those that belong to no dish, and one for each of as many dishes as there are customers, up
-    to `MOST_ROWS`; to open more dishes is an error.
+    The root comes first, then a restaurant for each declaration above the rule for homes, then its rows:
+    those that belong to no dish, and one for each of as many dishes as there are customers, up to
+    `MOST_ROWS`; to open more dishes is an error. Declarations below the rule are labels: each label has a
+    copy of all rows, whose parents are the rows of the label above it, or the rows themselves. ``below`` is
+    the tree of these labels alone, under a root in place of a row.
     """
 
     kind = "by state"
@@ -57,30 +62,49 @@ class StateTopology(Restaurants):
     cells = None
     known = 0
 
-    def __init__(self, chain: Sequence[Restaurant], rule: StateHomes, n_customers: int) -> None:
-        inner, n_rows = len(chain) - 1, min(max(n_customers, 1), MOST_ROWS)
+    def __init__(
+        self,
+        chain: Sequence[Restaurant],
+        rule: StateHomes,
+        n_customers: int,
+        below: Topology | None = None,
+    ) -> None:
+        inner, n_rows = _place(chain), min(max(n_customers, 1), MOST_ROWS)
+        if below is not None:
+            n_rows = min(n_rows, max(MOST_COPIES // below.n_nodes - rule.n_fixed, 1))
         own = rule.n_fixed + n_rows
         parent = np.array([*range(-1, inner - 1), *[inner - 1] * own], dtype=np.int32)
         level = np.array([*range(inner), *[inner] * own], dtype=np.int32)
-        for array in (parent, level):
-            array.setflags(write=False)
-        first = tuple(range(inner + 1))
+        declaration, first = level, tuple(range(inner + 1))
         keys: tuple[Sequence[Any], ...] = (*[(None,)] * inner, range(own))
+        if below is not None:  # the copies for label t begin with number inner + t own
+            copies = inner + below.parent[1:, None] * own + np.arange(own)
+            parent = np.append(parent, copies.ravel()).astype(np.int32)
+            level = np.append(level, np.repeat(inner + below.level[1:], own)).astype(np.int32)
+            numbers = np.repeat(inner + below.declaration[1:], own)
+            declaration = np.append(declaration, numbers).astype(np.int32)
+            first = (*first, *[inner + t * own for t in below.first[1:]])
+            keys = (*keys, *[[(one, r) for one in labels for r in range(own)] for labels in below.keys[1:]])
+        for array in (parent, level, declaration):
+            array.setflags(write=False)
         nobody = np.empty(0, dtype=np.int32)
-        tree = Topology(parent, level, level, nobody, first, keys)
-        self.n_levels = inner + 1
+        tree = Topology(parent, level, declaration, nobody, first, keys)
+        self.n_levels = tree.n_levels
         self.nodes, self.node, self.keys_of = tree.nodes, tree.node, tree.keys_of
         self.parent: Int32s = parent
         self.level: Int32s = level
-        self.declaration: Int32s = level  # each declaration is one level
+        self.declaration: Int32s = declaration
         self.first = first
+        self.first_own = inner  # number of the first restaurant that belongs to no dish
+        self.n_own = own
+        self.labels = None if below is None else below.home
         self.keys = keys
         self.n_customers = self.n_all = n_customers
         self.n_fixed = rule.n_fixed
         self.first_row = inner + rule.n_fixed
         self.rows = DishRows(n_rows)
         self.start = read_start(rule.start_concentration)
-        self._declared = chain[-1]
+        self._declared = chain[inner]
         self._rule = rule
 
     @property
@@ -103,7 +127,7 @@ class StateTopology(Restaurants):
         )  # fmt: skip
 
     def _state(self, eaten: Eaten, rows: DishRows) -> HomeState:
-        return HomeState(eaten, rows, self.first[-1], self._rule.n_fixed)
+        return HomeState(eaten, rows, self.first_own, self._rule.n_fixed)
 
     def home_of(self, customer: int, eaten: Eaten) -> int:
         """Restaurant of a data customer, given the dishes of others, who must be seated."""
@@ -111,8 +135,8 @@ class StateTopology(Restaurants):
 
     def _home(self, customer: int, state: HomeState) -> int:
         node = self._rule.home(customer, state)
-        if isinstance(node, int) and self.first[-1] <= node < self.n_nodes:
-            return node
+        if isinstance(node, int) and self.first_own <= node < self.first_own + self.n_own:
+            return node if self.labels is None else node + int(self.labels[customer]) * self.n_own
         raise refuse(
             self._rule,
             "home",
@@ -153,7 +177,8 @@ class StateTopology(Restaurants):
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays."""
-        return self.parent.nbytes + self.level.nbytes
+        arrays = {id(one): one.nbytes for one in (self.parent, self.level, self.declaration)}
+        return sum(arrays.values())
 
 
 class ChainTopology(StateTopology):
@@ -313,22 +338,50 @@ _KINDS: dict[tuple[bool, bool], Callable[..., StateTopology]] = {
 
 
 def state_topology(chain: Sequence[Restaurant], data: GroupedData, known: int) -> StateTopology:
-    """Create the restaurants of declarations of which the deepest has a rule for homes."""
-    rule = _checked_rule(chain, data, known)
+    """Create the restaurants of declarations of which one has a rule for homes."""
+    at = _place(chain)
+    rule = _checked_rule(chain, at, data, known)
+    if at < len(chain) - 1:
+        _check_labels(chain, at, rule)
+        below = labelled_topology([chain[at], *chain[at + 1 :]], data, 0)
+        return StateTopology(chain, rule, len(data), below)
     kind = _KINDS[type(rule) is PreviousDish, rule.sticky != 0.0]  # a subclass may have other homes
     return kind(chain, rule, len(data))
 
 
-def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) -> StateHomes:
-    """The rule of the deepest declaration for these data; raises an error if the rest doesn't fit."""
-    for declaration in chain[1:-1]:
+def _place(chain: Sequence[Restaurant]) -> int:
+    """Number of the first declaration with a rule for homes."""
+    return next(number for number, one in enumerate(chain) if isinstance(one.each, StateHomes))
+
+
+def _check_labels(chain: Sequence[Restaurant], at: int, rule: StateHomes) -> None:
+    """Raise an error unless the declarations below the rule for homes are labels of all its rows."""
+    for declaration in chain[at + 1 :]:
+        if isinstance(declaration.each, StateHomes):
+            raise DeclarationError(
+                f"each of {declaration.name!r}", declaration.each,
+                "a label of the data, below restaurants of dishes",
+                "One declaration may have a rule for homes.",
+            )  # fmt: skip
+    for name in ("sticky", "start_concentration"):
+        if getattr(rule, name):
+            raise DeclarationError(
+                name, getattr(rule, name), "left out where restaurants of dishes have restaurants below",
+                "Only the deepest declaration may have it.",
+            )  # fmt: skip
+
+
+def _checked_rule(chain: Sequence[Restaurant], at: int, data: GroupedData, known: int) -> StateHomes:
+    """The rule of declaration ``at`` for these data; raises an error if the rest doesn't fit."""
+    for declaration in chain[1:at]:
         if declaration.each is not None:
             raise DeclarationError(
                 f"each of {declaration.name!r}", declaration.each,
                 "None where homes below depend on the state",
-                "All restaurants of dishes have the same parent: leave each out.",
+                "All restaurants of dishes have the same parent: leave each out, or declare the label below "
+                "them, where each label has a copy of every restaurant of a dish.",
             )  # fmt: skip
-    deepest, rule = chain[-1], chain[-1].each
+    rule = chain[at].each
     assert isinstance(rule, StateHomes)
     if known:
         raise DeclarationError(
@@ -339,12 +392,13 @@ def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) ->
             "base", chain[0].measure, "a measure over latent dishes, where homes depend on dishes",
             "Observed dishes never change: label the data with them.",
         )  # fmt: skip
-    for name, declared_one in zip(("concentration", "discount"), deepest.hyperparameters, strict=True):
-        if declared_one.each:
-            raise DeclarationError(
-                f"{name} of {deepest.name!r}", getattr(deepest, name), "one for all restaurants of dishes",
-                "Restaurants come and go with their dishes: leave hk.Each out.",
-            )  # fmt: skip
+    for deep in chain[at:]:
+        for name, declared_one in zip(("concentration", "discount"), deep.hyperparameters, strict=True):
+            if declared_one.each:
+                raise DeclarationError(
+                    f"{name} of {deep.name!r}", getattr(deep, name), "one for all restaurants of dishes",
+                    "Restaurants come and go with their dishes: leave hk.Each out.",
+                )  # fmt: skip
     bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
     remedy = "Restaurants that belong to no dish."
     whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._arguments cimport check_length, whole
 from hdpkit.errors import ExtensionError, StateError
+from hdpkit.numerics cimport det_log
 from hdpkit.numerics import log_each
 
 cdef int64_t LARGEST = 2**31 - 2
@@ -351,3 +352,133 @@ cdef class AdaptedBank(CompiledBank):
         self.c.predictive = predictive_in_python
         self.c.log_block = log_block_in_python
         self.complete(LARGEST)
+
+
+# ------------------------------------------------------------------------------------- a power of probabilities
+
+cdef struct Powered:
+    measure_t *of
+    double power
+
+
+cdef int powered_born(void *self, int32_t slot) noexcept nogil:
+    cdef measure_t *of = (<Powered *>self).of
+    return of.born(of.self, slot)
+
+
+cdef int powered_died(void *self, int32_t slot) noexcept nogil:
+    cdef measure_t *of = (<Powered *>self).of
+    return of.died(of.self, slot)
+
+
+cdef int powered_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef measure_t *of = (<Powered *>self).of
+    return of.add(of.self, slot, customers, n)
+
+
+cdef int powered_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef measure_t *of = (<Powered *>self).of
+    return of.remove(of.self, slot, customers, n)
+
+
+cdef int powered_move(void *self, int32_t source, int32_t to) noexcept nogil:
+    cdef measure_t *of = (<Powered *>self).of
+    return of.move(of.self, source, to)
+
+
+cdef int powered_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                            double *out) noexcept nogil:
+    cdef Powered *b = <Powered *>self
+    cdef int64_t i
+    cdef int status = b.of.predictive(b.of.self, customer, slots, n, out)
+    if status >= 0:
+        for i in range(n + 1):
+            out[i] = det_exp(b.power * det_log(out[i]))
+    return status
+
+
+cdef int powered_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                           int64_t n, double *out) noexcept nogil:
+    cdef Powered *b = <Powered *>self
+    cdef int64_t i
+    cdef int status = b.of.log_block(b.of.self, customers, n_customers, slots, n, out)
+    if status >= 0:
+        for i in range(n + 1):
+            out[i] *= b.power
+    return status
+
+
+cdef class PoweredBank(CompiledBank):
+    """The statistics of another compiled bank, with its probabilities raised to a power.
+
+    Parameters
+    ----------
+    of : CompiledBank
+        It keeps the statistics.
+    power : float
+    """
+
+    COMPILED = True
+
+    cdef readonly CompiledBank of
+    cdef Powered b
+
+    def __cinit__(self, CompiledBank of not None, double power):
+        self.of = of
+        self.b.of, self.b.power = &of.c, power
+        self.c.self = &self.b
+        self.c.born, self.c.died, self.c.move = powered_born, powered_died, powered_move
+        self.c.add, self.c.remove = powered_add, powered_remove
+        self.c.predictive, self.c.log_block = powered_predictive, powered_log_block
+        self.slots = of.slots
+        self.complete(of.n_customers)
+
+    @property
+    def power(self):
+        """Of the probabilities of the innermost bank."""
+        return self.b.power * getattr(self.of, "power", 1.0)
+
+    @property
+    def needs_dishes(self):
+        """Whether `log_marginals` needs the dishes."""
+        return getattr(self.of, "needs_dishes", True)
+
+    def attach(self, DishSlots slots not None):
+        """Attach the bank that keeps the statistics to the slots of a franchise."""
+        self.slots = slots
+        self.of.attach(slots)
+
+    cdef int64_t room(self) except -1:
+        return self.of.room()
+
+    def log_marginals(self, slots, dishes=None):
+        """Log marginal probability of the data of each slot, times the power: shape (n,), nats."""
+        return self.b.power * np.asarray(self.of.log_marginals(slots, dishes))
+
+    def rebuild(self, dishes, slots):
+        """Recompute all statistics from the dish of each customer (-1: unseated)."""
+        self.of.rebuild(dishes, slots)
+
+    def relabelled(self, mapping):
+        """Renumber slots."""
+        self.of.relabelled(mapping)
+
+    def adopt(self, measure):
+        """Use the parameter values of a tempered measure."""
+        return self.of.adopt(measure.measure)
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots."""
+        return self.of.statistics(slots, dishes)
+
+    def freeze(self):
+        """What the bank that keeps the statistics freezes."""
+        return self.of.freeze()
+
+    def thaw(self, frozen):
+        """See `freeze`."""
+        self.of.thaw(frozen)
+
+    def memory_bytes(self):
+        """Bytes of the statistics."""
+        return self.of.memory_bytes()

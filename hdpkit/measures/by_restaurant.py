@@ -104,6 +104,7 @@ class ByRestaurant(BaseMeasure):
     """
 
     differ_by: str = "document"
+    has_powers = False
 
     def simulate_in(self, statistics: Any, restaurant: int, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish in a restaurant.

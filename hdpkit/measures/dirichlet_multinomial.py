@@ -11,12 +11,12 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.checks import as_float, validator, whole_number
+from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import BaseMeasure, in_python, parameter
+from hdpkit.measures.protocol import BaseMeasure, check_power, in_python, parameter
 from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
 
@@ -87,11 +87,6 @@ def _eta(instance: Any, attribute: Any, value: Any) -> None:
             "eta", value, f"a number or a vector over terms, each from {_SMALLEST} to {_LARGEST}",
             "Use a small positive number; 0.01 to 1 is usual for topics.",
         )  # fmt: skip
-
-
-def _power(instance: Any, attribute: Any, value: Any) -> None:
-    if not 0.0 < as_float(value) <= 1.0:
-        raise ParameterError("power", value, "a number above 0, up to 1", "1 is the likelihood itself.")
 
 
 @attrs.frozen(eq=False)
@@ -238,7 +233,7 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
     be simulated from it. 0 < power <= 1.
     """
 
-    power: float = attrs.field(default=1.0, validator=_power)
+    power: float = attrs.field(default=1.0, validator=check_power)
 
     predicts = False
     simulate = BaseMeasure.simulate  # not supported

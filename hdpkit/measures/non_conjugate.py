@@ -25,7 +25,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import KeptParameters
-from hdpkit.measures.protocol import BaseMeasure, base_measures
+from hdpkit.measures.protocol import BaseMeasure, base_measures, check_power, missing_method
 from hdpkit.random import ChoiceSource
 
 
@@ -85,6 +85,17 @@ class Finite:
 
 _callable = validator(function, remedy="See the docstring for its arguments.")
 _optional = attrs.validators.optional(_callable)
+
+
+@attrs.frozen(eq=False)
+class _Power:
+    """A log likelihood times a power."""
+
+    of: Callable[[Any, Any], float]
+    power: float = attrs.field(validator=check_power)
+
+    def __call__(self, value: Any, parameter: Any) -> float:
+        return self.power * self.of(value, parameter)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -151,6 +162,25 @@ class NonConjugate(BaseMeasure):
 
     def supports(self, method: str) -> bool:
         return self.simulate_value is not None if method == "simulate" else super().supports(method)
+
+    @property
+    def has_powers(self) -> bool:
+        """False with ``update``, a draw given the likelihood itself."""
+        return self.update is None
+
+    def tempered(self, power: float) -> NonConjugate:
+        """Return the measure with a power of the likelihood given parameters, which stay in the state."""
+        if not self.has_powers:
+            raise missing_method(self, "tempered")
+        of = self.log_likelihood
+        of = of.of if isinstance(of, _Power) else of
+        return attrs.evolve(self, log_likelihood=_Power(of, power), simulate_value=None)
+
+    def log_marginals(self, bank: Any, slots: Any, dishes: Any) -> Floats:
+        """Log likelihood of the data of dishes given their parameters in a bank: shape (n,)."""
+        blocks = [[bank.values[i] for i in np.flatnonzero(dishes == slot)] for slot in slots]
+        of_each = zip(blocks, bank.statistics(slots, dishes), strict=True)
+        return np.array([float(self.log_block(values, [one])[0]) for values, one in of_each])
 
     def draw(self, source: ChoiceSource) -> Any:
         """Draw a parameter from the prior."""
@@ -241,7 +271,8 @@ class NonConjugateBank(KeptParameters):
         return [self._of[int(slot)] for slot in slots]
 
     def adopt(self, measure: BaseMeasure) -> bool:
-        """True: the measure has no parameters."""
+        """True: the parameters of dishes are kept."""
+        self.measure = measure
         return True
 
     def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import (
+    as_float,
     log_densities,
     number_array,
     real_number,
@@ -27,6 +28,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
 from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.powered_bank import power_of, powered_bank
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
@@ -182,6 +184,11 @@ class BaseMeasure(abc.ABC):
     def predicts(self) -> bool:
         """Whether the density of one observation under a new dish has a closed form."""
         return self.conjugate
+
+    @property
+    def has_powers(self) -> bool:
+        """Whether `tempered` can be called: by default if parameters of dishes are integrated out."""
+        return self.conjugate and not (self.atomic or self.seats_values)
 
     atomic: bool = False
     seats_values: bool = False
@@ -353,8 +360,8 @@ class BaseMeasure(abc.ABC):
         """Parts of the state that belong to this measure, by name: none by default.
 
         They are created once per franchise, before its bank, and registered when the franchise is built;
-        copies of the franchise create their own. A bank that defines ``read(parts)`` and ``begin(slot)``
-        can read them.
+        copies of the franchise create their own. `given` reads a `SharedValue`. A bank that defines
+        ``read(parts)`` and ``begin(slot)`` can read any part.
 
         Parameters
         ----------
@@ -362,6 +369,37 @@ class BaseMeasure(abc.ABC):
             It is being built: keep a weak reference to it, and don't use it before the first birth.
         """
         return {}
+
+    def given(self, parts: Mapping[str, Part]) -> BaseMeasure:
+        """Return this measure at the present values of its parts; by default itself.
+
+        The franchise takes the measure that is returned when it is built, when `Franchise.set_shared_value`
+        changes a value, and when a state is restored, and then recomputes the statistics of all dishes. So
+        all methods may depend on the values, those of statistics too, and what the measure derives from them
+        is computed here once.
+
+        Parameters
+        ----------
+        parts : mapping of str to Part
+            What `parts` returned: a `SharedValue` has its present ``value``.
+        """
+        return self
+
+    def redraw(self, value: Any, statistics: Any, generator: np.random.Generator) -> Any:
+        """Draw an observation in place of another; by default by `simulate`.
+
+        A measure that is conditional on a part of an observation (a regression of y given x) overrides it
+        in place of `simulate`, and keeps that part.
+
+        Parameters
+        ----------
+        value : object
+            The observation, of which the part that isn't drawn is kept.
+        statistics : object
+            Those of a dish, as `make` makes them.
+        generator : numpy.random.Generator
+        """
+        return self.simulate(statistics, generator)
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
@@ -455,13 +493,18 @@ class BaseMeasure(abc.ABC):
         return None
 
     def tempered(self, power: float) -> BaseMeasure:
-        """Return this measure with a power of the likelihood; `moves.ReplicaExchange` needs it.
+        """Return this measure at a power of the likelihood, for `moves.ReplicaExchange`.
+
+        By default the marginal of a dish is raised to the power: with L the probability of the data given
+        their dishes, parameters of dishes integrated out, a state z has the posterior p(z) L(z) ** power. The
+        measure that is returned has no parameters of dishes, so moves that draw these are refused. A measure
+        that overrides this method, such as `DirichletMultinomial`, may raise the likelihood given the
+        parameters of a dish to the power, and then integrate them out; it needs `log_marginal`.
 
         Parameters
         ----------
         power : float
-            Above 0, up to 1. The likelihood of an observation given the parameters of its dish is raised to
-            it before parameters are integrated out.
+            Above 0, up to 1.
 
         Returns
         -------
@@ -471,9 +514,11 @@ class BaseMeasure(abc.ABC):
         Raises
         ------
         MissingMethodError
-            Unless a class defines it.
+            Unless `has_powers`.
         """
-        raise missing_method(self, "tempered")
+        if not self.has_powers:
+            raise missing_method(self, "tempered")
+        return Tempered(self, power)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log density of one observation given a dish's parameters, in nats.
@@ -673,6 +718,102 @@ class BaseMeasure(abc.ABC):
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank in Python, which calls the methods of this measure."""
         return PythonBank(self, data.values)
+
+
+def check_power(instance: Any, attribute: Any, value: Any) -> None:
+    """Raise a ParameterError unless this can be a power of the likelihood."""
+    if not 0.0 < as_float(value) <= 1.0:
+        raise ParameterError("power", value, "a number above 0, up to 1", "1 is the likelihood itself.")
+
+
+@attrs.frozen(eq=False)
+class Tempered(BaseMeasure):
+    """A measure whose probabilities of data are raised to a power, parameters of dishes integrated out.
+
+    It is no distribution of data unless the power is 1: nothing can be simulated from it.
+    """
+
+    measure: BaseMeasure
+    power: float = attrs.field(validator=check_power)
+
+    @property
+    def exact_statistics(self) -> bool:  # type: ignore[override]
+        """As the measure."""
+        return self.measure.exact_statistics
+
+    @property
+    def takes_terms(self) -> bool:  # type: ignore[override]
+        """As the measure."""
+        return self.measure.takes_terms
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.measure.parameters
+
+    @property
+    def starting_parameters(self) -> Mapping[str, float]:
+        return self.measure.starting_parameters
+
+    def supports(self, method: str) -> bool:
+        own = super().supports(method)
+        return self.measure.supports(method) if method == "log_marginal" else own
+
+    def with_parameters(self, **values: float) -> Self:
+        return attrs.evolve(self, measure=self.measure.with_parameters(**values))
+
+    def for_data(self, data: GroupedData) -> Tempered:
+        return attrs.evolve(self, measure=self.measure.for_data(data))
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        return self.measure.parts(state)
+
+    def given(self, parts: Mapping[str, Part]) -> Tempered:
+        return attrs.evolve(self, measure=self.measure.given(parts))
+
+    def make(self) -> Any:
+        return self.measure.make()
+
+    def add(self, statistics: Any, value: Any) -> None:
+        self.measure.add(statistics, value)
+
+    def remove(self, statistics: Any, value: Any) -> None:
+        self.measure.remove(statistics, value)
+
+    def copy(self, statistics: Any) -> Any:
+        return self.measure.copy(statistics)
+
+    def example_values(self) -> Sequence[Any] | None:
+        return self.measure.example_values()
+
+    def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
+        return self.power * np.asarray(self.measure.log_predictive(value, many))
+
+    def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
+        return self.power * np.asarray(self.measure.log_block(values, many))
+
+    def log_marginal(self, statistics: Any) -> float:
+        return self.power * self.measure.log_marginal(statistics)
+
+    def log_marginals(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Those of the measure at this power; the bank may be one at another."""
+        logs = np.asarray(bank.log_marginals(slots, dishes), dtype=np.float64)
+        return self.of_all / power_of(bank) * logs
+
+    @property
+    def of_all(self) -> float:
+        """The product of all powers, if the measure is one of a measure at a power."""
+        inner = self.measure
+        return self.power * (inner.of_all if isinstance(inner, Tempered) else 1.0)
+
+    def tempered(self, power: float) -> BaseMeasure:
+        """The measure at another power."""
+        return self.measure.tempered(power)
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        made: StatisticsBank = powered_bank(self.measure.bank(data), self.power)
+        return made
 
 
 def in_python(name: str, kind: type[M], examples: Callable[[type[M]], list[M]], **own: Any) -> type[M]:

@@ -66,7 +66,7 @@ class _BySequences(Move):
 
     def check(self, state: Franchise) -> None:
         """Raise an error unless dishes draw parameters, or have them."""
-        if (trouble := refused(state.measure, state.measure_parts)) is not None:
+        if (trouble := refused(state.measure, state.dish_parts)) is not None:
             raise ScheduleError("moves", self.name, SUPPORTED, trouble)
 
     def threaded(self, threads: int) -> _BySequences:

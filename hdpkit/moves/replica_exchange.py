@@ -38,10 +38,13 @@ class ReplicaExchange(Move):
     """Exchange the states of chains at powers of the likelihood (parallel tempering).
 
     A run with this move has a further chain for each power below 1. All other moves of the schedule update
-    these chains too, from streams of their own. The chain at power b has the posterior p(z) L_b(z), where
-    topics phi give terms the weights phi ** b: with topics integrated out, L_b is the product over dishes
-    of B(eta + b n_k) / B(eta), where B is the normaliser of a Dirichlet distribution. Chains at low powers
-    pass between modes that are far from each other at power 1. Each application proposes to exchange the
+    these chains too, from streams of their own. The chain at power b has the posterior p(z) L_b(z), where z
+    is the state and L_b the likelihood of ``measure.tempered(b)``. Over most measures that is L ** b, where L
+    is the probability of the data given their dishes, with parameters of dishes integrated out. Over
+    `DirichletMultinomial` topics phi give terms the weights phi ** b before they are integrated out: L_b is
+    the product over dishes of B(eta + b n_k) / B(eta), where B is the normaliser of a Dirichlet distribution.
+    Over `NonConjugate` the likelihood given the parameters is raised to the power. Chains at low powers pass
+    between modes that are far from each other at power 1. Each application proposes to exchange the
     states of neighbours: of the first and second power, the third and fourth, ... and in every other
     application of the second and third, the fourth and fifth, ... (Swendsen & Wang 1986; Geyer 1991).
     States z at power b and y at power c are exchanged with probability min(1, L_b(y) L_c(z) / (L_b(z)
@@ -63,9 +66,11 @@ class ReplicaExchange(Move):
     Notes
     -----
     Between powers the dishes of a state keep their topics but get new ids, since ids are counted for each
-    chain. The base measure must have powers (`DirichletMultinomial`, or a measure with a method
-    ``tempered``), and there must be no known components. A move of your own must take probabilities of data
-    from the franchise or its measure: then it serves every power.
+    chain. A run is refused with known components, and over a measure that has no powers: of observed dishes,
+    dishes that differ by restaurant (`Bursty`), or dishes that keep numbers or selection proportions in the
+    state. It is also refused with a move that the measure at a power doesn't serve: over most measures one
+    that draws parameters of dishes (`SliceGibbs`, `CountGibbs`, `BeamSampler`). A move of your own must take
+    probabilities of data from the franchise or its measure: then it serves every power.
 
     References
     ----------
@@ -81,10 +86,10 @@ class ReplicaExchange(Move):
     updates = ("seating", "concentration", "discount", "base", "root weights")
     requires = (
         Requirement(
-            lambda state, move: _has_powers(state.measure) and state.known is None,
-            "It needs marginals under powers of the likelihood, as hk.DirichletMultinomial has (methods "
-            "tempered and log_marginal of a measure of your own), without known components; the base measure "
-            "here is {measure}.",
+            lambda state, move: _has_powers(state) and state.known is None,
+            "It needs a measure at powers of the likelihood (BaseMeasure.tempered; also log_marginal, if a "
+            "measure defines it), whose dishes keep no parts in the state, and no known components; the base "
+            "measure here is {measure}.",
         ),
     )
 
@@ -128,7 +133,7 @@ class ReplicaExchange(Move):
 
 def tempered(state: Franchise, power: float) -> Franchise:
     """An independent franchise in the same state, with a power of the likelihood: `BaseMeasure.tempered`."""
-    twin: Franchise = maker(state, state.data, state.measure.tempered(power))(state.freeze())
+    twin: Franchise = maker(state, state.data, state.prepared.tempered(power))(state.freeze())
     return twin
 
 
@@ -155,8 +160,11 @@ def _in_chain(own: Mapping[str, Any], new: Mapping[str, Any], franchise: Any) ->
     return {**new, **kept, "components": components}
 
 
-def _has_powers(measure: Any) -> bool:
-    return measure.supports("tempered") and any(map(measure.supports, ("log_marginal", "log_marginals")))
+def _has_powers(state: Franchise) -> bool:
+    supports = state.measure.supports
+    if supports("tempered") and not any(map(supports, ("log_marginal", "log_marginals"))):
+        return False
+    return state.measure.has_powers and not state.dish_parts
 
 
 def _log_ratio(one: Franchise, other: Franchise, powers: tuple[float, ...]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.checks import validator, whole_number
+from hdpkit.checks import flag, validator, whole_number
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves.beam_sampler import CHAIN, run_sequences
 from hdpkit.moves.protocol import (
@@ -19,6 +20,7 @@ from hdpkit.moves.protocol import (
     NO_KEPT_PARAMETERS,
     Move,
     MoveInfo,
+    Requirement,
     accepts,
     no_tables_of_values,
 )
@@ -52,6 +54,10 @@ class SplitMerge(Move):
         of the candidates in the same dish, drawn uniformly; a merge, for which it is one of those in other
         dishes, drawn with weight 1 / rank by similarity to the first; and an exchange, with such a pair,
         which divides the units of the two dishes anew. About 100 are enough for mixtures of points.
+    annealed : bool
+        Whether scan s of the t scans before the final one is at power s / (t + 1) of the likelihood
+        (`Franchise.at_power`), so that a uniform launch state is forgotten sooner. The final scan is at
+        power 1.
 
     Notes
     -----
@@ -77,6 +83,16 @@ class SplitMerge(Move):
         MARGINALS,
         no_tables_of_values("scans", "SplitMerge()"),
         no_tables_of_values("candidates", "SplitMerge()"),
+        Requirement(
+            lambda state, move: (
+                not move.annealed
+                or (bool(move.scans) and state.measure.has_powers and not state.keeps_parameters)
+            ),
+            "Powers belong to the scans before the final one: give scans=3. Dishes of {measure} must have "
+            "powers (BaseMeasure.has_powers).",
+            "annealed",
+            "False",
+        ),
     )
 
     scans: int | None = attrs.field(
@@ -92,6 +108,8 @@ class SplitMerge(Move):
             validator(whole_number, 1, remedy="None draws both customers uniformly.")
         ),
     )
+
+    annealed: bool = attrs.field(default=False, validator=validator(flag))
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
@@ -214,8 +232,10 @@ class SplitMerge(Move):
                 bank.exchange(blocks, slots, targets, rng)
             for side, slot in enumerate(slots):
                 state.add_units(units, placed[sides[placed] == side], slot)
-            for _ in range(self.scans or 0):
-                _scan(state, rng, units, order, sides, sizes, slots, None)
+            launches = self.scans or 0
+            for number in range(launches):
+                with state.at_power((number + 1) / (launches + 1)) if self.annealed else nullcontext():
+                    _scan(state, rng, units, order, sides, sizes, slots, None)
             log_q = _scan(state, rng, units, order, sides, sizes, slots, current)
             if state.measure.seats_values:
                 return sides, log_q, bank.log_exchanged(split=current is None)
@@ -374,6 +394,7 @@ moves.register(
         SplitMerge(),
         SplitMerge(scans=0),
         SplitMerge(scans=1),
+        SplitMerge(scans=1, annealed=True),
         SplitMerge(candidates=2),
         SplitMerge(scans=0, candidates=9),
     ],

@@ -82,7 +82,7 @@ def _check(franchise: Franchise, keep: str | None) -> None:
         "no known components where everything is drawn",
         "Their earlier observations are fixed: build a franchise without them.",
     )
-    if not franchise.measure.supports("simulate"):
+    if not (franchise.measure.supports("simulate") or franchise.measure.supports("redraw")):
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
         )
@@ -391,8 +391,8 @@ def _by_chain_rule(
             measure.add(statistics[slot], Placed(value, restaurant))
             values.append(value)
         return values
-    for slot in dishes.tolist():
-        value = measure.simulate(statistics[slot], source.generator)
+    for i, slot in enumerate(dishes.tolist()):
+        value = measure.redraw(franchise.data.values[i], statistics[slot], source.generator)
         measure.add(statistics[slot], value)
         values.append(value)
     return values

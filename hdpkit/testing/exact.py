@@ -163,6 +163,7 @@ class ExactModel:
         for name, part in franchise.parts.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
+        franchise._read_parts()
         franchise.bank.thaw(frozen["bank"])
         recount(franchise)
 

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.stores import FrozenSeating
 from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.enumeration import (
@@ -64,9 +65,14 @@ class HiddenMarkovModel(ExactModel):
     ) -> None:
         self._begin(franchise)
         data, n = franchise.data, franchise.topology.n_customers
-        each: Any = franchise.declarations[-1].each
+        self._first = next(
+            number for number, one in enumerate(franchise.declarations) if isinstance(one.each, StateHomes)
+        )
+        each: Any = franchise.declarations[self._first].each
         self._rule, self._parent = each.for_data(data), tuple(franchise.topology.parent.tolist())
-        self._first = len(franchise.declarations) - 1
+        tree: Any = franchise.topology
+        # A label has a copy of all rows; the customers without one are in the rows themselves.
+        self._n_own, self._labels = tree.n_own, [0] * n if tree.labels is None else tree.labels.tolist()
         self._rows = self._first + self._rule.n_fixed  # number of the restaurant of the first dish
         theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
         missing = getattr(data, "missing", np.zeros(n, dtype=bool))
@@ -110,7 +116,12 @@ class HiddenMarkovModel(ExactModel):
     def _shape(self, dishes: list[int]) -> Shape:
         """The homes of observations with these dishes."""
         names = NumberedState(dishes, self._first, self._rule.n_fixed)
-        return Shape(self._parent, [self._rule.home(i, names) for i in range(len(dishes))])
+        rows = [self._rule.home(i, names) for i in range(len(dishes))]
+        return Shape(self._parent, [row + t * self._n_own for row, t in zip(rows, self._labels, strict=True)])
+
+    def _copies(self, row: int) -> range:
+        """Numbers of a row and of its copies."""
+        return range(self._rows + row, len(self._parent), self._n_own)
 
     def _frozen_state(
         self, template: Mapping[str, Any], key: Key, shape: Shape, dishes: list[int], what: Any
@@ -120,7 +131,8 @@ class HiddenMarkovModel(ExactModel):
         n_dishes, arrays = max(dishes) + 1, labelled_arrays(key, shape)
         rows = (np.arange(n_dishes, dtype=np.int32) + 1) % part.n_rows
         to = np.arange(shape.n_nodes, dtype=np.int32)
-        to[self._rows : self._rows + n_dishes] = self._rows + rows
+        for dish, row in enumerate(rows.tolist()):
+            to[list(self._copies(dish))] = self._copies(row)
         arrays["table_node"] = to[arrays["table_node"]]
         slots = np.arange(n_dishes, dtype=np.int32)
         return {
@@ -139,8 +151,9 @@ class HiddenMarkovModel(ExactModel):
         dishes = numbered(slots)
         of_dish: Any = rows
         back = {
-            self._rows + of_dish.row(slot): self._rows + dish
+            there: here
             for slot, dish in zip(slots, dishes, strict=True)
+            for there, here in zip(self._copies(of_dish.row(slot)), self._copies(dish), strict=True)
         }
         renamed = {
             name: np.array([back.get(node, node) for node in array.tolist()], dtype=np.int32)

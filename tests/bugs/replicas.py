@@ -8,6 +8,9 @@ __all__ = ["BUGS"]
 
 _MOVE = "hdpkit.moves.replica_exchange"
 _MEASURE = "hdpkit.measures.dirichlet_multinomial"
+_PROTOCOL = "hdpkit.measures.protocol"
+_BANK = "hdpkit.measures.powered_bank"
+_SEATS = "hdpkit.franchise.seats"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -89,5 +92,62 @@ BUGS: tuple[PlantedBug, ...] = (
         "exp_each(self.power * np.array(rows))",
         "exp_each(np.array(rows))",
         "check_powers_of_topics",
+    ),
+    PlantedBug(
+        "the power forgotten in predictives",
+        "Customers are seated at power 1, blocks and exchanges at the power.",
+        _BANK,
+        "self.own * np.asarray(self.of.log_predictive(customer, slots))",
+        "np.asarray(self.of.log_predictive(customer, slots))",
+        "check_tempered_in_python",
+    ),
+    PlantedBug(
+        "the power forgotten in blocks",
+        "Tables change dishes at power 1.",
+        _BANK,
+        "self.own * np.asarray(self.of.log_block(customers, slots))",
+        "np.asarray(self.of.log_block(customers, slots))",
+        "check_tempered_in_python",
+    ),
+    PlantedBug(
+        "the power of the chain in the ratio",
+        "The likelihood of a state at another power is that at its own.",
+        _PROTOCOL,
+        "return self.of_all / power_of(bank) * logs",
+        "return logs",
+        "check_tempered_exchanges",
+    ),
+    PlantedBug(
+        "the statistics at power 1",
+        "The bank of a franchise at a power is that of the measure itself.",
+        "hdpkit.franchise.customers",
+        "return powered_bank(bank_for(state, measure.measure, data), measure.power)",
+        "return powered_bank(bank_for(state, measure.measure, data), 1.0)",
+        "check_tempered",
+    ),
+    PlantedBug(
+        "the power of the outer block forgotten",
+        "A block within a block, or within a chain at a power, has its own power only.",
+        _SEATS,
+        "Tempered(self.measure, power), powered_bank(self.bank, power)",
+        "Tempered(self.measure, power), powered_bank((self._untempered or (self.bank,))[0], power)",
+        "check_at_power",
+    ),
+    PlantedBug(
+        "a block that doesn't end",
+        "After the block the franchise is still at its power.",
+        _SEATS,
+        "lambda: self.access.change(self._raise_to, power), self._lower)",
+        "lambda: self.access.change(self._raise_to, power), lambda depth: None)",
+        "check_at_power",
+    ),
+    PlantedBug(
+        "the final scan at a power",
+        "Its probability is in the ratio, but not that of the sides that it draws.",
+        "hdpkit.moves.split_merge",
+        "            log_q = _scan(state, rng, units, order, sides, sizes, slots, current)\n",
+        "            with state.at_power(0.5 if current is None else 1.0):\n"
+        "                log_q = _scan(state, rng, units, order, sides, sizes, slots, current)\n",
+        "check_annealed_split_merge",
     ),
 )

@@ -357,4 +357,12 @@ BUGS: tuple[PlantedBug, ...] = (
         "return log_p",
         "check_state_splits_and_root_weights",
     ),
+    PlantedBug(
+        "the rows of no label",
+        "All labels share the copies of the first one.",
+        "hdpkit.franchise.state_topology",
+        "node + int(self.labels[customer]) * self.n_own",
+        "node + int(self.labels[customer] > 0) * self.n_own",
+        "check_state_homes_of_labels",
+    ),
 )

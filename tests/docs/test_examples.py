@@ -18,7 +18,8 @@ from sklearn.metrics import adjusted_rand_score
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.moves import TableGibbs
-from hdpkit.testing import check_part, tiny_franchise
+from hdpkit.testing import check_base_measure, check_part, tiny_franchise
+from hdpkit.testing.geweke import check_together
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -198,6 +199,35 @@ def test_selectors_of_ones_own_leave_the_posterior_alone():
                 model, schedule, 500 * more, seed
             ),
         )
+
+
+@pytest.fixture(scope="module")
+def regression():
+    return runpy.run_path(str(EXAMPLES / "regression_states.py"))
+
+
+def test_lines_of_states_and_their_noise_are_found(regression):
+    observations, states = regression["simulate"](150)
+    trace, franchise = regression["fit"](observations, sweeps=60)
+    assert adjusted_rand_score(states, franchise.dishes) > 0.8  # 0.90
+    found = franchise.dish_parameters()[np.argsort(-np.bincount(franchise.dishes))[:3]]
+    order = np.argsort(found[:, 0])
+    assert np.abs(found[order] - regression["LINES"]).max() < 0.4  # 0.26
+    sd = trace["precision/value"][30:] ** -0.5
+    assert abs(sd.mean() - regression["SD"]) < 0.08  # 0.48
+
+
+def test_regressions_and_their_noise_have_their_law(regression):
+    """The measure, its statistics and x are kept; lines and precision have the law of the model."""
+
+    class Tried(regression["Lines"]):
+        def example_values(self):
+            return np.array([[0.5, 0.3], [1.0, -0.7], [-2.0, 1.5], [0.1, 0.2]])
+
+    check_base_measure(Tried(), values=Tried().example_values(), shapes=["2+1"])
+    franchise = tiny_franchise("2+1", Tried(), store="explicit")
+    assert np.array_equal(franchise.simulate(1).data.values[:, 0], franchise.data.values[:, 0])
+    check_together({"lines": franchise}, [TableGibbs(), regression["DrawPrecision"]()], 100, 3, 0)
 
 
 def test_topics_of_selected_terms(monkeypatch):

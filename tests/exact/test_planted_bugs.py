@@ -32,8 +32,10 @@ from proposal_checks import *  # noqa: F403 - the same
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
+from shared_values_checks import *  # noqa: F403 - the same
 from smoothing_checks import *  # noqa: F403 - the same
 from state_homes_checks import *  # noqa: F403 - the same
+from tempering_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves

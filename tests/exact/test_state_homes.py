@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from marginals import dirichlet_multinomial_log_marginal
 from state_homes_checks import (
+    SIDES,
     Before,
     BothDishes,
     OneFollower,
@@ -79,6 +80,34 @@ def test_seating_and_root_weights_are_in_balance(store, rule):
 
 def test_four_customers_and_root_weights():
     assert weights_balance(Before(), 4, store="counts") > 200
+
+
+LABELS = {
+    "one label": {"side": ["a"] * 5},
+    "a label that some lack": {"side": ["a", "b", "a", None, "b"]},
+    "labels within labels": {"town": ["x", "x", "x", "y", "y"], "side": ["a", "b", "a", None, "c"]},
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("store", STORES)
+def test_labels_below_have_copies_of_the_rows(store, labels):
+    n = 5 if labels == "one label" and store in ("explicit", "counts") else 4
+    cut = {name: values[:n] for name, values in LABELS[labels].items()}
+    model, P = exact_step(Before(), n, store=store, labels=cut, **DISCOUNTS)
+    check_irreducible(model, P, "table Gibbs")
+
+
+@pytest.mark.parametrize("rule", [OneFollower(), TwoFollowers(), ThroughAnother(), BothDishes()])
+@pytest.mark.parametrize("root", ["restaurant", hk.FixedWeights(3)])
+def test_copies_for_homes_of_several_kinds(rule, root):
+    exact_step(rule, 4, store="counts", labels=SIDES, root=root)
+    if root == "restaurant":
+        exact_step(rule, 4, store="explicit", labels=SIDES, middle=1.3)
+
+
+def test_copies_and_root_weights_are_in_balance():
+    assert weights_balance(Before(), 3, store="explicit", labels={"side": ["a", "b", "a"]}) > 3
 
 
 # ---------------------------------------------------------------------- the enumeration itself
@@ -177,6 +206,33 @@ def test_a_run_in_a_folder_resumes_bit_for_bit(tmp_path):
         hk.open_run(tmp_path / "run").franchise()
 
 
+def of_people(n=60):
+    """A hidden Markov model in which each of two people has transition probabilities of their own."""
+    arrays = [[i * i % 5 for i in range(n // 3)], [i * i % 3 for i in range(2 * n // 3)]]
+    data = hk.Sequences.from_arrays(arrays, n_terms=5, groups={"person": ["x", "y"]})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(2.0, 1.0))
+    rows = hk.Restaurant(root, concentration=hk.Gamma(2.0, 1.0), each=hk.PreviousDish())
+    own = hk.Restaurant(rows, concentration=hk.Gamma(2.0, 1.0), each="person")
+    return hk.Franchise(own, data, store="counts", root="weights")
+
+
+def test_runs_over_copies_of_the_rows(tmp_path):
+    kept = schedule("weights")
+    whole = kept.run(of_people(), sweeps=4, rng=2, audit_every=1)
+    kept.run(of_people(), sweeps=2, rng=2, folder=tmp_path / "run")
+    run = hk.open_run(tmp_path / "run")
+    franchise = run.franchise()
+    trace = run.resume(sweeps=2)
+    for key in ("log_joint", "concentration/state", "concentration/person"):
+        assert trace[key].tolist() == whole[key].tolist()
+    start = franchise.restaurant("person", ("x", 0)), franchise.restaurant("person", ("y", 0))
+    assert [view.customers.tolist() for view in start] == [[0], [20]]
+    franchise.simulate(3).audit()
+    for move in (moves.BeamSampler(), moves.SplitMergeStates(), moves.DishGibbs(), moves.SplitMerge()):
+        with pytest.raises(errors.ScheduleError, match="moves"):
+            hk.Scheduler([move]).run(of_people(), sweeps=1, rng=0)
+
+
 def test_views_and_simulated_data():
     franchise = long_franchise("histogram", "restaurant")
     schedule("restaurant").run(franchise, sweeps=1, rng=0, init="sequential")
@@ -265,6 +321,18 @@ def declared(**options):
     return hk.Restaurant(options.pop("above", root), **{"each": Before(), **options})
 
 
+def sticky():
+    rule = Before()
+    rule.sticky = 2.0
+    return rule
+
+
+def own_start():
+    rule = Before()
+    rule.start_concentration = 2.0
+    return rule
+
+
 DATA = Groups.from_labels([0, 1, 2], {"author": [0, 0, 1]})
 
 
@@ -272,7 +340,14 @@ DATA = Groups.from_labels([0, 1, 2], {"author": [0, 0, 1]})
     ("restaurant", "parameter"),
     [
         (lambda: declared(above=hk.Restaurant(hk.Restaurant(COMPILED), each="author")), "each of 'author'"),
-        (lambda: hk.Restaurant(declared(), each="author"), "each of 'before'"),
+        (lambda: hk.Restaurant(declared(), each=Before(), name="again"), "each of 'again'"),
+        (
+            lambda: hk.Restaurant(declared(), each="author", discount=hk.Each(hk.Beta(1, 1))),
+            "discount of 'author'",
+        ),
+        (lambda: hk.Restaurant(declared(each=sticky()), each="author"), "sticky"),
+        (lambda: hk.Restaurant(declared(each=own_start()), each="author"), "start_concentration"),
+        (lambda: hk.Restaurant(declared(), each="nobody"), "each"),
         (lambda: declared(base=hk.Uniform(3)), "base"),
         (lambda: declared(concentration=hk.Each(hk.Gamma(1, 1))), "concentration of 'before'"),
         (lambda: declared(discount=hk.Each(hk.Beta(1, 1))), "discount of 'before'"),

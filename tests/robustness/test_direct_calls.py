@@ -28,7 +28,7 @@ def test_sizes_of_readable_stores(store):
 
 def test_methods_that_a_measure_lacks():
     with pytest.raises(MissingMethodError, match=r"tempered\(\)"):
-        hk.NormalGamma().tempered(0.5)
+        hk.Uniform(3).tempered(0.5)
     with pytest.raises(NotImplementedError):
         hk.Uniform(3).log_marginal(hk.Uniform(3).make())
 

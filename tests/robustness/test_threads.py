@@ -27,6 +27,7 @@ OPEN = {
     "labelled_seating",
     "root_integrated",
     "parts_integrated",
+    "at_power",
     "integrated",
     "reserved",
     "look",

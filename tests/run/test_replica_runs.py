@@ -140,9 +140,6 @@ def test_powers_that_are_refused(powers):
 def test_what_has_no_powers_is_refused_before_the_first_sweep():
     exchange = moves.ReplicaExchange(POWERS)
     values = hk.Groups.from_arrays([[0.1, 0.2], [0.3]])
-    restaurant = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
-    with pytest.raises(errors.ScheduleError, match="NormalGamma"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(hk.Franchise(restaurant, values), 1, rng=0)
 
     class WithoutMarginals(hk.NormalGamma):
         def tempered(self, power):

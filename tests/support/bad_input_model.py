@@ -56,6 +56,17 @@ def weighted():
     return tiny(root="weights")
 
 
+class Noisy(DirichletMultinomialReference):
+    """It has a shared value that it doesn't need."""
+
+    def parts(self, state):
+        return {"noise": hk.SharedValue(1.0)}
+
+
+def shared():
+    return hk.Franchise(hk.Restaurant(Noisy(0.5, n_terms=3)), corpus())
+
+
 def sticky():
     """A hidden Markov model with kappa."""
     data = hk.Sequences.from_arrays([[0, 1, 1]], n_terms=2)
@@ -425,6 +436,22 @@ MODEL = {
         lambda franchise: (weighted().parts_integrated, {"source": stream()}),
         {"source": [None, 5, "rng", np.random.default_rng(0), [0.5], object()]},
         run=skipped("a block, which moves open in every test of them over weights"),
+    ),
+    "SharedValue": Row(
+        plain(hk.SharedValue, start=[1.0, 2.0], prior=hk.Normal(0.0, 1.0)),
+        {
+            "start": [value for value in REAL if value != [1.0]] + [[1.0, NAN]],
+            "prior": [5, "Gamma", hk.Gamma, [1.0]],
+        },
+    ),
+    "Franchise.set_shared_value": Row(
+        lambda franchise: (shared().set_shared_value, {"part": "noise", "value": 2.0}),
+        {"part": NO_NAME, "value": [*REAL, [1.0], [1.0, 2.0]]},
+    ),
+    "Franchise.at_power": Row(
+        lambda franchise: (franchise.at_power, {"power": 0.5}),
+        {"power": [*POSITIVE, 1.5]},
+        run=skipped("a block, which split-merge opens in a test of it"),
     ),
     "Franchise.units": Row(
         lambda franchise: (explicit().units, {"level": 1, "with_customers": False}),

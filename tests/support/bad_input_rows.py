@@ -67,6 +67,7 @@ EXCLUDED = {
     "Bursty.*": "a measure's side of its protocol: the franchise checks what goes in",
     "SparseDirichletMultinomial*.*": "a measure's side of its protocol: the franchise checks what goes in",
     "IntegrablePart.*": "the protocol of a part of the state: users write it, the franchise calls it",
+    "SharedValue.*": "the protocol of a part of the state, which the franchise calls",
     "Part.*": "the protocol of a part of the state: users write it, the franchise calls it",
     "SeatingStore.*": "the protocol of a store: users write it, check_store tests it",
     "*.log_density": "the protocol of a prior: NaN and points outside the support have a density",

@@ -132,8 +132,8 @@ RUNS = {
         plain(moves.TableCounts, method="binomial"), {"method": [None, 5, "", "poisson", ["binomial"]]}
     ),
     "moves.SplitMerge": Row(
-        plain(moves.SplitMerge, scans=2, candidates=9),
-        {"scans": optional(whole(0)), "candidates": optional(whole(1))},
+        plain(moves.SplitMerge, scans=2, candidates=9, annealed=True),
+        {"scans": optional(whole(0)), "candidates": optional(whole(1)), "annealed": NO_FLAG},
     ),
     "moves.SplitMergeStates": Row(
         plain(moves.SplitMergeStates, scans=2, length=1), {"scans": whole(0, 10**6), "length": whole(1, 32)}

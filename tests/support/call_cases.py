@@ -278,6 +278,7 @@ OBJECTS = {
     "NGrams": sentences,
     "Part": hk.Part,
     "IntegrablePart": hk.IntegrablePart,
+    "SharedValue": lambda: hk.SharedValue(1.0),
     "ProgressBar": lambda: hk.ProgressBar(io.StringIO()),
     "StatisticsBank": lambda: PythonBank(DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
     "RandomStream": RandomStream,

@@ -38,13 +38,12 @@ def tempered_model(power, shape="2+1", store="explicit", eta=ETA, **options):
 class Joint:
     """The joint states of chains at several powers over one tiny data set, and their law: the product."""
 
-    def __init__(self, powers, shape, store="explicit"):
+    def __init__(self, powers, shape, store="explicit", measure=None, witness=None):
         self.powers = powers
-        measure = hk.DirichletMultinomial(ETA, n_terms=3)
+        measure = measure or hk.DirichletMultinomial(ETA, n_terms=3)
+        witness = witness or (lambda power: tempered_log_marginal(ETA, power))
         tiny = tiny_franchise(shape, measure, store=store, corner="middle")
-        self.models = [
-            ExactModel(tempered(tiny, power), tempered_log_marginal(ETA, power)) for power in powers
-        ]
+        self.models = [ExactModel(tempered(tiny, power), witness(power)) for power in powers]
         self.move = moves.ReplicaExchange(powers)
         own = self.models[0].franchise
         self.replicas = Replicas(powers, [model.franchise for model in self.models[1:]])
@@ -91,12 +90,16 @@ class Joint:
 def check_exchanges():
     """Exchanges leave the product of the chains' posteriors invariant, and are those of the formula."""
     for powers, shape in (((1.0, 0.4), "2+1"), ((1.0, 0.6, 0.2), "flat 3")):
-        joint = Joint(powers, shape)
-        for applications in (0, 1):
-            P = joint.matrix(applications)
-            assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
-            assert np.abs(joint.pi @ P - joint.pi).max() <= TOLERANCE
-            assert np.abs(P - joint.expected(applications)).max() <= TOLERANCE
+        assert_joint(Joint(powers, shape))
+
+
+def assert_joint(joint):
+    """The same of one set of chains."""
+    for applications in (0, 1):
+        P = joint.matrix(applications)
+        assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
+        assert np.abs(joint.pi @ P - joint.pi).max() <= TOLERANCE
+        assert np.abs(P - joint.expected(applications)).max() <= TOLERANCE
 
 
 def check_readable_tempered_measure():

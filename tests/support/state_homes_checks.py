@@ -21,6 +21,7 @@ from hdpkit.testing.hidden_markov import HiddenMarkovModel
 from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [
+    "SIDES",
     "Before",
     "BothDishes",
     "OneFollower",
@@ -35,6 +36,7 @@ __all__ = [
     "check_start_row_of_sequences",
     "check_state_homes",
     "check_state_homes_and_root_weights",
+    "check_state_homes_of_labels",
     "check_state_homes_of_the_prior",
     "check_state_homes_of_two_followers",
     "check_state_homes_over_counts",
@@ -141,14 +143,20 @@ def state_franchise(
     values=TERMS,
     kernel="auto",
     data=None,
+    labels=None,
 ):
-    """A franchise of n customers; with ``middle``, a concentration, there is a restaurant above the rows."""
+    """A franchise of n customers; with ``middle``, a concentration, there is a restaurant above the rows.
+
+    ``labels`` are those of the customers by name, outermost first: each has copies of the rows.
+    """
     measure = measure or DirichletMultinomialReference(ETA, n_terms=3)
     above = hk.Restaurant(measure, concentration=theta[0], discount=d[0])
     if middle is not None:
         above = hk.Restaurant(above, concentration=middle, discount=d[1], name="middle")
     rows = hk.Restaurant(above, concentration=theta[1], discount=d[1], each=rule)
-    data = Groups.from_labels(values[:n], {}) if data is None else data
+    data = Groups.from_labels(values[:n], labels or {}) if data is None else data
+    for name in labels or {}:
+        rows = hk.Restaurant(rows, concentration=1.4, discount=d[1], each=name)
     franchise = hk.Franchise(rows, data, store=store, root=root, kernel=kernel)
     start(franchise, init, Streams(0).source(STARTS))
     return franchise
@@ -247,6 +255,14 @@ def check_state_homes_of_two_followers():
     """The same where homes of two customers depend on one dish, or one on two dishes."""
     for rule in (TwoFollowers(), ThroughAnother()):
         exact_step(rule, 4, theta=(0.9, 0.6), d=(0.3, 0.4))
+
+
+SIDES = {"side": ["a", "b", "a", None]}
+
+
+def check_state_homes_of_labels():
+    """The same where labels have copies of the restaurants of dishes, and one customer has no label."""
+    exact_step(labels=SIDES, theta=(0.9, 0.6), d=(0.3, 0.4))
 
 
 def check_state_homes_over_counts():

@@ -22,7 +22,7 @@ from hdpkit.random import RandomStream
 WEIGHTS = ", weights"
 STORES = ("histogram", "explicit", "explicit" + WEIGHTS, "histogram" + WEIGHTS, "counts", "counts" + WEIGHTS)
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
-BLOCKS = ("lock", "reserved", "root_integrated", "parts_integrated", "labelled_seating")
+BLOCKS = ("lock", "reserved", "root_integrated", "parts_integrated", "labelled_seating", "at_power")
 
 
 def corpus(n_documents=40, length=60, n_terms=30):
@@ -61,7 +61,7 @@ def members(f):
         "look": (5.0,), "move_units": None, "resample_dish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
         "root_integrated": (source,), "parts_integrated": (source,), "labelled_seating": (source,),
-        "set_base_parameters": (),
+        "at_power": (0.5,), "set_base_parameters": (),
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
         "thaw": (frozen,), "lock": (), "unit_dishes": None, "units": (1,),
