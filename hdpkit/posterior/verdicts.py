@@ -420,11 +420,11 @@ def _number(facts: _Facts, words: Any) -> Verdict:
     if not facts.judged:
         return Verdict(light="red", sentence="Not yet: too few states were recorded.", figures=figures)
     low, high = f"{means.min():.1f}", f"{means.max():.1f}"
-    told = f"the states have {low}{'' if low == high else f' to {high}'} {_dishes(words)} on average"
+    told = f"K, the number of {_dishes(words)}, is {low}{'' if low == high else f' to {high}'} on average"
     if len(means) > 1 and low != high:
         told += " in a chain"
     if np.ptp(facts.kept.values[_K]) == 0.0:
-        light, told = "green", f"all states have {means[0]:.0f} {_dishes(words)}"
+        light, told = "green", f"K, the number of {_dishes(words)}, is {means[0]:.0f} after every sweep"
     else:
         met = attrs.evolve(facts, numbers={_K: one}).severity <= 1.0
         light = "green" if met else "amber" if one.rhat <= facts.rule.rhat else "red"

@@ -103,7 +103,7 @@ def test_the_number_of_topics_has_a_verdict_of_its_own():
     found = diagnose(hk.ChainTrace(pair))
     assert (found.readable.light, found.quotable.light, found.number.light) == ("green", "green", "red")
     assert found.advice == ""
-    assert found.number.sentence.startswith("No: the states have 19.6 to 39.5 topics")
+    assert found.number.sentence.startswith("No: K, the number of topics, is 19.6 to 39.5")
     assert 19 < found.number.figures["lowest"] < 20
 
 
