@@ -26,7 +26,7 @@ BACKGROUND = 0.5
 _NAMED = 6  # topics that the row of a group names
 UNSETTLED = "*"
 """Mark of a share on which the chains don't agree (`Components.settled`)."""
-_PARAMETERS = 6
+_PARAMETERS = 4
 """Parameters in the table, at most; CSV and JSON have all."""
 
 
@@ -149,14 +149,15 @@ def list_parameters(found: Components, nouns: Nouns, most: int | None = None) ->
     ]
     if several:
         ends = zip(found.shares_lower[:n], found.shares_upper[:n], strict=True)
-        columns.append(Column("interval", [f"{low:.1%} to {high:.1%}" for low, high in ends], folds=True))
-        columns.append(Column("in states", [f"{one:.0%}" for one in found.occurrence[:n]], folds=True))
+        columns.append(Column("interval", [f"{low:.1%} to {high:.1%}" for low, high in ends]))
+        columns.append(Column("in samples", [f"{one:.0%}" for one in found.occurrence[:n]], folds=True))
     grouped = None if found.partition is None else found.point_groups
     if grouped is not None:
         columns.append(Column("of group", [str(g + 1) for g in grouped.of[:n]], folds=True))
     for name in names:
         means = found.parameters[name][:n, 0]
-        columns.append(Column(name, [f"{value:.4g}" for value in means], folds=True))
+        title = name.replace("[", "\n").removesuffix("]")  # a parameter above the column it belongs to
+        columns.append(Column(title, [f"{value:.4g}" for value in means], folds=True))
     lines = unsettled_told(found)
     if len(found) > n:
         lines.append(f"and {len(found) - n} smaller {nouns.topics}")
