@@ -42,13 +42,18 @@ import hdpkit as hk
 from hdpkit.io import collect_docstrings
 from hdpkit.summaries import coherence
 
-PACKAGES = {"scipy": "scipy", "numpy": "numpy", "scikit-learn": "sklearn", "matplotlib": "matplotlib", "pandas": "pandas"}
+PACKAGES = {
+    "scipy": "scipy",
+    "numpy": "numpy",
+    "scikit-learn": "sklearn",
+    "matplotlib": "matplotlib",
+    "pandas": "pandas",
+}
 SMALLEST = 50
 """Subpackages with fewer documents are left out."""
 
 HEAD = (
-    "| data | labels | system | K | of 1 % | ARI | NMI | left out | NPMI | nats | seconds |\n"
-    f"{'|---' * 11}|"
+    f"| data | labels | system | K | of 1 % | ARI | NMI | left out | NPMI | nats | seconds |\n{'|---' * 11}|"
 )
 
 
@@ -90,7 +95,11 @@ def by_hdpkit(train, observed, held, seed):
     shares = model.fit_transform(train)
     seconds = time.perf_counter()
     nats = -np.log(model.perplexity(observed, held))
-    return {**read_out(shares[:, : model.n_components_], model.components_, train), "nats": nats, "end": seconds}
+    return {
+        **read_out(shares[:, : model.n_components_], model.components_, train),
+        "nats": nats,
+        "end": seconds,
+    }
 
 
 def by_tomotopy(first):
@@ -165,7 +174,19 @@ def main():
             rows = [measured(counts, labels, SYSTEMS[system], seed) for seed in options.seeds]
             k, large, ari, nmi, out, npmi, nats, seconds = np.mean(rows, axis=0)
             n = "" if labels is None else labels.max() + 1
-            cells = [name, n, system, f"{k:.0f}", f"{large:.0f}", f"{ari:.2f}", f"{nmi:.2f}", f"{out:.0%}", f"{npmi:.3f}", f"{nats:.3f}", f"{seconds:.0f}"]
+            cells = [
+                name,
+                n,
+                system,
+                f"{k:.0f}",
+                f"{large:.0f}",
+                f"{ari:.2f}",
+                f"{nmi:.2f}",
+                f"{out:.0%}",
+                f"{npmi:.3f}",
+                f"{nats:.3f}",
+                f"{seconds:.0f}",
+            ]
             print("| " + " | ".join(map(str, cells)).replace("nan", "") + " |", flush=True)
 
 
