@@ -1,6 +1,7 @@
 """Number of signatures in simulated cohorts: ``hdpkit signatures`` beside factorisations with rank selection.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signatures_and_peers.py [--cohorts 10] [--first 0]
+        [--sweeps N]
 
 Cohort s has 4, 6, 8, 10 or 12 of the signatures of ``examples/signature_cohorts.py`` (12: with the two
 close ones), in turn, and 60, 120 or 200 samples of 300 to 30,000 mutations. A sample has a signature with
@@ -31,7 +32,6 @@ from hdpkit.cli.main import main as command
 from hdpkit.signatures import extract_signatures
 
 SIZES, SAMPLES = (4, 6, 8, 10, 12), (60, 120, 200)
-RANKS = range(2, 17)
 
 
 def cohort(seed):
@@ -55,7 +55,7 @@ def write_table(counts, path):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def by_hdpkit(counts, seed):
+def by_hdpkit(counts, seed, more):
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "counts.csv", Path(folder) / "run"
         write_table(counts, table)
@@ -70,8 +70,8 @@ def by_hdpkit(counts, seed):
         return found.rows, np.asarray(found.settled), hk.diagnose(run).readable.light
 
 
-def by_nmf(counts, seed):
-    fits = [is_stable(counts, k, seed) for k in RANKS]
+def by_nmf(counts, seed, ranks):
+    fits = [is_stable(counts, k, seed) for k in ranks]
     means = next((means for good, means in reversed(fits) if good), fits[0][1])
     return means, np.zeros(len(means), dtype=bool), ""
 
@@ -80,16 +80,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cohorts", type=int, default=10)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sweeps", type=int, help="of each chain; by default those of the command")
+    parser.add_argument("--ranks", type=int, default=16, help="largest rank of the factorisation")
     options = parser.parse_args()
     print(block(), flush=True)
     print(
         "| cohort | samples | true | system | reported | found | false | light | settled | green and false "
         f"| seconds |\n{'|---' * 11}|", flush=True,
     )  # fmt: skip
-    within = dict.fromkeys(("hdpkit", "nmf"), 0)
+    more = [] if options.sweeps is None else ["--sweeps", str(options.sweeps)]
+    systems = {
+        "hdpkit": lambda counts, seed: by_hdpkit(counts, seed, more),
+        "nmf": lambda counts, seed: by_nmf(counts, seed, range(2, options.ranks + 1)),
+    }
+    within = dict.fromkeys(systems, 0)
     for seed in range(options.first, options.first + options.cohorts):
         counts, true = cohort(seed)
-        for name, fit in (("hdpkit", by_hdpkit), ("nmf", by_nmf)):
+        for name, fit in systems.items():
             began = time.perf_counter()
             rows, settled, light = fit(counts, seed)
             seconds = time.perf_counter() - began

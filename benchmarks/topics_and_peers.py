@@ -145,12 +145,12 @@ def measured(counts, labels, fit, seed):
     began = time.perf_counter()
     found = fit(train, *halves(counts[np.sort(test)]), seed)
     inside = found["of"] >= 0
-    both = (labels[inside], found["of"][inside]) if labels is not None else None
-    return [
-        found["K"], found["large"],
-        adjusted_rand_score(*both) if both else np.nan, normalized_mutual_info_score(*both) if both else np.nan,
-        1.0 - inside.mean(), found["npmi"], found["nats"], found["end"] - began,
-    ]  # fmt: skip
+    ari = nmi = np.nan
+    if labels is not None:
+        both = labels[inside], found["of"][inside]
+        ari, nmi = adjusted_rand_score(*both), normalized_mutual_info_score(*both)
+    seconds = found["end"] - began
+    return [found["K"], found["large"], ari, nmi, 1.0 - inside.mean(), found["npmi"], found["nats"], seconds]
 
 
 def main():
@@ -175,18 +175,9 @@ def main():
             k, large, ari, nmi, out, npmi, nats, seconds = np.mean(rows, axis=0)
             n = "" if labels is None else labels.max() + 1
             cells = [
-                name,
-                n,
-                system,
-                f"{k:.0f}",
-                f"{large:.0f}",
-                f"{ari:.2f}",
-                f"{nmi:.2f}",
-                f"{out:.0%}",
-                f"{npmi:.3f}",
-                f"{nats:.3f}",
-                f"{seconds:.0f}",
-            ]
+                name, n, system, f"{k:.0f}", f"{large:.0f}", f"{ari:.2f}", f"{nmi:.2f}", f"{out:.0%}",
+                f"{npmi:.3f}", f"{nats:.3f}", f"{seconds:.0f}",
+            ]  # fmt: skip
             print("| " + " | ".join(map(str, cells)).replace("nan", "") + " |", flush=True)
 
 
