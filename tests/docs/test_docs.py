@@ -91,6 +91,8 @@ TOPICS = "{corpus} --dishes 4 --sweeps 2"
 HALVES = "--observed {corpus} --held {corpus}"
 FEW = "--orders 2 --sweeps 2"
 ARGUMENTS = {
+    "topics_and_peers": ("--data --ldac small={corpus} --systems hdpkit --seeds 0", "| small |  | hdpkit |"),
+    "signatures_and_peers": ("--cohorts 1 --sweeps 20 --ranks 2", "within one of the true number"),
     "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
     "cells_of_counts": ("{corpus} --dishes 4 --settle 2 --sweeps 2", "MB at most"),
     "cells_with_levels": (
