@@ -148,6 +148,9 @@ _HOMES = {name: f"hdpkit.{home}" for home, names in _NAMES.items() for name in n
 _ESTIMATORS = ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
 """Their base classes are in scikit-learn, which is optional."""
 
+_OFFERING = ("hdpkit.posterior.fold_in", "hdpkit.posterior.hidden_states", "hdpkit.posterior.simulate")
+"""Modules that offer methods of `Franchise`, which may not import them itself: they come with it."""
+
 _IMPORTING = RLock()
 """Held while a name is imported: modules that import each other can't be imported by two threads at once."""
 
@@ -172,6 +175,9 @@ class _Package(ModuleType):
                 found = import_module(f"hdpkit.{name}")
             else:
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            if "hdpkit.franchise.franchise" in sys.modules:
+                for offering in _OFFERING:
+                    import_module(offering)
             setattr(self, name, found)
             return found
 
