@@ -1,4 +1,4 @@
-"""The statements of docs/fuentes.md about the paper, checked by transition matrices and enumeration."""
+"""The statements of benchmarks/results/fuentes.md about the paper, checked by transition matrices and enumeration."""
 
 import math
 import runpy
