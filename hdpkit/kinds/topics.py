@@ -428,8 +428,8 @@ def default_moves(restaurant: Restaurant) -> list[Move]:
     """The sweep of a fit: moves for topics with this measure, and updates of hyperparameters with a prior.
 
     DishGibbs runs in each of the first 20 sweeps, where it brings the number of topics up, and then in every
-    fifth, which costs less for the same log joint and held-out perplexity (benchmarks/results/starts.md). Where topics
-    differ by document, SplitMerge has no fused code and is left out (docs/measures.md).
+    fifth, which costs less for the same log joint and held-out perplexity (benchmarks/results/starts.md).
+    Where topics differ by document, SplitMerge has no fused code and is left out.
     """
     measure = restaurant.measure
     dishes = [DishGibbs().until(20), DishGibbs().after(20).every(5)]
