@@ -367,7 +367,7 @@ def _copied_in_cells(
 
 
 def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
-    """Number of clusters by default, for tokens and terms, of which some occur: benchmarks/results/starts.md."""
+    """Number of clusters by default, for tokens and terms, some of which occur."""
     root = n_tokens**0.5
     wanted = min(root, max(3 * n_used**0.5, min(root / 2, n_used / _TERMS_EACH)))
     return max(1, round(min(wanted, max(_FEWEST_LIMITED, _COUNTS // max(1, n_terms)))))

@@ -117,7 +117,8 @@ def test_every_figure_is_on_a_page():
         for page in LINKED
         for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
     }
-    figures = [*(ROOT / "docs" / "figures").iterdir(), *(ROOT / "benchmarks" / "results" / "figures").iterdir()]
+    folders = (ROOT / "docs" / "figures", ROOT / "benchmarks" / "results" / "figures")
+    figures = [figure for folder in folders for figure in folder.iterdir()]
     assert [figure.name for figure in figures if figure.resolve() not in shown] == []
 
 
