@@ -111,6 +111,14 @@ def test_files_that_pages_name_are_there():
             assert "NAME" in name or any((place / name).exists() for place in places), f"{page.name}: {name}"
 
 
+def test_scripts_of_the_results_are_there():
+    for page in (ROOT / "benchmarks" / "results").glob("*.md"):
+        for script in re.findall(
+            r"python ((?:benchmarks|examples)/\w+\.py)", page.read_text(encoding="utf-8")
+        ):
+            assert (ROOT / script).exists(), f"{page.name}: {script}"
+
+
 def test_every_figure_is_on_a_page():
     shown = {
         (page.parent / target).resolve()
