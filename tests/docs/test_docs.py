@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import hdpkit as hk
+from hdpkit import moves
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -64,9 +65,9 @@ SHORT = {
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example, capsys, monkeypatch):
     from hdpkit.base_measures import base_measures
-    from hdpkit.moves.registry import moves
+    from hdpkit.moves.registry import moves as registered
 
-    before = [(registry, dict(registry)) for registry in (base_measures, moves)]
+    before = [(registry, dict(registry)) for registry in (base_measures, registered)]
     for registry, entries in before:
         for name in entries:
             if "(example)" in name:
@@ -109,6 +110,20 @@ def test_files_that_pages_name_are_there():
         for name in re.findall(names, page.read_text(encoding="utf-8")):
             places = (ROOT, ROOT / "hdpkit" / "include")  # headers are named as they are included
             assert "NAME" in name or any((place / name).exists() for place in places), f"{page.name}: {name}"
+
+
+def test_names_in_the_pages_are_there():
+    for page in LINKED:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for code in re.findall(r"`([^`]+)`", text):
+            if "import" in code:  # gives another meaning to a name
+                continue
+            for name in re.findall(r"(?<![\w.])(?:hk|moves)\.[A-Za-z_][\w.]*\w", code):
+                first, *rest = name.split(".")
+                thing = {"hk": hk, "moves": moves}[first]
+                for part in rest:
+                    assert hasattr(thing, part), f"{page.name}: {name}"
+                    thing = getattr(thing, part)
 
 
 def test_scripts_of_the_results_are_there():
