@@ -1,7 +1,7 @@
 """How the site is made: ``sphinx-build -n -W --keep-going -b html docs docs/_build/html``.
 
 Nothing is fetched from the network, and no example is run: the code blocks of the pages and the examples are
-run by ``tests/docs``, and the pictures are those of ``docs/figures``.
+run by ``tests/docs``, and the pictures are in ``docs/figures`` and ``benchmarks/results/figures``.
 """
 
 from __future__ import annotations
@@ -70,22 +70,23 @@ html_theme_options = {
     "pygments_dark_style": "github-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "changelog": []}
+html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# Each example with its picture and the page that discusses it.
+# Each example with its picture, and the page with its results.
+RESULTS = "benchmarks/results"
 EXAMPLES = {
-    "counts": ("counts.png", "examples/counts"),
+    "counts": ("counts.png", "examples"),
     "expected_tables": ("expected_tables.png", "expected_tables"),
     "fuentes": ("fuentes.png", "fuentes"),
-    "gaussian_mixtures": ("gaussian_grouped.png", "examples/gaussian_mixtures"),
-    "recovery": (None, "examples/recovery"),
+    "gaussian_mixtures": ("gaussian_grouped.png", "examples"),
+    "recovery": (None, "examples"),
     "signature_cohorts": (None, "signature_cohorts"),
-    "sparse_study": ("sparse_study_ap.png", "sparse_study"),
-    "sparse_topics": ("sparse_topics.png", "measures"),
-    "split_merge_study": ("split_merge_study.png", "split_merge_study"),
-    "three_levels": ("three_levels.png", "examples/three_levels"),
+    "sparse_study": ("sparse_study_ap.png", "sparse"),
+    "sparse_topics": ("sparse_topics.png", "sparse"),
+    "split_merge_study": ("split_merge_study.png", "split_merge"),
+    "three_levels": ("three_levels.png", "examples"),
 }
 
 sphinx_gallery_conf = {
@@ -114,11 +115,52 @@ def finish_example(app: Any, name: str, source: list[str]) -> None:
     added = ""
     picture, page = EXAMPLES.get(example, (None, None))
     if page:
-        added += f":doc:`/{page}` discusses the results.\n\n"
+        added += f":download:`{RESULTS}/{page}.md </../{RESULTS}/{page}.md>` has the results.\n\n"
     if picture:
-        added += f".. image:: /figures/{picture}\n   :alt: Picture drawn by {example}.py\n\n"
+        added += f".. image:: /../{RESULTS}/figures/{picture}\n   :alt: Picture drawn by {example}.py\n\n"
     text = re.sub(r"\n\n(?=    python )", "\n\n::\n\n", f"\n\n{text}")  # how to run it
     source[0] = f"{head}{label}{title}\n{'=' * len(title)}\n\n{added}{text}"
+
+
+def link_outside(app: Any, name: str, source: list[str]) -> None:
+    """Links to pages of the repository that are no pages of this site lead to a copy of their text."""
+    source[0] = re.sub(
+        r"\[([^\]]+)\]\((\.\./(?:benchmarks/|CONTRIBUTING)[^)#]*\.md)(?:#[^)]*)?\)",
+        r"{download}`\1 <\2>`",
+        source[0],
+    )
+
+
+def write_commands(app: Any) -> None:
+    """The page of all commands with all their options, as `--help` prints them."""
+    import click
+    from click.testing import CliRunner
+
+    from hdpkit.cli.main import main
+
+    def helps(command: click.Command, words: list[str]) -> list[str]:
+        context = click.Context(command, info_name=" ".join(words), terminal_width=100, max_content_width=100)
+        text = "\n".join(f"   {line}".rstrip() for line in full_help(command, context).splitlines())
+        title = " ".join(words)
+        found = [f"{title}\n{'-' * len(title)}\n\n.. code-block:: text\n\n{text}\n"]
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                found += helps(command.get_command(context, name), [*words, name])
+        return found
+
+    def full_help(command: click.Command, context: click.Context) -> str:
+        for parameter in command.params:  # of commands that show the common options only
+            if "--help-all" in parameter.opts:
+                name = context.info_name
+                return CliRunner().invoke(command, ["--help-all"], prog_name=name, terminal_width=100).output
+        return command.get_help(context)
+
+    page = DOCS / "reference" / "generated" / "commands.rst"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    head = "Commands\n========\n\nThe help of each command. :doc:`/command_line` is the guide.\n\n"
+    text = head + "\n".join(helps(main, ["hdpkit"]))
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
 
 
 def give_thumbnails(app: Any) -> None:
@@ -129,7 +171,7 @@ def give_thumbnails(app: Any) -> None:
         if picture:
             thumbnail = DOCS / "gallery" / "images" / "thumb" / f"sphx_glr_{example}_thumb.png"
             thumbnail.parent.mkdir(parents=True, exist_ok=True)
-            scale_image(str(DOCS / "figures" / picture), str(thumbnail), 400, 280)
+            scale_image(str(DOCS.parent / RESULTS / "figures" / picture), str(thumbnail), 400, 280)
 
 
 PLACES = (
@@ -157,6 +199,8 @@ def find_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
 def setup(app: Any) -> dict[str, Any]:
     """Connect the functions above."""
     app.connect("source-read", finish_example)
+    app.connect("source-read", link_outside)
+    app.connect("builder-inited", write_commands, priority=100)
     app.connect("builder-inited", give_thumbnails, priority=900)
     app.connect("missing-reference", find_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,7 +3,8 @@
     python examples/fuentes.py                        # everything, in about a minute
     python examples/fuentes.py --figure fuentes.png
 
-The paper is "Dirichlet Allocation Using Product Partition Models"; docs/fuentes.md has the results.
+The paper is "Dirichlet Allocation Using Product Partition Models"; its results here are in
+benchmarks/results/fuentes.md.
 """
 
 from __future__ import annotations

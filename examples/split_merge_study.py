@@ -10,7 +10,7 @@ the words, each with a cosine of at least 0.95 to another true topic, for 20 swe
     python examples/split_merge_study.py grid                 # separation, mixing, trials per sweep
     python examples/split_merge_study.py figures --out DIR    # figures 3 and 4 (a)-(d); needs matplotlib
 
-The results are in docs/split_merge_study.md.
+The results are in benchmarks/results/split_merge.md.
 """
 
 from __future__ import annotations

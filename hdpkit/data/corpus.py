@@ -559,7 +559,7 @@ class Corpus(GroupedData):
         """Open a corpus that `save` or `convert` wrote: its tokens are mapped into memory, not read.
 
         The operating system reads the parts that a sweep uses, and drops them when memory is short. The files
-        must not be changed or shortened while they are mapped; runs check this (see docs/memory.md).
+        must not be changed or shortened while they are mapped; runs check this (see docs/large_corpora.md).
 
         Parameters
         ----------

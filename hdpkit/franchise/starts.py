@@ -245,7 +245,7 @@ class _State(Start):
 class _Plain(Start):
     """The dishes of a short chain over topics that don't differ by restaurant.
 
-    Chains of topics that differ had a higher log joint after this start than after others (docs/measures.md).
+    Chains of topics that differ had a higher log joint after this start than after others.
     """
 
     _by_chance = False
@@ -321,7 +321,7 @@ def serves_term_clusters(franchise: Any) -> bool:
 def prefers_term_clusters(franchise: Any) -> bool:
     """Whether this start is the default: for mixtures by group with enough data to compare terms.
 
-    Sparse models keep too many of the topics with which they start (docs/startup.md).
+    Sparse models keep too many of the topics with which they start (benchmarks/results/starts.md).
     """
     return (
         serves_term_clusters(franchise)
@@ -367,7 +367,7 @@ def _copied_in_cells(
 
 
 def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
-    """Number of clusters by default, for this many tokens and terms, of which some occur (startup.md)."""
+    """Number of clusters by default, for tokens and terms, some of which occur."""
     root = n_tokens**0.5
     wanted = min(root, max(3 * n_used**0.5, min(root / 2, n_used / _TERMS_EACH)))
     return max(1, round(min(wanted, max(_FEWEST_LIMITED, _COUNTS // max(1, n_terms)))))

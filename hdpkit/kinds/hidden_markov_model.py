@@ -33,7 +33,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
     The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
     G_j ~ DP(concentration, G0), G0 ~ DP(gamma, emissions) (Teh et al. 2006, section 7), and by
     ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
-    docs/hidden_markov_models.md.
+    docs/sequences.md.
 
     Parameters
     ----------

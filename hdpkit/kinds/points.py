@@ -109,7 +109,7 @@ class Points(Numbers):
         """Single points, splits and merges, dishes of tables, and parameters.
 
         Pairs for splits and merges are drawn from candidates. Half of the proposals are by sequential
-        allocation, half by restricted scans: each leaves states that the other stays in (docs/mixtures.md).
+        allocation, half by restricted scans: each leaves states that the other stays in (docs/points.md).
         """
         moves: list[Move] = [TableGibbs()]
         if restaurant.measure.conjugate:

@@ -413,7 +413,7 @@ class MixtureModel(PointsModel):
     x_i ~ component k with probability w_k, where the weights have a Dirichlet process prior and components
     the prior ``measure``. With groups, each group has weights of its own over shared components (a
     hierarchical Dirichlet process, Teh et al. 2006). Methods and attributes are named as in
-    `sklearn.mixture`. See docs/mixtures.md.
+    `sklearn.mixture`. See docs/points.md.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
     Topics ~ Dirichlet(eta), G0 ~ DP(gamma, topics), a document's Gj ~ DP(concentration, G0). See
-    docs/topic_model.md.
+    docs/documents.md.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         `samples_`; if there are none, they are those of the last state. By default topics learn from the
         observed words of a document (`score_method`), as in a fit: a rare word in it is likely to occur
         again. Documents don't influence each other, except with ``score_method="joint"``, which continues a
-        copy of the chains for `partial_sweeps` sweeps. See docs/topic_model.md.
+        copy of the chains for `partial_sweeps` sweeps. See docs/documents.md.
 
         Parameters
         ----------

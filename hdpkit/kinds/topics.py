@@ -145,7 +145,7 @@ PURPOSES: dict[str, dict[str, Any]] = {
     "reading": {"eta": 0.2, "bursty": True, "chains": 2, "sweeps": 500, "until": "readable"},
     "prediction": {"eta": 0.05, "bursty": False, "chains": 1, "sweeps": 500, "until": None},
 }
-"""Settings of a topic model that aren't given, by what it is for (docs/default_topics.md)."""
+"""Settings of a topic model that aren't given, by what it is for (docs/documents.md)."""
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
@@ -176,7 +176,7 @@ class Topics(FiniteOrNot):
         "reading", OneOf(("reading", "prediction"), "What the model is for."),
         "Chooses what isn't given: for reading two chains of topics with bursts and eta = 0.2, run until "
         "they can be read; for prediction one chain of more and narrower topics, with eta = 0.05, without "
-        "bursts. See docs/default_topics.md.", option="for",
+        "bursts. See docs/documents.md.", option="for",
     )  # fmt: skip
     eta: Any = setting(
         None, PartOfAMeasure(lambda given: NumberOrPrior().parse("eta", given)),
@@ -430,8 +430,8 @@ def default_moves(restaurant: Restaurant) -> list[Move]:
     """The sweep of a fit: moves for topics with this measure, and updates of hyperparameters with a prior.
 
     DishGibbs runs in each of the first 20 sweeps, where it brings the number of topics up, and then in every
-    fifth, which costs less for the same log joint and held-out perplexity (docs/startup.md). Where topics
-    differ by document, SplitMerge has no fused code and is left out (docs/measures.md).
+    fifth, which costs less for the same log joint and held-out perplexity (benchmarks/results/starts.md).
+    Where topics differ by document, SplitMerge has no fused code and is left out.
     """
     measure = restaurant.measure
     dishes = [DishGibbs().until(20), DishGibbs().after(20).every(5)]

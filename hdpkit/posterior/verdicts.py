@@ -34,7 +34,7 @@ PROGRESS = 0.75
 """Sweeps that leave more than this part of the severity made no progress."""
 _MOST_CHAINS = 8  # 8 times 50 effective draws are the 400 of Vehtari et al. (2021), whatever the number is
 _MANY = 30  # topics, of which a coarser view is proposed
-_BROAD = 0.5  # eta with which chains agree on most corpora (docs/default_topics.md)
+_BROAD = 0.5  # eta with which chains agree on most corpora (benchmarks/results/default_topics.md)
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
 # Words of topics and signatures, for which there is more to say.

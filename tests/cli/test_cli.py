@@ -609,7 +609,7 @@ def run_by_a_shell(line):
     return run.returncode, run.stderr
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/command_line.md", "docs/language_models.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/command_line.md", "docs/sentences.md"])
 def test_commands_in_the_pages_run_as_printed(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"<!-- command line -->\n```(?:sh)?\n(.*?)```", text, re.DOTALL)

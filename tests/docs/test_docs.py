@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import hdpkit as hk
+from hdpkit import moves
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,26 +22,31 @@ def blocks_of(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-# Pages that are one program each.
-ONE_PROGRAM = ("diagnostics.md", "mixtures.md")
-TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials" or page.name in ONE_PROGRAM]
-BLOCKS = [
+# The blocks of a page are one program.
+PROGRAMS = [
     pytest.param(
-        block,
-        id=f"{page.name}-{number}",
-        marks=pytest.mark.quick if page.name == "README.md" and number < 2 else (),
+        "\n".join(blocks_of(page)),
+        id=page.name,
+        marks=pytest.mark.quick if page.name == "README.md" else (),
     )
     for page in PAGES
-    if page not in TUTORIALS
-    for number, block in enumerate(blocks_of(page))
-] + [pytest.param("\n".join(blocks_of(page)), id=page.name) for page in TUTORIALS]
+    if blocks_of(page)
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_in_the_pages_runs(block, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_code_in_the_pages_runs(program, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+    exec(compile(program, "<page>", "exec"), {"__name__": "page"})
+
+
+def test_the_first_model_is_one_program():
+    """README and the first page of the site begin with the same one, of fifteen lines at most."""
+    (program,) = blocks_of(ROOT / "README.md")
+    assert blocks_of(ROOT / "docs" / "index.md") == [program]
+    lines = [line for line in program.splitlines() if line and not line.startswith("#")]
+    assert len(lines) <= 15
 
 
 # That they find what they should is tested at length by tests of their own: here fewer sweeps are enough.
@@ -59,9 +65,9 @@ SHORT = {
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example, capsys, monkeypatch):
     from hdpkit.base_measures import base_measures
-    from hdpkit.moves.registry import moves
+    from hdpkit.moves.registry import moves as registered
 
-    before = [(registry, dict(registry)) for registry in (base_measures, moves)]
+    before = [(registry, dict(registry)) for registry in (base_measures, registered)]
     for registry, entries in before:
         for name in entries:
             if "(example)" in name:
@@ -80,10 +86,72 @@ def test_examples_run(example, capsys, monkeypatch):
     assert capsys.readouterr().out
 
 
-def test_links_in_the_pages_lead_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "benchmarks").rglob("*.md"))]
+
+
+def headings(page):
+    """Names of the headings of a page in links, as GitHub and MyST make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        yield re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_in_the_pages_lead_somewhere(page):
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8")):
+        to = page.parent / target if target else page
+        assert to.exists(), f"{page.name}: {target}"
+        assert not heading or heading in headings(to), f"{page.name}: {target}#{heading}"
+
+
+def test_files_that_pages_name_are_there():
+    names = r"`((?:tests|benchmarks|examples|hdpkit|docs|\.ci|\.github)/[\w/.-]+\.\w+)`"
+    for page in LINKED:
+        for name in re.findall(names, page.read_text(encoding="utf-8")):
+            places = (ROOT, ROOT / "hdpkit" / "include")  # headers are named as they are included
+            assert "NAME" in name or any((place / name).exists() for place in places), f"{page.name}: {name}"
+
+
+def test_names_in_the_pages_are_there():
+    for page in LINKED:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for code in re.findall(r"`([^`]+)`", text):
+            if "import" in code:  # gives another meaning to a name
+                continue
+            for name in re.findall(r"(?<![\w.])(?:hk|moves)\.[A-Za-z_][\w.]*\w", code):
+                first, *rest = name.split(".")
+                thing = {"hk": hk, "moves": moves}[first]
+                for part in rest:
+                    assert hasattr(thing, part), f"{page.name}: {name}"
+                    thing = getattr(thing, part)
+
+
+def test_scripts_of_the_results_are_there():
+    for page in (ROOT / "benchmarks" / "results").glob("*.md"):
+        for script in re.findall(
+            r"python ((?:benchmarks|examples)/\w+\.py)", page.read_text(encoding="utf-8")
+        ):
+            assert (ROOT / script).exists(), f"{page.name}: {script}"
+
+
+def test_every_figure_is_on_a_page():
+    shown = {
+        (page.parent / target).resolve()
+        for page in LINKED
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    }
+    folders = (ROOT / "docs" / "figures", ROOT / "benchmarks" / "results" / "figures")
+    figures = [figure for folder in folders for figure in folder.iterdir()]
+    assert [figure.name for figure in figures if figure.resolve() not in shown] == []
+
+
+def test_every_benchmark_and_every_result_is_in_the_index():
+    index = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| ([^|]*) \|", index, re.MULTILINE)
+    named = {name for cell in cells for name in cell.split(", ")}
+    assert {path.stem for path in (ROOT / "benchmarks").glob("*.py")} == named - {"script", "---"}
+    for page in (ROOT / "benchmarks" / "results").glob("*.md"):
+        assert f"(results/{page.name})" in index
 
 
 # What a benchmark is given (texts and corpora of a few lines), and what it must show.

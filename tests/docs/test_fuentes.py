@@ -1,4 +1,4 @@
-"""The statements of docs/fuentes.md about the paper, checked by transition matrices and enumeration."""
+"""Statements of benchmarks/results/fuentes.md about the paper, by transition matrices and enumeration."""
 
 import math
 import runpy

@@ -22,7 +22,7 @@ from hdpkit.posterior.vectors import nearest
 from hdpkit.run.runs import Run
 
 COVER = "in simulated cohorts 90 % intervals of four chains contained 89 % to 95 % of the true exposures"
-"""What intervals of exposures cover, by default (docs/signature_cohorts.md)."""
+"""What intervals of exposures cover, by default (benchmarks/results/intervals.md)."""
 _LARGEST = 2**53  # up to which floats are exact
 REST = "0"
 """Name of the component of mutations in no signature, as in the R packages."""

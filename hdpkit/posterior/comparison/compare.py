@@ -126,7 +126,7 @@ def compare_schedules(
     States differ in what they contain: seats, sizes of tables, numbers of tables, weights of the root. The
     log joint used here can be computed for all of them: log p(dishes of the customers, numbers of tables of
     each restaurant and dish, data, hyperparameters with a prior), with seatings summed out, and weights of
-    the root and parameters of dishes integrated out (docs/schedules.md). It is higher than
+    the root and parameters of dishes integrated out (docs/mixing.md). It is higher than
     ``trace["log_joint"]`` of a store that keeps table sizes, which is that of one labelled seating, and
     equals that of a store of counts apart from the weights.
     """
