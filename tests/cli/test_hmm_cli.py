@@ -56,7 +56,8 @@ def fitted(data, tmp_path_factory):
 def test_the_run_has_the_sequences_and_the_model(fitted, data):
     folder, told = fitted
     assert "2 sequences, 160 observations, 1 of them missing" in told
-    assert "mean" in told and "speed" in told
+    assert "mean" in told
+    assert "speed" in told
     run = hk.open_run(folder)
     assert run.data.names == ("<b>a", "b")
     assert run.data.lengths.tolist() == [60, 100]

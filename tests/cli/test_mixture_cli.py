@@ -56,7 +56,8 @@ def fitted(data, tmp_path_factory):
 def test_the_run_has_the_points_and_the_model(fitted, data):
     folder, told = fitted
     assert "150 points in 2 dimensions, 2 groups" in told
-    assert "mean" in told and "height" in told
+    assert "mean" in told
+    assert "height" in told
     assert "Can it be read?" in told
     assert "3 groups of 3 components of" in told
     assert "words" not in told
