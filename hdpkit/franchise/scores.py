@@ -140,7 +140,7 @@ def log_counts(franchise: Any) -> float:
     counts = Seating(0, franchise.topology.n_nodes)
     counts.take_counts(*columns_of(franchise.seating, franchise.topology.n_nodes))
     total = float(counts.log_counts(theta, d))
-    total += float(franchise.topology.log_seating(franchise.seating, theta))
+    total += float(franchise.topology.log_seating(franchise.seating, theta, d))
     return total + float(franchise.root._log_of_dishes(franchise.seating))
 
 

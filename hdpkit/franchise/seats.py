@@ -19,11 +19,12 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
-from hdpkit.steps._walk import Walk
 from hdpkit.steps.counts_walk import CountsReferenceWalk
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
+    FIXED,
+    GRAPHS,
     KERNELS,
     STEPS,
     Kernel,
@@ -70,19 +71,22 @@ def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
     compiled.aggregate_seats(labelled, state.store)
 
 
-draw_sizes = Step("draw_sizes", reference.draw_sizes)
-seat_out = Step("seat_out", reference.seat_out)
-draw_seats = Step("draw_seats", _draw_seats)
-aggregate_seats = Step("aggregate_seats", _aggregate_seats)
+draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
+seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
+draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
+aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
+seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
+seat_out.kernel("generic", reference.seat_out, stores=COMPILED_STORES, trees=GRAPHS)
 for _step, _run in (
     (draw_sizes, compiled.draw_sizes),
-    (seat_out, compiled.seat_out),
     (draw_seats, _draw_seats),
     (aggregate_seats, _aggregate_seats),
 ):
-    _step.kernel("generic", _run, stores=COMPILED_STORES)
-for _step, _run in ((draw_seats, _draw_seats_at_once), (aggregate_seats, _aggregate_seats_at_once)):
-    _step.kernel("generic", _run, stores={HistogramStore}, detail=Detail.SIZES)
+    _step.kernel("generic", _run, stores=COMPILED_STORES, trees=FIXED)
+draw_seats.kernel("generic", _draw_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES)
+aggregate_seats.kernel(
+    "generic", _aggregate_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES, trees=FIXED
+)
 of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
 
@@ -197,7 +201,7 @@ class Seats(KernelChoice):
         home = self.population.homes()
         if counts:
             return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
-        return Walk(store, slots, t.parent, home, theta, d, above)
+        return t.walk(store, slots, home, theta, d, above)
 
     def _walk_bytes(self) -> int:
         """Bytes that walks hold: ratios of Stirling numbers."""

@@ -92,6 +92,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
             "counts": None if level.counts is sample.group_counts else sparse_rows(level.counts),
             "tables": None if level.tables is None else sparse_rows(level.tables),
             **({} if level.n_fixed is None else {"n_fixed": level.n_fixed, "sticky": level.own}),
+            **({} if level.weights is None else {"weights": level.weights}),
         }
         for level in sample.levels
     ]
@@ -196,7 +197,9 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
         counts = groups if tree["counts"] is None else sparse_of(tree["counts"], None, k)
         n = counts.shape[0]
         parent = np.asarray(tree["parent"], dtype=np.int64)
-        _check(parent.shape == (n,) and bool(np.all((parent >= 0) & (parent < above))))
+        weights = None if tree.get("weights") is None else np.asarray(tree["weights"], dtype=np.float64)
+        _check(parent.shape == ((n,) if weights is None else (n, *weights.shape)))
+        _check(bool(np.all((parent >= 0) & (parent < above))))
         theta, d = (np.asarray(tree[name], dtype=np.float64) for name in ("concentration", "discount"))
         _check(all(values.shape in ((), (n,)) for values in (theta, d)))
         tables = None if tree["tables"] is None else sparse_of(tree["tables"], n, k)
@@ -206,7 +209,7 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
         levels.append(
             Level(
                 name=str(tree["name"]), parent=parent, counts=counts, tables=tables, concentration=theta,
-                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), own=own,
+                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), own=own, weights=weights,
             )
         )  # fmt: skip
         above += n
