@@ -9,7 +9,7 @@ any restaurant, and the restaurant's own numbers are sums over its arms.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -82,6 +82,15 @@ class MixtureOf(Several):
         names = ", ".join(repr(one.name) for one in self.restaurants)
         return f"MixtureOf({names}, weights={self.weights!r})"
 
+    def constructor_arguments(self) -> dict[str, Any]:
+        """What a run folder keeps."""
+        return {"restaurants": self.restaurants, "weights": self.weights}
+
+    @classmethod
+    def from_arguments(cls, restaurants: Any, weights: Any) -> Self:
+        """The base that had these `constructor_arguments`."""
+        return cls(*restaurants, weights=weights)
+
     @property
     def shapes(self) -> Floats | None:
         """Parameters of the prior of the weights; None: they are fixed."""
@@ -120,6 +129,15 @@ class OneOf(Several):
         self.label = label
         self.restaurants = _checked_restaurants(restaurants.values(), 1)
         self.values: tuple[Hashable, ...] = tuple(restaurants)
+
+    def constructor_arguments(self) -> dict[str, Any]:
+        """What a run folder keeps."""
+        return {"label": self.label, "restaurants": self.restaurants, "values": self.values}
+
+    @classmethod
+    def from_arguments(cls, label: Any, restaurants: Any, values: Any) -> Self:
+        """The base that had these `constructor_arguments`."""
+        return cls(label, dict(zip(values, restaurants, strict=True)))
 
     def __repr__(self) -> str:
         names = ", ".join(
@@ -348,10 +366,16 @@ class GraphTopology(FixedHomes):
         customers, tables = totals(store, len(self.parent))
         several = np.flatnonzero(np.diff(self.begin_of_arms))
         arms = np.flatnonzero(np.isin(self.lead, several))
-        whole = (self.summed(n)[several] for n in (customers, tables))
-        total = _log_of_tables(*whole, concentration[several], discount[several])
+        of_all, opened = (self.summed(n)[several] for n in (customers, tables))
+        total = _log_of_tables(of_all, opened, concentration[several], discount[several])
         total -= _log_of_tables(customers[arms], tables[arms], concentration[arms], discount[arms])
         return total + float((tables[arms] * np.log(self.weights.arms[arms])).sum())
+
+    def log_splits(self, node: Any, dish: Any, customers: Any) -> float:
+        dish, customers = np.asarray(dish, dtype=np.int64), np.asarray(customers, dtype=np.int64)
+        _, _, together, _ = self.by_restaurant(node, dish, customers, customers)
+        gammaln = scipy.special.gammaln
+        return float(gammaln(together + 1.0).sum() - gammaln(customers + 1.0).sum())
 
     def restaurants_at(self, declaration: int) -> Int32s:
         """Raises a DeclarationError: a customer lies below several restaurants of a declaration."""

@@ -164,6 +164,10 @@ class Restaurants:
         """What favoured dishes and several parents add to the store's log p(dishes, tables)."""
         return 0.0
 
+    def log_splits(self, node: Any, dish: Any, customers: Any) -> float:
+        """Log of the number of ways to divide the customers of each dish and restaurant among its nodes."""
+        return 0.0
+
     def law_of(self, state: Any, shared: Any) -> Callable[[float], float] | None:
         """log p(tables | concentration) of restaurants that share it; None: that of a Dirichlet process."""
         return None

@@ -7,12 +7,14 @@ import pytest
 from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
+from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import GRAPHS, several_parents
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
+from hdpkit.testing.states import to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)
 STORES = {
@@ -121,3 +123,16 @@ def test_predictives():
             assert given == pytest.approx(rows[node][:-1], abs=1e-14)
     sample = franchise.sample()
     assert sample.group_weights() == pytest.approx(rows[tree.n_restaurants - 1][None], abs=1e-14)
+
+
+def test_log_joint_of_counts_sums_over_seatings():
+    for graph in GRAPHS:
+        franchise = several_parents(graph, MEASURE, store="explicit", corner="discounts")
+        model = ExactModel(franchise, WITNESS)
+        reduced = [to_counts(key, model.shape) for key in model.states]
+        total = {}
+        for state, p in zip(reduced, model.pi.tolist(), strict=True):
+            total[state] = total.get(state, 0.0) + p
+        joint = [log_joint_of_counts(model.enter(state)) for state in range(len(model.states))]
+        of_states = np.log([total[state] for state in reduced])
+        assert np.ptp(np.array(joint) - of_states) < 1e-12
