@@ -313,10 +313,6 @@ class Dirichlet:
 
     shapes: Any = attrs.field(default=1.0, converter=_shapes)
 
-    def of(self, n: int) -> npt.NDArray[np.float64]:
-        """The shapes of n weights: shape (n,)."""
-        return np.array(np.broadcast_to(np.asarray(self.shapes, dtype=np.float64), n))
-
 
 def support_of(prior: Prior) -> tuple[float, float]:
     """Open interval of a prior's possible values; without `support`, the positive numbers."""

@@ -31,12 +31,11 @@ WEIGHTS = "parent weights"
 """Name of the part that has the weights of parents."""
 
 
-def _checked_restaurants(restaurants: Any, least: int) -> tuple[Restaurant, ...]:
-    found = tuple(restaurants)
+def _checked_restaurants(found: tuple[Any, ...], least: int, given: Any) -> tuple[Restaurant, ...]:
     distinct = len(set(map(id, found))) == len(found)
     if len(found) < least or not distinct or not all(isinstance(one, Restaurant) for one in found):
         raise ParameterError(
-            "restaurants", found, f"{least} or more different Restaurants",
+            "restaurants", given, f"{least} or more different Restaurants",
             "For instance hk.MixtureOf(general, domain).",
         )  # fmt: skip
     return found
@@ -63,7 +62,7 @@ class MixtureOf(Several):
     """
 
     def __init__(self, *restaurants: Restaurant, weights: Any = None) -> None:
-        self.restaurants = _checked_restaurants(restaurants, 2)
+        self.restaurants = _checked_restaurants(restaurants, 2, restaurants)
         self.weights = Dirichlet(1.0) if weights is None else weights
         n = len(self.restaurants)
         if isinstance(self.weights, Dirichlet):
@@ -87,14 +86,17 @@ class MixtureOf(Several):
         return {"restaurants": self.restaurants, "weights": self.weights}
 
     @classmethod
-    def from_arguments(cls, restaurants: Any, weights: Any) -> Self:
+    def _from_arguments(cls, restaurants: Any, weights: Any) -> Self:
         """The base that had these `constructor_arguments`."""
         return cls(*restaurants, weights=weights)
 
     @property
     def shapes(self) -> Floats | None:
         """Parameters of the prior of the weights; None: they are fixed."""
-        return self.weights.of(len(self.restaurants)) if isinstance(self.weights, Dirichlet) else None
+        if not isinstance(self.weights, Dirichlet):
+            return None
+        shapes = np.asarray(self.weights.shapes, dtype=np.float64)
+        return np.array(np.broadcast_to(shapes, len(self.restaurants)))
 
     def start(self) -> Floats:
         """The weights at a start: the mean of the prior, or the fixed ones."""
@@ -127,7 +129,7 @@ class OneOf(Several):
                 "For instance {1990: G1990, 1991: G1991}.",
             )  # fmt: skip
         self.label = label
-        self.restaurants = _checked_restaurants(restaurants.values(), 1)
+        self.restaurants = _checked_restaurants(tuple(restaurants.values()), 1, restaurants)
         self.values: tuple[Hashable, ...] = tuple(restaurants)
 
     def constructor_arguments(self) -> dict[str, Any]:
@@ -135,7 +137,7 @@ class OneOf(Several):
         return {"label": self.label, "restaurants": self.restaurants, "values": self.values}
 
     @classmethod
-    def from_arguments(cls, label: Any, restaurants: Any, values: Any) -> Self:
+    def _from_arguments(cls, label: Any, restaurants: Any, values: Any) -> Self:
         """The base that had these `constructor_arguments`."""
         return cls(label, dict(zip(values, restaurants, strict=True)))
 

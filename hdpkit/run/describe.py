@@ -127,9 +127,7 @@ def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
     return thing
 
 
-def _rebuilt(
-    tree: Any, allowed_imports: Allowed, place: str, depth: int, made: dict[str, Restaurant]
-) -> Any:
+def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int, made: dict[str, Restaurant]) -> Any:
     """The object of a tree; ``made`` has the restaurants so far, since bases of several may share one."""
     if depth > _DEEPEST:
         raise CorruptRunError("run.json", f"{depth} levels", f"at most {_DEEPEST} levels deep", _CHANGED)
@@ -138,7 +136,9 @@ def _rebuilt(
     if not isinstance(tree, dict):
         return tree
     if set(tree) == {"dict"} and isinstance(tree["dict"], dict):
-        return {key: _rebuilt(item, allowed_imports, place, depth + 1, made) for key, item in tree["dict"].items()}
+        return {
+            key: _rebuilt(item, allowed_imports, place, depth + 1, made) for key, item in tree["dict"].items()
+        }
     if set(tree) == {"class"}:
         return find(allowed_imports, tree["class"], place)
     if set(tree) == {"function"} and place in ("argument", "part of a base measure"):
@@ -155,7 +155,7 @@ def _rebuilt(
         for key, value in arguments.items()
     }
     try:
-        thing = getattr(kind, "from_arguments", kind)(**built)
+        thing = getattr(kind, "_from_arguments", kind)(**built)
     except HdpkitError:
         raise
     except Exception as error:  # the class's own code may raise any error

@@ -51,10 +51,6 @@ class Tree(Protocol):
     def level(self) -> Any:
         """Level of each restaurant, 0 for the root."""
 
-    @property
-    def lead(self) -> Any:
-        """Restaurant of each node of a store; None: each node is one."""
-
 
 @attrs.frozen
 class Draws:
@@ -247,7 +243,8 @@ class FrozenSizes(FrozenSeating):
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
     def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
-        more = () if tree.lead is None else (tree.lead,)
+        lead = getattr(tree, "lead", None)  # of restaurants with several parents
+        more = () if lead is None else (lead,)
         return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, *more))
 
 

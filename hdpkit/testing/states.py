@@ -87,7 +87,9 @@ def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Key]:
     if observed is None:
         return list(listed(shape))
     return [
-        key for key in listed(shape) if all(observed[i] == observed[path[-1]] for i, path in enumerate(key))
+        key
+        for key in listed(shape)
+        if all(observed[i] == observed[shape.places(i, path)[-1][1]] for i, path in enumerate(key))
     ]
 
 

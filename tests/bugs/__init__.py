@@ -15,6 +15,7 @@ from bugs import (
     root_weights,
     seating,
     selection,
+    several_parents,
     smoothings,
     state_homes,
     updates,
@@ -59,5 +60,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *evaluation.BUGS,
     *known.BUGS,
     *replicas.BUGS,
+    *several_parents.BUGS,
     *state_homes.BUGS,
 )

@@ -17,7 +17,7 @@ _ATOMS = "hdpkit.measures.atomic"
 _ROOT = "hdpkit.steps.root"
 _ABOVE = "self.root.above(dish) if parent < 0 else self.probability(parent, dish)"
 _EMPTY = "            if total == 0 and extra == 0.0:\n                continue\n"
-_TOLD = "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
+_TOLD = "            opened.append(arm)\n            node = int(self.topology.parent[arm])\n"
 _SHARE = "share = self.store.customers(node, dish) - d * tables"
 _FRESH = "fresh = (theta + d * self.store.node_tables(node)) * above"
 
@@ -164,8 +164,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "tables of the root dealt in order",
         "A labelled seating of the root is drawn in data order, as if a value had one table there.",
         "hdpkit.stores.labelled_seating",
-        "if len(plan) > 1 and max(plan) > 1:",
-        "if len(plan) > 1 and max(plan) > 1 and node > 0:",
+        "if len(plan) > 1 and (lead",
+        "if len(plan) > 1 and restaurant > 0 and (lead",
         "check_observed_labelled_seating",
     ),
     PlantedBug(

@@ -31,6 +31,7 @@ from planted import PlantedBug, planted
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
+from several_parents_checks import *  # noqa: F403 - the same
 from smoothing_checks import *  # noqa: F403 - the same
 from state_homes_checks import *  # noqa: F403 - the same
 
