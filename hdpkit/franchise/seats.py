@@ -32,7 +32,6 @@ from hdpkit.steps.step import (
     of_package,
 )
 from hdpkit.steps.sweeps import reseat
-from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import (
     Compacts,
     Detail,
@@ -197,7 +196,7 @@ class Seats(KernelChoice):
         counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
-            return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
+            return (CountsReferenceWalk if counts else t.reference_walk)(store, slots, t, theta, d, above)
         home = self.population.homes()
         if counts:
             return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)

@@ -26,6 +26,7 @@ from hdpkit.parts import Part
 from hdpkit.priors import Dirichlet
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._graph_walk import GraphWalk, ancestors
+from hdpkit.steps.graph_walk import GraphReferenceWalk
 
 WEIGHTS = "parent weights"
 """Name of the part that has the weights of parents."""
@@ -258,6 +259,7 @@ class GraphTopology(FixedHomes):
     """
 
     kind = "graph"
+    reference_walk = GraphReferenceWalk
     cells = None
 
     def __init__(
@@ -315,6 +317,7 @@ class GraphTopology(FixedHomes):
         return (node, *range(int(self.begin_of_arms[node]), int(self.begin_of_arms[node + 1])))
 
     def weight(self, arm: int) -> float:
+        """Probability that a table of the restaurant chooses the parent of this arm."""
         return float(self.weights.arms[arm])
 
     def parents_of(self, number: int) -> Any:

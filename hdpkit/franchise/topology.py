@@ -25,7 +25,7 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._walk import ContextTree, Walk
-from hdpkit.steps.walk import Eaten
+from hdpkit.steps.walk import Eaten, ReferenceWalk
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 
@@ -54,6 +54,7 @@ class Restaurants:
     n_fixed = 0  # number of these
     chained = False  # whether the dish of a customer determines the restaurant of the next
     scored_by = "completion"  # the usual score of held-out data
+    reference_walk: Any = ReferenceWalk
     lead: Int32s | None = None  # restaurant of each node of a store; None: each node is one
 
     @property
@@ -76,10 +77,6 @@ class Restaurants:
     def arms(self, node: int) -> Sequence[int]:
         """Nodes of the store that have the tables of a restaurant, one for each of its parents."""
         return (node,)
-
-    def weight(self, arm: int) -> float:
-        """Probability that a table of the restaurant chooses the parent of this arm."""
-        return 1.0
 
     def parents_of(self, number: int) -> Any:
         """Parent of each restaurant of a declaration, shape (n,); several parents: (n, parents)."""

@@ -2,7 +2,7 @@
 """The walk through restaurants of which some have several parents: each table is a customer of one of them.
 
 P_r = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)] / (theta + c_r), with sums over the arms a of
-restaurant r (`hdpkit.franchise.several_parents`). The readable twin is `hdpkit.steps.walk`.
+restaurant r (`hdpkit.franchise.several_parents`). The readable twin is `hdpkit.steps.graph_walk`.
 """
 
 import numpy as np

@@ -17,7 +17,7 @@ _ATOMS = "hdpkit.measures.atomic"
 _ROOT = "hdpkit.steps.root"
 _ABOVE = "self.root.above(dish) if parent < 0 else self.probability(parent, dish)"
 _EMPTY = "            if total == 0 and extra == 0.0:\n                continue\n"
-_TOLD = "            opened.append(arm)\n            node = int(self.topology.parent[arm])\n"
+_TOLD = "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
 _SHARE = "share = self.store.customers(node, dish) - d * tables"
 _FRESH = "fresh = (theta + d * self.store.node_tables(node)) * above"
 

@@ -20,8 +20,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "new table without the existing dishes",
         "The mass of a new table is that of a new dish alone: 2.76 expected tables for 3.349 in one sampler.",
         _WALK,
-        "            row *= theta + d * sum(store.node_tables(a) for a in arms)\n",
-        "            row[-1] *= theta + d * sum(map(store.node_tables, arms))\n            row[:-1] = 0.0\n",
+        "            row *= theta + d * self.store.node_tables(r)\n",
+        "            row[-1] *= theta + d * self.store.node_tables(r)\n            row[:-1] = 0.0\n",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -36,15 +36,15 @@ BUGS: tuple[PlantedBug, ...] = (
         "discount of one table",
         "An existing dish loses d once, for d times its tables.",
         _WALK,
-        "- self.discount[node] * tables)",
-        "- self.discount[node] * (tables > 0))",
+        "self.store.customers(r, dish) - d * self.store.tables(r, dish)",
+        "self.store.customers(r, dish) - d * (self.store.tables(r, dish) > 0)",
         "check_table_gibbs",
     ),
     PlantedBug(
         "discount of one table in the new mass",
         "A new table has theta + d for theta + d T.",
         _WALK,
-        "            row *= theta + d * sum(store.node_tables(a) for a in arms)\n",
+        "            row *= theta + d * self.store.node_tables(r)\n",
         "            row *= theta + d\n",
         "check_table_gibbs",
     ),
@@ -52,8 +52,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "tokens for tables in m",
         "The root counts the data customers who eat a dish, not the tables that serve it.",
         _WALK,
-        "row[i] += self._share(r, dish)",
-        "row[i] += self._share(r, dish) if r else (store.dishes() == dish).sum() - d * store.tables(0, dish)",
+        "row[i] += self.store.customers(r, dish) -",
+        "row[i] += (self.store.customers(r, dish) if r else (self.store.dishes() == dish).sum()) -",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -92,8 +92,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "parent not told of a new table",
         "Blunsom et al. 2009, algorithm 1 as printed: a table that opens is no customer of the parent.",
         _WALK,
-        "            opened.append(arm)\n            node = int(self.topology.parent[arm])\n",
-        "            opened.append(arm)\n            node = int(self.topology.parent[arm])\n"
+        "            opened.append(node)\n            node = int(self.topology.parent[node])\n",
+        "            opened.append(node)\n            node = int(self.topology.parent[node])\n"
         "            node = node if not self.store.tables(max(node, 0), dish) else -1\n",
         "check_table_gibbs",
     ),
@@ -101,9 +101,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "parent not told of a closed table",
         "Blunsom et al. 2009, algorithm 2 as printed: a table that closes stays a customer of the parent.",
         _WALK,
-        "            node = int(self.topology.parent[arm])\n"
+        "            node = int(self.topology.parent[node])\n"
         "        return closed and self.root.loses_dishes()",
-        "            return closed and int(self.topology.parent[arm]) < 0\n        return closed",
+        "            return closed and int(self.topology.parent[node]) < 0\n        return closed",
         "check_table_gibbs",
     ),
     PlantedBug(

@@ -6,7 +6,7 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WALK = "hdpkit.steps.walk"
+_WALK = "hdpkit.steps.graph_walk"
 _GRAPH = "hdpkit.franchise.several_parents"
 
 BUGS: tuple[PlantedBug, ...] = (
@@ -36,10 +36,10 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "tables of the arm for those of the restaurant",
-        "d T counts the tables of the first arm only, where a table may open.",
+        "d T counts the tables of the first arm only.",
         _WALK,
-        "            fresh = self.concentration[node] + d * sum(store.node_tables(a) for a in arms)\n",
-        "            fresh = self.concentration[node] + d * store.node_tables(node)\n",
+        "sum(self.store.node_tables(a) for a in self.topology.arms(node))",
+        "self.store.node_tables(node)",
         "check_choices_of_parents",
     ),
     PlantedBug(
