@@ -176,18 +176,17 @@ class Restaurant:
                 "or hk.Gamma.",
             )  # fmt: skip
         chain = self.chain()
+        if sum(isinstance(one.base, BaseMeasure) for one in chain) > 1:
+            raise DeclarationError(
+                "base", self.base, "restaurants with one root",
+                "Declare the root once, and use it in every base.",
+            )  # fmt: skip
         names = [declaration.name for declaration in chain]
         labels = [declaration.each for declaration in chain if declaration.each is not None]
         for what, values in (("name", names), ("each", labels)):
-            if len(set(values)) != len(values):
-                raise DeclarationError(what, values[-1], "different from those of its bases", "Use another.")
-        if any(one.base is not self.measure for one in chain if isinstance(one.base, BaseMeasure)):
-            raise DeclarationError(
-                "base",
-                self.base,
-                "restaurants with one root",
-                "Declare the root once, and use it in every base.",
-            )
+            twice = [value for i, value in enumerate(values) if value in values[:i]]
+            if twice:
+                raise DeclarationError(what, twice[-1], "different from those of its bases", "Use another.")
 
     @property
     def label(self) -> str | None:
