@@ -10,11 +10,14 @@ import hdpkit as hk
 from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
+from hdpkit.random import ScriptedSource
+from hdpkit.stores import _arms, labelled_seating
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import GRAPHS, several_parents
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.states import to_counts
+from hdpkit.testing.laws import outcomes
+from hdpkit.testing.states import frozen_key, to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)
 STORES = {
@@ -136,3 +139,30 @@ def test_log_joint_of_counts_sums_over_seatings():
         joint = [log_joint_of_counts(model.enter(state)) for state in range(len(model.states))]
         of_states = np.log([total[state] for state in reduced])
         assert np.ptp(np.array(joint) - of_states) < 1e-12
+
+
+def law_of_seats(draw, frozen, model):
+    """Probability of each labelled seating that a function draws for dishes and sizes."""
+    tree, law = model.franchise.topology, {}
+
+    def run(source):
+        return frozen_key(draw(frozen, tree.home, tree.parent, tree.level, source, tree.lead), model.shape)
+
+    for key, p in outcomes(run, ScriptedSource()):
+        law[key] = law.get(key, 0.0) + p
+    return law
+
+
+def test_seats_are_drawn_alike_by_compiled_code():
+    """Given sizes, every labelled seating that fits has one probability, in both codes."""
+    for graph in GRAPHS:
+        model = ExactModel(several_parents(graph, MEASURE, store="histogram"), WITNESS)
+        for state in range(len(model.states)):
+            frozen = model.enter(state).store.freeze()
+            laws = [law_of_seats(one.seat_out, frozen, model) for one in (_arms, labelled_seating)]
+            assert laws[0].keys() == laws[1].keys()
+            n = len(laws[0])
+            assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
+    nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
+    with pytest.raises(hk.errors.StateError, match="freeze"):
+        law_of_seats(_arms.seat_out, nobody, model)
