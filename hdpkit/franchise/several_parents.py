@@ -340,6 +340,12 @@ class GraphTopology(FixedHomes):
         customers, tables = (found.astype(np.int64) for found in sums)
         return pairs // base, pairs % base, customers, tables
 
+    def map_arms(self, after: GraphTopology, to: Int64s) -> None:
+        """Set the numbers of arms to further parents in a larger graph, where restaurant r is to[r]."""
+        n = self.n_restaurants
+        lead = self.lead[n:]
+        to[n:] = after.begin_of_arms[to[lead]] + np.arange(n, len(self.parent)) - self.begin_of_arms[lead]
+
     def spread(self, values: Floats) -> None:
         values[self.n_restaurants :] = values[self.lead[self.n_restaurants :]]
 

@@ -221,3 +221,19 @@ def test_data_are_simulated():
     assert drawn.topology.weights_of(4).tolist() != franchise.topology.weights_of(4).tolist()
     kept = franchise.simulate(3, keep="seating")
     assert kept.topology.weights_of(4).tolist() == franchise.topology.weights_of(4).tolist()
+
+
+@pytest.mark.parametrize("store", ["histogram", "explicit"])
+def test_documents_are_added(store):
+    franchise = hk.Franchise(*years(), store=store)
+    hk.Scheduler(SCHEDULE).run(franchise, sweeps=3, rng=1)
+    more = hk.Corpus.from_documents([[5, 5, 1], [2]], n_terms=6, groups={"year": [1, 2]})
+    grown = franchise.with_documents(franchise.data.plus(more), rng=0)
+    grown.audit()
+    n = len(franchise.dishes)
+    assert np.array_equal(grown.dishes[:n], franchise.dishes)
+    for name in ("topics of 1", "topics of 2"):
+        before, after = (one.restaurant(name).tables_by_parent for one in (franchise, grown))
+        assert all(after[parent] >= before[parent] for parent in before)
+        assert grown.topology.weights_of(4).tolist() == franchise.topology.weights_of(4).tolist()
+    hk.Scheduler(SCHEDULE).run(grown, sweeps=2, rng=2, init=None, audit_every=1)
