@@ -287,10 +287,10 @@ def check_counts_store(
     """Raise a DeclarationError if the store is one of counts and can't be used for a franchise."""
     if detail_of(store) is not Detail.COUNTS:
         return
-    if any(isinstance(one.base, Several) for one in declarations):
+    if root != "restaurant" and any(isinstance(one.base, Several) for one in declarations):
         raise DeclarationError(
-            "store", store, "one of sizes or seats, where restaurants have several parents",
-            "Use store='histogram' or 'explicit'.",
+            "root", root, "'restaurant', where restaurants have several parents, over a store of counts",
+            f"Leave root out. {_OTHERWISE}",
         )  # fmt: skip
     if observed:
         raise DeclarationError(

@@ -19,6 +19,7 @@ from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
 from hdpkit.franchise.scores import (
+    columns_of,
     draw_size_counts_in_dishes,
     log_seating,
     size_counts,
@@ -30,7 +31,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
-from hdpkit.stores import ReportsMemory
+from hdpkit.stores import Detail, ReportsMemory, detail_of
 
 _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
@@ -389,6 +390,8 @@ class Reading(Blocks):
         """
         store, current = self._seating, self.hyperparameters
         own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
+        if self.topology.lead is not None and detail_of(store) is Detail.COUNTS:
+            own += self.topology.log_splits(*columns_of(store, self.topology.n_nodes)[:3])
         return own + self.topology.log_seating(store, current.theta, current.d)
 
     def log_prior(self) -> float:

@@ -19,7 +19,6 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
-from hdpkit.steps.counts_walk import CountsReferenceWalk
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
@@ -197,11 +196,8 @@ class Seats(KernelChoice):
         counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
-            return (CountsReferenceWalk if counts else t.reference_walk)(store, slots, t, theta, d, above)
-        home = self.population.homes()
-        if counts:
-            return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
-        return t.walk(store, slots, home, theta, d, above)
+            return t.reference_walks[counts](store, slots, t, theta, d, above)
+        return t.walk(store, slots, self.population.homes(), theta, d, above, counts=counts)
 
     def _walk_bytes(self) -> int:
         """Bytes that walks hold: ratios of Stirling numbers."""

@@ -25,8 +25,8 @@ from hdpkit.franchise.topology import FixedHomes, Topology, keys_in
 from hdpkit.parts import Part
 from hdpkit.priors import Dirichlet
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._graph_walk import GraphWalk, ancestors
-from hdpkit.steps.graph_walk import GraphReferenceWalk
+from hdpkit.steps._graph_walk import GraphCountsWalk, GraphWalk, ancestors
+from hdpkit.steps.graph_walk import GraphCountsReferenceWalk, GraphReferenceWalk
 
 WEIGHTS = "parent weights"
 """Name of the part that has the weights of parents."""
@@ -259,7 +259,7 @@ class GraphTopology(FixedHomes):
     """
 
     kind = "graph"
-    reference_walk = GraphReferenceWalk
+    reference_walks = (GraphReferenceWalk, GraphCountsReferenceWalk)
     cells = None
 
     def __init__(
@@ -358,12 +358,13 @@ class GraphTopology(FixedHomes):
         discount: Any,
         root: Any,
         arms: Any = None,
+        counts: bool = False,
     ) -> GraphWalk:
         weights = self.weights.arms if arms is None else arms
-        return GraphWalk(
-            store, slots, self.parent, home, concentration, discount, root, self.begin_of_arms, weights,
-            *self._above,
-        )  # fmt: skip
+        given = store, slots, self.parent, home, concentration, discount, root, self.begin_of_arms, weights
+        if counts:
+            return GraphCountsWalk(*given, *self._above, self.declaration)
+        return GraphWalk(*given, *self._above)
 
     def current_weights(self) -> Floats | None:
         return self.weights.arms.copy()

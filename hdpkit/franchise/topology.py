@@ -24,7 +24,9 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
+from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps._walk import ContextTree, Walk
+from hdpkit.steps.counts_walk import CountsReferenceWalk
 from hdpkit.steps.walk import Eaten, ReferenceWalk
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
@@ -54,7 +56,10 @@ class Restaurants:
     n_fixed = 0  # number of these
     chained = False  # whether the dish of a customer determines the restaurant of the next
     scored_by = "completion"  # the usual score of held-out data
-    reference_walk: Any = ReferenceWalk
+    reference_walks: tuple[Any, Any] = (
+        ReferenceWalk,
+        CountsReferenceWalk,
+    )  # the second over a store of counts
     lead: Int32s | None = None  # restaurant of each node of a store; None: each node is one
 
     @property
@@ -116,9 +121,15 @@ class Restaurants:
         discount: Any,
         root: Any,
         arms: Any = None,
+        counts: bool = False,
     ) -> Walk:
-        """The compiled walk; ``arms`` are weights of parents by node, by default the current ones."""
-        return Walk(store, slots, self.parent, home, concentration, discount, root)
+        """The compiled walk, over a store of ``counts`` or another.
+
+        ``arms`` are weights of parents by node, by default the current ones.
+        """
+        tree: Any = self
+        given = store, slots, self.parent, home, concentration, discount, root
+        return CountsWalk(*given, tree.declaration) if counts else Walk(*given)
 
     def parts(self) -> Mapping[str, Part]:
         """Parts of the state that the tree needs, by name: none."""

@@ -13,8 +13,10 @@ from hdpkit.measures._slots cimport DishSlots
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.steps._root cimport Root
 from hdpkit.steps._walk cimport Walk
+from hdpkit.stores._counts cimport CountsStore
 from hdpkit.stores._explicit cimport ExplicitStore
-from hdpkit.stores._seating cimport ENTRY_WORDS, Entry, Node, Seating
+from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating
+from hdpkit.stores._stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
 from hdpkit.vectors cimport vector
 
 cdef extern from "<algorithm>" namespace "std" nogil:
@@ -100,7 +102,7 @@ cdef class GraphWalk(Walk):
     cdef vector[int32_t] opened      # arms where a table opens
 
     def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
-                  Root root not None, begin, weights, start, above):
+                  Root root not None, begin, weights, start, above, *declaration):
         self.arrays = (begin, weights, start, above)
         self.begin = begin
         self.weights = weights
@@ -302,3 +304,57 @@ cdef class GraphWalk(Walk):
         """Remove a customer; True if the dish has lost its last one."""
         self.store.check_customer(node, dish, customer, True, False)
         return bool(self.unseat_customer(customer, node, dish, &source.c))
+
+
+cdef class GraphCountsWalk(GraphWalk):
+    """The same over a store of counts, under a restaurant of latent dishes (compare `CountsWalk`).
+
+    When a customer leaves an arm, a table closes with the probability that the customer sat alone there.
+
+    Parameters
+    ----------
+    declaration : int32 array, shape (n_nodes,)
+        Number of the declaration of each node. Restaurants of a declaration share a discount.
+    """
+
+    cdef CountsStore counts
+    cdef const int32_t[::1] declaration
+    cdef vector[Ratios] ratios       # of Stirling numbers, by declaration
+
+    def __cinit__(self, CountsStore store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, begin, weights, start, above, declaration):
+        cdef size_t i
+        self.tables_at_end = False
+        self.counts = store
+        self.arrays = (self.arrays, declaration)
+        self.declaration = declaration
+        self.ratios.resize(np.asarray(declaration).max() + 1)
+        for i in range(self.ratios.size()):
+            clear_ratios(&self.ratios[i])
+
+    cdef int64_t closes(self, int32_t arm, int32_t dish, choice_source *source) except -1 nogil:
+        """Draw whether a table closes if a customer of the dish leaves an arm."""
+        cdef Entry *entry = self.store.entries(arm) + self.store.find(arm, dish)
+        cdef Ratios *ratios = &self.ratios[self.declaration[arm]]
+        cdef int64_t yes
+        if entry.tables == entry.customers or entry.tables == 1:
+            return entry.tables == entry.customers
+        cover_ratios(ratios, self.discount[arm], entry.customers, entry.tables)
+        yes = source.bernoulli(source.state, one_alone(ratios, entry.customers, entry.tables))
+        if yes < 0:
+            with gil:
+                raise FloatingPointError(f"tables of dish {dish} can't be drawn")
+        return yes
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        cdef int32_t r = node, arm, as_customer = customer
+        cdef bint closed
+        while True:
+            arm = self.arm_of(as_customer, r, dish, source)
+            closed = self.closes(arm, dish, source)
+            self.counts.take_out(arm, dish, as_customer, closed)
+            if not closed or r == 0:
+                return closed and self.root.loses_dishes()
+            as_customer = ANONYMOUS
+            r = self.parent[arm]

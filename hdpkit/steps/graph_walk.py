@@ -13,7 +13,9 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import walk
+from hdpkit.steps.counts_walk import ANONYMOUS
 from hdpkit.steps.walk import ReferenceWalk
+from hdpkit.stirling import one_alone
 from hdpkit.stores import Detail, detail_of
 
 
@@ -123,3 +125,28 @@ class GraphReferenceWalk(ReferenceWalk):
             seats: Any = store
             return int(seats.table_node(seats.table_at(customer)))
         return arms[source.choose(np.array([float(store.customers(a, dish)) for a in arms]))]
+
+
+class GraphCountsReferenceWalk(GraphReferenceWalk):
+    """The same over a store of counts, under a restaurant of latent dishes (compare `CountsReferenceWalk`).
+
+    When a customer leaves an arm, a table closes with the probability that the customer sat alone there.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.tables_at_end = False
+
+    def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
+        """Remove a customer; True if the dish has lost its last one."""
+        store: Any = self.store
+        while True:
+            arm = self._arm_of(customer, node, dish, source)
+            n, t = store.customers(arm, dish), store.tables(arm, dish)
+            closes = t == n or (t > 1 and source.bernoulli(one_alone(n, t, self.discount[node])))
+            closed, _ = store.remove(arm, dish, customer, source)  # draws nothing
+            if closes and not closed:
+                store.set_tables(arm, dish, t - 1, -1)  # the parent's customer is removed next
+            if not closes or node == 0:
+                return bool(closes) and self.root.loses_dishes()
+            customer, node = ANONYMOUS, int(self.topology.parent[arm])

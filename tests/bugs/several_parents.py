@@ -43,6 +43,14 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_choices_of_parents",
     ),
     PlantedBug(
+        "lone customer as one of the tables",
+        "Over counts a table of an arm closes with probability t / n for that of a customer who sits alone.",
+        _WALK,
+        "source.bernoulli(one_alone(n, t, self.discount[node]))",
+        "source.bernoulli(t / n)",
+        "check_choices_over_counts",
+    ),
+    PlantedBug(
         "arms dealt in order",
         "Customers who sit alone are dealt to the arms of their restaurant in data order.",
         "hdpkit.stores.labelled_seating",

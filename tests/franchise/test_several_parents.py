@@ -86,7 +86,7 @@ def by_value(a, b):
         (lambda: franchise_of({"a": [0], "b": [0], "c": [0]}, by_value), errors.DeclarationError, "year"),
         (lambda: franchise_of({"a": [0], "b": [0], "c": [0], "year": [3]}, by_value),
          errors.DataError, "hk.OneOf"),
-        (lambda: franchise_of({"a": [0], "b": [0], "c": [0]}, store="counts"),
+        (lambda: franchise_of({"a": [0], "b": [0], "c": [0]}, store="counts", root="weights"),
          errors.DeclarationError, "histogram"),
         (lambda: hk.Franchise(hk.Restaurant(hk.MixtureOf(*bases(root_of())), each=hk.PreviousDish()),
                               hk.Groups.from_labels([0], {"a": [0], "b": [0]})),
@@ -122,7 +122,9 @@ def test_a_declaration_shows_its_parents_by_name():
     assert names == ["root", "new in 0", "topics of 0", "new in 1", "topics of 1", "document"]
 
 
-@pytest.mark.parametrize("store", ["histogram", "explicit", "histogram-reference", "explicit-reference"])
+@pytest.mark.parametrize(
+    "store", ["histogram", "explicit", "counts", "histogram-reference", "explicit-reference"]
+)
 def test_a_run_is_kept_and_goes_on_as_if_uninterrupted(store, tmp_path):
     whole = hk.Scheduler(SCHEDULE).run(hk.Franchise(*years(), store=store), sweeps=6, rng=0, audit_every=1)
     began = hk.Franchise(*years(), store=store)

@@ -10,6 +10,7 @@ from hdpkit.testing.exact import ExactModel, check_exact
 
 __all__ = [
     "check_choices_of_parents",
+    "check_choices_over_counts",
     "check_labelled_arms",
     "check_log_joint_of_choices",
     "check_sums_over_arms",
@@ -29,6 +30,11 @@ def check_choices_of_parents():
     for store in ("explicit-reference", "histogram-reference"):
         check_exact(_model(ROOT, store), TableGibbs())
     check_exact(_model("a grandparent on two ways", "histogram-reference"), TableGibbs())
+
+
+def check_choices_over_counts():
+    for graph in (ROOT, "two parents"):
+        check_exact(_model(graph, "counts-reference"), TableGibbs())
 
 
 def check_labelled_arms():
