@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit.stores._arms as arms
 from hdpkit._franchise_lock import Block
 from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import KernelError, ParameterError, StateError
@@ -40,7 +41,6 @@ from hdpkit.stores import (
     HistogramStore,
     detail_of,
 )
-from hdpkit.stores import _arms as arms
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
 from hdpkit.stores.frozen import Draws

@@ -244,7 +244,7 @@ def _packed_seating(sample: SeatingSample) -> dict[str, Any]:
         "seating": {
             "n_dishes": _small(n_dishes),
             **{name: _small(arrays[name]) for name in _OF_PAIRS},
-            **{name: _runs(arrays[name]) for name in _OF_RESTAURANTS},
+            **{name: _runs(arrays[name]) for name in (*_OF_RESTAURANTS, "weights") if name in arrays},
         },
     }
 
@@ -262,22 +262,23 @@ def _unpacked_seating(tree: Mapping[str, Any]) -> SeatingSample:
         for name in ("n_dishes", *_OF_PAIRS)
     )
     node = _repeated(np.arange(len(n_dishes)), n_dishes, len(columns[0]))
-    theta, d = (
+    there = [name for name in (*_OF_RESTAURANTS, "weights") if name in seating]
+    theta, d, *weights = (
         _repeated(
             np.asarray(runs["values"], np.float64), np.asarray(runs["lengths"], np.int64), len(n_dishes)
         )
-        for runs in map(seating.get, _OF_RESTAURANTS)
+        for runs in map(seating.get, there)
     )
     dish, customers, tables = columns
     _check(dish.shape == customers.shape == tables.shape)
     _check(bool(np.all((node[1:] > node[:-1]) | (dish[1:] > dish[:-1]))))
     _check(bool(np.all((tables >= 1) & (tables <= customers))))
     _check(bool(np.all((d >= 0.0) & (d < 1.0) & np.isfinite(theta) & (theta > -d))))
+    _check(all(bool(np.all((w > 0.0) & (w <= 1.0))) for w in weights))
     pairs = zip(("node", *_OF_PAIRS), (node, dish, customers, tables), strict=True)
     arrays = {name: values.astype(np.int32) for name, values in pairs}
-    return SeatingSample(
-        int(tree["chain"]), int(tree["sweep"]), {**arrays, "concentration": theta, "discount": d}
-    )
+    arrays |= zip(there, (theta, d, *weights), strict=True)
+    return SeatingSample(int(tree["chain"]), int(tree["sweep"]), arrays)
 
 
 def _repeated(values: npt.NDArray[Any], lengths: npt.NDArray[np.int64], total: int) -> npt.NDArray[Any]:

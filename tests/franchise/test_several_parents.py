@@ -7,6 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.franchise import Snapshot
 from hdpkit.posterior.simulate import simulate  # noqa: F401 - it offers the method
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.ParentWeights()]
@@ -200,7 +201,7 @@ def test_new_groups_lie_below_the_restaurant_of_their_value():
         franchise.fold_in(hk.Corpus.from_documents([[1]], n_terms=6, groups={"year": [7]}), rng=0)
 
 
-def test_snapshots_of_observed_dishes_keep_their_weights():
+def test_snapshots_of_observed_dishes_keep_their_weights(tmp_path):
     root = root_of(hk.Uniform(3), concentration=0.5, discount=0.3)
     a, b = (hk.Restaurant(root, each=each, concentration=0.5, discount=0.3) for each in "ab")
     leaf = hk.Restaurant(hk.MixtureOf(a, b), each="c", concentration=0.5, discount=0.3)
@@ -213,6 +214,10 @@ def test_snapshots_of_observed_dishes_keep_their_weights():
     assert snapshot.row(node) == pytest.approx(row, abs=1e-15)
     assert franchise.restaurant("c", 1).probabilities() != pytest.approx(row, abs=1e-6)
     assert row.sum() == pytest.approx(1.0)
+    hk.Scheduler([moves.ParentWeights()]).run(franchise, sweeps=3, rng=0, folder=tmp_path / "run", samples=3)
+    run = hk.open_run(tmp_path / "run")
+    kept = [Snapshot(run.franchise(), sample.arrays).row(node) for sample in run.samples]
+    assert kept[0] != pytest.approx(kept[-1], abs=1e-9)  # only the weights have changed
 
 
 def test_data_are_simulated():
