@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from hdpkit.franchise.known import Known as Known
     from hdpkit.franchise.known import KnownValues as KnownValues
     from hdpkit.franchise.sample import Sample as Sample
+    from hdpkit.franchise.several_parents import MixtureOf as MixtureOf
+    from hdpkit.franchise.several_parents import OneOf as OneOf
     from hdpkit.franchise.state_homes import PreviousDish as PreviousDish
     from hdpkit.kinds.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from hdpkit.kinds.ngram import NGramModel as NGramModel
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from hdpkit.prior_expectations import expected_tables as expected_tables
     from hdpkit.priors import Above as Above
     from hdpkit.priors import Beta as Beta
+    from hdpkit.priors import Dirichlet as Dirichlet
     from hdpkit.priors import Each as Each
     from hdpkit.priors import Gamma as Gamma
     from hdpkit.priors import Normal as Normal
@@ -117,6 +120,7 @@ _NAMES = {
     "franchise.franchise": "Franchise",
     "franchise.known": "Known KnownValues",
     "franchise.sample": "Sample",
+    "franchise.several_parents": "MixtureOf OneOf",
     "franchise.state_homes": "PreviousDish",
     "kinds.ngram": "NGramModel",
     "kinds.spelling": "Spelling",
@@ -130,7 +134,7 @@ _NAMES = {
     "posterior.fold_in": "FoldIn",
     "posterior.hidden_states": "StateProbabilities",
     "prior_expectations": "expected_tables",
-    "priors": "Above Beta Each Gamma Normal Shifted",
+    "priors": "Above Beta Dirichlet Each Gamma Normal Shifted",
     "run.collect": "Checkpoint",
     "run.combinators": "Mixture",
     "run.progress": "ProgressBar Tick",

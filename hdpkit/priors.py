@@ -1,4 +1,5 @@
-"""Priors: `Gamma`, `Beta` (discounts), `Normal` (locations), `Above` (a bound); markers `Each`, `Shifted`.
+"""Priors: `Gamma`, `Beta` (discounts), `Normal` (locations), `Above` (a bound), `Dirichlet` (weights of
+parents); markers `Each`, `Shifted`.
 
 A number in a declaration is fixed; a hyperparameter with a prior is resampled by the moves that update it. A
 user-defined prior needs the methods of the protocol `Prior` and, unless its values are the positive numbers,
@@ -32,6 +33,7 @@ from hdpkit.random import ChoiceSource
 __all__ = [
     "Above",
     "Beta",
+    "Dirichlet",
     "Each",
     "Gamma",
     "Normal",
@@ -285,6 +287,31 @@ class Normal(Distribution):
         if isinstance(generator, ChoiceSource):
             return self.mean + self.deviation * generator.normal(size)
         return generator.normal(self.mean, self.deviation, size)
+
+
+def _shapes(value: Any) -> Any:
+    """A positive number, or two or more of them."""
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value) > 1:
+        return tuple(positive_number("Dirichlet shapes", one) for one in value)
+    return positive_number("Dirichlet shapes", value)
+
+
+@attrs.frozen
+class Dirichlet:
+    """Dirichlet distribution of the weights of several parents: see `MixtureOf`.
+
+    Parameters
+    ----------
+    shapes : float or sequence of float
+        Above 0: one number for all parents, or one each.
+
+    Raises
+    ------
+    ParameterError
+        If a shape is not a finite positive number.
+    """
+
+    shapes: Any = attrs.field(default=1.0, converter=_shapes)
 
 
 def support_of(prior: Prior) -> tuple[float, float]:

@@ -61,7 +61,10 @@ def audit(state: State, parts: Parts) -> None:
     for (n, k), c in tables.items():
         if n > 0:
             expected[int(t.parent[n]), k] += c
-    _require(expected == customers, "customers", customers, "data and tables of children,", expected)
+    seated: Counter[tuple[int, int]] = Counter()
+    for (n, k), c in customers.items():
+        seated[int(t.restaurants(n)), k] += c
+    _require(expected == seated, "customers", seated, "data and tables of children,", expected)
 
     by_node_customers, by_node_tables = totals(store, t.n_nodes)
     for n in range(t.n_nodes):

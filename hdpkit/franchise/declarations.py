@@ -81,11 +81,11 @@ def _discount(declared: Any) -> Any:
 
 
 def _base(declared: Any) -> Any:
-    if not isinstance(declared, (Restaurant, BaseMeasure)):
+    if not isinstance(declared, (Restaurant, Several, BaseMeasure)):
         raise ParameterError(
             "base",
             declared,
-            "a Restaurant or a base measure",
+            "a Restaurant, several of them (hk.MixtureOf, hk.OneOf), or a base measure",
             "For instance hk.DirichletMultinomial(eta=0.1).",
         )
     if isinstance(declared, BaseMeasure) and declared.atomic and not isinstance(declared, AtomicMeasure):
@@ -108,14 +108,21 @@ def _label(declared: Any) -> Any:
     return declared
 
 
+class Several:
+    """A base of several restaurants: see `hdpkit.franchise.several_parents`."""
+
+    restaurants: tuple[Restaurant, ...]
+
+
 @attrs.frozen(eq=False, repr=False)
 class Restaurant:
     """A declared restaurant, or one for each value of a label.
 
     Parameters
     ----------
-    base : Restaurant or BaseMeasure
-        The distribution of its dishes: the parent restaurant, or the base measure at the root.
+    base : Restaurant, MixtureOf, OneOf or BaseMeasure
+        The distribution of its dishes: the parent restaurant, several of them, or the base measure at the
+        root.
     concentration : float, prior, Shifted or Each
         theta (alpha, gamma), above -discount: a number is fixed, a prior is resampled and starts at its mean.
         A prior, for instance ``hk.Gamma(1, 1)``, is one of positive numbers; ``hk.Shifted(prior)`` is one of
@@ -168,11 +175,18 @@ class Restaurant:
                 "The sum concentration + discount differs between restaurants: use Each(Shifted(prior)), "
                 "or hk.Gamma.",
             )  # fmt: skip
-        names = [declaration.name for declaration in self.chain()]
-        labels = [declaration.each for declaration in self.chain() if declaration.each is not None]
+        chain = self.chain()
+        if sum(isinstance(one.base, BaseMeasure) for one in chain) > 1:
+            raise DeclarationError(
+                "base", self.base, "restaurants with one root",
+                "Declare the root once, and use it in every base.",
+            )  # fmt: skip
+        names = [declaration.name for declaration in chain]
+        labels = [declaration.each for declaration in chain if declaration.each is not None]
         for what, values in (("name", names), ("each", labels)):
-            if len(set(values)) != len(values):
-                raise DeclarationError(what, values[-1], "different from those of its bases", "Use another.")
+            twice = [value for i, value in enumerate(values) if value in values[:i]]
+            if twice:
+                raise DeclarationError(what, twice[-1], "different from those of its bases", "Use another.")
 
     @property
     def label(self) -> str | None:
@@ -188,8 +202,11 @@ class Restaurant:
         return attrs.evolve(theta, start=start), discount
 
     def __repr__(self) -> str:
-        text = repr(self.measure)
-        for one in self.chain():
+        own = [self]
+        while isinstance(own[-1].base, Restaurant):
+            own.append(own[-1].base)
+        text = repr(own[-1].base)  # several bases are written by their names
+        for one in own[::-1]:
             text = (
                 f"Restaurant(base={text}, concentration={one.concentration!r}, discount={one.discount!r}, "
                 f"each={one.each!r}, name={one.name!r})"
@@ -197,16 +214,25 @@ class Restaurant:
         return text
 
     def chain(self) -> list[Restaurant]:
-        """Declarations from the root to this one."""
-        found = [self]
-        while isinstance(found[-1].base, Restaurant):
-            found.append(found[-1].base)
-        return found[::-1]
+        """Declarations from the root to this one; those of several bases in their order, each once."""
+        found: dict[Restaurant, None] = {}
+        waiting = [self]
+        while waiting:
+            one = waiting[-1]
+            bases = one.base.restaurants if isinstance(one.base, Several) else (one.base,)
+            above = [base for base in bases if isinstance(base, Restaurant) and base not in found]
+            waiting.extend(above[::-1])
+            if not above:
+                found[waiting.pop()] = None
+        return list(found)
 
     @property
     def measure(self) -> BaseMeasure:
         """The base measure at the root."""
-        return self.chain()[0].base
+        one = self
+        while not isinstance(one.base, BaseMeasure):
+            one = one.base.restaurants[0] if isinstance(one.base, Several) else one.base
+        return one.base
 
 
 @attrs.frozen
@@ -261,6 +287,11 @@ def check_counts_store(
     """Raise a DeclarationError if the store is one of counts and can't be used for a franchise."""
     if detail_of(store) is not Detail.COUNTS:
         return
+    if root != "restaurant" and any(isinstance(one.base, Several) for one in declarations):
+        raise DeclarationError(
+            "root", root, "'restaurant', where restaurants have several parents, over a store of counts",
+            f"Leave root out. {_OTHERWISE}",
+        )  # fmt: skip
     if observed:
         raise DeclarationError(
             "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE

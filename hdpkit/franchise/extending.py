@@ -16,17 +16,20 @@ from hdpkit.franchise.customers import bank_for
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.freezing import Freezing
 from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.several_parents import GraphTopology
 from hdpkit.franchise.state import measure_of
 from hdpkit.franchise.topology import ContextTopology, Topology
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
 from hdpkit.stores import FrozenSeating
 
+_LABELLED = (Topology, GraphTopology)
+
 
 def _grown(franchise: Any, data: Corpus | Groups) -> Any:
     """A franchise like this one with new customers unseated."""
     before = franchise.data
-    if not isinstance(before, Corpus | Groups) or not isinstance(franchise.topology, Topology):
+    if not isinstance(before, Corpus | Groups) or not isinstance(franchise.topology, _LABELLED):
         raise DeclarationError(
             "franchise", franchise, "over a Corpus or Groups",
             "N-grams grow by extend; for other data build a new franchise over all of them.",
@@ -72,7 +75,7 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     return {**frozen, "seating": seating.arrays(), "bank": bank, **hyperparameters, **held}
 
 
-def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Int64s:
+def _numbers_in(before: Any, after: Any, declarations: Any) -> Int64s:
     """Number in the larger tree of each restaurant."""
     to = np.empty(before.n_nodes, dtype=np.int64)
     for number, declaration in enumerate(declarations):
@@ -83,6 +86,8 @@ def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Int64s:
             place = {key: i for i, key in enumerate(after.keys[number])}
             new = np.array([place[key] for key in before.keys[number]], dtype=np.int64)
         to[nodes] = after.first[number] + new
+    if isinstance(before, GraphTopology):
+        before.map_arms(after, to)
     return to
 
 

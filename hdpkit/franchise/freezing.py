@@ -36,7 +36,6 @@ from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.steps._walk import Walk
 from hdpkit.steps.step import COMPILED_STORES
 from hdpkit.stores import detail_of
 from hdpkit.stores._seating import Seating
@@ -387,7 +386,8 @@ class Snapshot:
         root: Any
         root, self.base = franchise.root._kept()
         theta, d = self.concentration, self.discount
-        self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
+        self.weights = t.current_weights() if arrays is None else kept.get("weights")
+        self._walk = t.walk(self._counts, slots, t.home, theta, d, root, self.weights)
 
     def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,).
@@ -415,7 +415,8 @@ class Snapshot:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The snapshot as arrays."""
         counts = dict(zip(_COUNTS, self._counts.counts(), strict=True))
-        return {**counts, "concentration": self.concentration, "discount": self.discount}
+        own = {} if self.weights is None else {"weights": self.weights}
+        return {**counts, "concentration": self.concentration, "discount": self.discount, **own}
 
     def memory_bytes(self) -> int:
         """Bytes held."""

@@ -133,7 +133,8 @@ def check_tables(
     for first in range(0, len(seat), _CHUNK):
         seats = seat[first : first + _CHUNK]
         seated = seats >= 0
-        if not np.array_equal(node[seats[seated]], topology.home[first : first + _CHUNK][seated]):
+        there = topology.restaurants(node[seats[seated]])
+        if not np.array_equal(there, topology.home[first : first + _CHUNK][seated]):
             raise Disagreement("seat", "tables of the customers' own restaurants")
         sizes += np.bincount(seats[seated], minlength=n_tables)
     lower = topology.parent[node] >= 0
@@ -141,7 +142,7 @@ def check_tables(
         raise Disagreement("table_seat", "a table of the parent for every table below the root, else -1")
     upper = above[lower]
     # Parents have smaller numbers than their children, so this also excludes cycles.
-    if not np.array_equal(node[upper], topology.parent[node[lower]]):
+    if not np.array_equal(topology.restaurants(node[upper]), topology.parent[node[lower]]):
         raise Disagreement("table_seat", "tables of the parent restaurant")
     if not np.array_equal(dish[upper], dish[lower]):
         raise Disagreement("table_dish", "the dish of the parent's table where a table sits")
@@ -292,11 +293,15 @@ def check_counts(
     """
     if len(keys) and (int(customers.sum()) > LARGEST or int(tables.sum()) > LARGEST):
         raise Disagreement(names[2], f"restaurants with at most {LARGEST} customers in all")
-    expected = np.zeros(len(keys), dtype=np.int64)
     node = keys // base
     parent = topology.parent[node].astype(np.int64)
     lower = parent >= 0
     upward = parent[lower] * base + keys[lower] % base
+    if topology.lead is not None:  # customers of a restaurant may sit in any of its arms
+        own = topology.restaurants(node).astype(np.int64) * base + keys % base
+        keys, place = np.unique(own, return_inverse=True)
+        customers = np.bincount(place, weights=customers, minlength=len(keys)).astype(np.int64)
+    expected = np.zeros(len(keys), dtype=np.int64)
     for wanted, counts in (data, (upward, tables[lower])):
         place = np.searchsorted(keys, wanted)
         there = place < len(keys)

@@ -301,8 +301,8 @@ class Held(Statistics):
         topology = self.topology
         if not isinstance(topology, Topology):
             raise DeclarationError(
-                "groups", "contexts of n-grams", "restaurants of a label",
-                "Sentences are added by extend and removed by discard; n-grams have no held groups.",
+                "groups", "contexts of n-grams, or below several parents", "restaurants of a label",
+                "Sentences are added by extend and removed by discard; these have no held groups.",
             )  # fmt: skip
         return topology
 

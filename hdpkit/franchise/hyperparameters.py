@@ -210,6 +210,8 @@ class Hyperparameters:
         self.version = next(_versions)
         self.d[nodes] = d
         self.theta[nodes] = theta
+        self.topology.spread(self.d)
+        self.topology.spread(self.theta)
 
     def replace(self, concentration: Floats, discount: Floats) -> None:
         """Replace both arrays by those of a frozen state."""
@@ -217,6 +219,7 @@ class Hyperparameters:
             if not np.array_equal(values, frozen):
                 self.version = next(_versions)
                 values[:] = frozen
+                self.topology.spread(values)
 
     def over(self, topology: Tree, to: npt.NDArray[Any], theta: Floats, d: Floats) -> Self:
         """Return the hyperparameters of a larger tree, in which restaurant r with theta[r], d[r] is to[r].

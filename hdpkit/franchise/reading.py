@@ -19,6 +19,7 @@ from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
 from hdpkit.franchise.scores import (
+    columns_of,
     draw_size_counts_in_dishes,
     log_seating,
     size_counts,
@@ -30,7 +31,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
-from hdpkit.stores import ReportsMemory
+from hdpkit.stores import Detail, ReportsMemory, detail_of
 
 _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
@@ -128,7 +129,8 @@ class Reading(Blocks):
 
     def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
-        return totals(self.seating, self.topology.n_nodes)
+        customers, tables = map(self.topology.summed, totals(self.seating, self.topology.n_nodes))
+        return customers, tables
 
     def totals_of(self, number: int) -> tuple[Int64s, Int64s, Int64s]:
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
@@ -205,7 +207,10 @@ class Reading(Blocks):
             raise ParameterError(
                 "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
             )
-        return size_counts(self.seating, given.astype(np.int64))
+        chosen = given.astype(np.int64)
+        if self.topology.lead is not None:
+            chosen = np.concatenate([chosen[:0], *map(self.topology.arms, chosen.tolist())])
+        return size_counts(self.seating, chosen)
 
     def totals_in_dishes(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant in a dish, sorted: two int64 arrays of one shape.
@@ -385,7 +390,9 @@ class Reading(Blocks):
         """
         store, current = self._seating, self.hyperparameters
         own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
-        return own + self.topology.log_seating(store, current.theta)
+        if self.topology.lead is not None and detail_of(store) is Detail.COUNTS:
+            own += self.topology.log_splits(*columns_of(store, self.topology.n_nodes)[:3])
+        return own + self.topology.log_seating(store, current.theta, current.d)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""

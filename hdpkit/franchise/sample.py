@@ -64,8 +64,9 @@ class Level:
     ----------
     name : str
         Name of the declaration.
-    parent : int64 array, shape (n,)
-        Number of the restaurant above each, among the root (0) and the restaurants of earlier levels.
+    parent : int64 array, shape (n,) or (n, parents)
+        Number of the restaurant above each, among the root (0) and the restaurants of earlier levels; those
+        of several parents.
     counts, tables : csr_array of int64, shape (n, K)
         Customers and tables of each dish. ``tables`` is None if no restaurant has a discount.
     concentration, discount : float64 array, shape () or (n,)
@@ -74,6 +75,8 @@ class Level:
         Restaurant n_fixed + k is the row of dish k. None: restaurants are labels of the data.
     own : float
         What is added to the count of a dish in its own row.
+    weights : float64 array, shape (parents,), or None
+        Weights of several parents; None: there is one.
     """
 
     name: str
@@ -84,6 +87,12 @@ class Level:
     discount: Floats
     n_fixed: int | None = None
     own: float = 0.0
+    weights: Floats | None = None
+
+    def base_rows(self, above: Floats, chosen: slice) -> Floats:
+        """The rows from which some restaurants draw, given those of all restaurants above."""
+        rows = above[self.parent[chosen]]
+        return rows if self.weights is None else np.einsum("j,njk->nk", self.weights, rows)
 
     def favours(self, chosen: slice) -> tuple[Floats, tuple[Int64s, Int64s]]:
         """`own` of some restaurants, and the entries of their rows to which it is added: rows and columns."""
@@ -239,7 +248,7 @@ def topic_law(
 def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.random.Generator) -> Floats:
     """Shares of every dish and of a new one in some restaurants of a level, drawn given the rows above it."""
     theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
-    rows, own = above[level.parent[chosen]], level.counts[chosen]
+    rows, own = level.base_rows(above, chosen), level.counts[chosen]
     if level.tables is None:
         shapes = theta[:, None] * rows + _dense(own, rows.shape)
         shapes[level.favours(chosen)[1]] += level.own
@@ -681,7 +690,7 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
     theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
     counts, tables = level.counts[chosen], None if level.tables is None else level.tables[chosen]
     n = np.asarray(counts.sum(axis=1), dtype=np.float64)
-    rows = above[level.parent[chosen]]
+    rows = level.base_rows(above, chosen)
     rest = theta if tables is None else theta + d * np.asarray(tables.sum(axis=1))
     extra, favoured = level.favours(chosen)
     empty = (n == 0) & (extra == 0.0)
@@ -735,7 +744,11 @@ def seating_arrays(state: Any) -> dict[str, npt.NDArray[Any]]:
     columns = columns_of(state.seating, state.topology.n_nodes)
     counts = dict(zip(("node", "dish", "customers", "tables"), columns, strict=True))
     hyperparameters = state.hyperparameters
-    return {**counts, "concentration": hyperparameters.theta.copy(), "discount": hyperparameters.d.copy()}
+    weights = state.topology.current_weights()
+    own = {} if weights is None else {"weights": weights}
+    return {
+        **counts, "concentration": hyperparameters.theta.copy(), "discount": hyperparameters.d.copy(), **own
+    }  # fmt: skip
 
 
 def kept_of(state: Any, log_joint: float | None = None) -> Sample | SeatingSample:
@@ -802,7 +815,7 @@ def _columns(state: State, slots: npt.NDArray[np.int32]) -> Columns:
     node, dish, customers, tables = (
         np.asarray(c, dtype=np.int64) for c in columns_of(state.seating, state.topology.n_nodes)
     )
-    return node, rank[dish], customers, tables
+    return state.topology.by_restaurant(node, rank[dish], customers, tables)
 
 
 def levels_of(state: State, columns: Columns | None = None) -> tuple[Level, ...]:
@@ -844,7 +857,8 @@ def _level(
     theta, d = (_shared(a[nodes]) for a in (state.hyperparameters.theta, state.hyperparameters.d))
     return Level(
         name=state.declarations[number].name,
-        parent=place[state.topology.parent[nodes]],
+        parent=place[state.topology.parents_of(number)],
+        weights=state.topology.weights_of(number),
         counts=by_dish(customers[here]),
         tables=by_dish(tables[here]) if np.any(d > 0) else None,
         concentration=theta,

@@ -138,9 +138,11 @@ def log_counts(franchise: Any) -> float:
     """log p(dishes, numbers of tables | hyperparameters), drawn weights of the root integrated out."""
     theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
     counts = Seating(0, franchise.topology.n_nodes)
-    counts.take_counts(*columns_of(franchise.seating, franchise.topology.n_nodes))
+    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
+    counts.take_counts(*columns)
     total = float(counts.log_counts(theta, d))
-    total += float(franchise.topology.log_seating(franchise.seating, theta))
+    total += float(franchise.topology.log_seating(franchise.seating, theta, d))
+    total += franchise.topology.log_splits(*columns[:3])
     return total + float(franchise.root._log_of_dishes(franchise.seating))
 
 

@@ -20,11 +20,11 @@ from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._counts_walk import CountsWalk
-from hdpkit.steps._walk import Walk
-from hdpkit.steps.counts_walk import CountsReferenceWalk
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
+    FIXED,
+    GRAPHS,
     KERNELS,
     STEPS,
     Kernel,
@@ -32,7 +32,6 @@ from hdpkit.steps.step import (
     of_package,
 )
 from hdpkit.steps.sweeps import reseat
-from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import (
     Compacts,
     Detail,
@@ -44,6 +43,7 @@ from hdpkit.stores import (
 )
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
+from hdpkit.stores._arms import seat_out as seat_out_arms
 from hdpkit.stores.frozen import Draws
 
 _FEW = (
@@ -71,19 +71,22 @@ def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
     compiled.aggregate_seats(labelled, state.store)
 
 
-draw_sizes = Step("draw_sizes", reference.draw_sizes)
-seat_out = Step("seat_out", reference.seat_out)
-draw_seats = Step("draw_seats", _draw_seats)
-aggregate_seats = Step("aggregate_seats", _aggregate_seats)
+draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
+seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
+draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
+aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
+seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
+seat_out.kernel("generic", seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
 for _step, _run in (
     (draw_sizes, compiled.draw_sizes),
-    (seat_out, compiled.seat_out),
     (draw_seats, _draw_seats),
     (aggregate_seats, _aggregate_seats),
 ):
-    _step.kernel("generic", _run, stores=COMPILED_STORES)
-for _step, _run in ((draw_seats, _draw_seats_at_once), (aggregate_seats, _aggregate_seats_at_once)):
-    _step.kernel("generic", _run, stores={HistogramStore}, detail=Detail.SIZES)
+    _step.kernel("generic", _run, stores=COMPILED_STORES, trees=FIXED)
+draw_seats.kernel("generic", _draw_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES)
+aggregate_seats.kernel(
+    "generic", _aggregate_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES, trees=FIXED
+)
 of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
 
@@ -197,11 +200,8 @@ class Seats(KernelChoice):
         counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
-            return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
-        home = self.population.homes()
-        if counts:
-            return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
-        return Walk(store, slots, t.parent, home, theta, d, above)
+            return t.reference_walks[counts](store, slots, t, theta, d, above)
+        return t.walk(store, slots, self.population.homes(), theta, d, above, counts=counts)
 
     def _walk_bytes(self) -> int:
         """Bytes that walks hold: ratios of Stirling numbers."""

@@ -14,7 +14,8 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.errors import AuditError, DeclarationError, StateError
-from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.declarations import Restaurant, Several
+from hdpkit.franchise.several_parents import GraphTopology, graph_topology
 from hdpkit.franchise.state_homes import (
     DishRows,
     HomeState,
@@ -261,7 +262,7 @@ class StickyTopology(StateTopology):
     def overrides(self, dishes: Int32s) -> Int64s:
         return np.array([self.sticky.tables[dish] for dish in dishes.tolist()], dtype=np.int64)
 
-    def log_seating(self, store: Any, concentration: Floats) -> float:
+    def log_seating(self, store: Any, concentration: Floats, discount: Floats) -> float:
         """Sum over rows of what overrides and alpha + kappa change.
 
         With n customers, m tables of the own dish, and w of them overrides, (kappa / alpha)^w m! / (w! (m -
@@ -431,7 +432,7 @@ def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:
         )
 
 
-Tree = Topology | ContextTopology | StateTopology
+Tree = Topology | ContextTopology | StateTopology | GraphTopology
 
 
 def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:
@@ -439,6 +440,8 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 
 
     Levels that are the contexts of n-gram data become a tree that can grow.
     """
+    if any(isinstance(one.base, Several) for one in chain):
+        return graph_topology(chain, data, known)
     if any(isinstance(one.each, StateHomes) for one in chain):
         return state_topology(chain, data, known)
     if is_context_chain(chain, data):

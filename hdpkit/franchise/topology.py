@@ -24,8 +24,10 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._walk import ContextTree
-from hdpkit.steps.walk import Eaten
+from hdpkit.steps._counts_walk import CountsWalk
+from hdpkit.steps._walk import ContextTree, Walk
+from hdpkit.steps.counts_walk import CountsReferenceWalk
+from hdpkit.steps.walk import Eaten, ReferenceWalk
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 
@@ -54,6 +56,11 @@ class Restaurants:
     n_fixed = 0  # number of these
     chained = False  # whether the dish of a customer determines the restaurant of the next
     scored_by = "completion"  # the usual score of held-out data
+    reference_walks: tuple[Any, Any] = (
+        ReferenceWalk,
+        CountsReferenceWalk,
+    )  # the second over a store of counts
+    lead: Int32s | None = None  # restaurant of each node of a store; None: each node is one
 
     @property
     def n_nodes(self) -> int:
@@ -69,6 +76,60 @@ class Restaurants:
             path.append(node)
             node = int(self.parent[node])
         return path
+
+    # ------------------------------------------------------------------ restaurants with several parents
+
+    def arms(self, node: int) -> Sequence[int]:
+        """Nodes of the store that have the tables of a restaurant, one for each of its parents."""
+        return (node,)
+
+    def parents_of(self, number: int) -> Any:
+        """Parent of each restaurant of a declaration, shape (n,); several parents: (n, parents)."""
+        tree: Any = self
+        return tree.parent[tree.nodes(number)]
+
+    def weights_of(self, number: int) -> Floats | None:
+        """Weights of the parents of a declaration's restaurants; None: they have one parent."""
+        return None
+
+    def restaurants(self, nodes: Any) -> Any:
+        """The restaurant to which each of these nodes of a store belongs."""
+        return nodes if self.lead is None else self.lead[nodes]
+
+    def summed(self, values: Int64s) -> Int64s:
+        """Sums by restaurant of values by node of the store."""
+        return values
+
+    def by_restaurant(self, node: Int64s, *columns: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+        """Entries of a store by node, dish, customers and tables, as those of restaurants, sorted."""
+        dish, customers, tables = columns
+        return node, dish, customers, tables
+
+    def spread(self, values: Floats) -> None:
+        """Copy values of restaurants to all their nodes."""
+
+    def current_weights(self) -> Floats | None:
+        """Weight of the parent of each node of a store; None: restaurants have one parent."""
+        return None
+
+    def walk(
+        self,
+        store: Any,
+        slots: Any,
+        home: Any,
+        concentration: Any,
+        discount: Any,
+        root: Any,
+        arms: Any = None,
+        counts: bool = False,
+    ) -> Walk:
+        """The compiled walk, over a store of ``counts`` or another.
+
+        ``arms`` are weights of parents by node, by default the current ones.
+        """
+        tree: Any = self
+        given = store, slots, self.parent, home, concentration, discount, root
+        return CountsWalk(*given, tree.declaration) if counts else Walk(*given)
 
     def parts(self) -> Mapping[str, Part]:
         """Parts of the state that the tree needs, by name: none."""
@@ -107,8 +168,12 @@ class Restaurants:
         """Override tables of each of these dishes, which are no customers of the root."""
         return np.zeros(len(dishes), dtype=np.int64)
 
-    def log_seating(self, store: Any, concentration: Floats) -> float:
-        """What favoured dishes add to log p(dishes, tables) of the restaurants below the root."""
+    def log_seating(self, store: Any, concentration: Floats, discount: Floats) -> float:
+        """What favoured dishes and several parents add to the store's log p(dishes, tables)."""
+        return 0.0
+
+    def log_splits(self, node: Any, dish: Any, customers: Any) -> float:
+        """Log of the number of ways to divide the customers of each dish and restaurant among its nodes."""
         return 0.0
 
     def law_of(self, state: Any, shared: Any) -> Callable[[float], float] | None:
@@ -455,20 +520,24 @@ def _lay_out(
     first = [0]
     for declaration in chain[1:]:
         start = first[-1] + len(keys[-1])
-        if declaration.each is None:
-            own: Sequence[Any] = [None]
-        elif declaration.each in data.label_names:
-            own = data.key_view(declaration.each)
-        else:
-            raise DeclarationError(
-                "each", declaration.each, f"a label of the data: {list(data.label_names)}",
-                "Give the label when you build the data (groups=...).",
-            )  # fmt: skip
+        own = keys_in(declaration, data)
         above = _enter(declaration, own, start, home, data)
         parent, level = np.concatenate([parent, above]), np.concatenate([level, level[above] + 1])
         keys.append(own)
         first.append(start)
     return parent, level, tuple(first), tuple(keys)
+
+
+def keys_in(declaration: Restaurant, data: Labelled) -> Sequence[Any]:
+    """Key of each restaurant of a declaration."""
+    if declaration.each is None:
+        return [None]
+    if isinstance(declaration.each, str) and declaration.each in data.label_names:
+        return data.key_view(declaration.each)
+    raise DeclarationError(
+        "each", declaration.each, f"a label of the data: {list(data.label_names)}",
+        "Give the label when you build the data (groups=...).",
+    )  # fmt: skip
 
 
 @attrs.frozen(eq=False)

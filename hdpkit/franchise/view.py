@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,28 @@ class RestaurantView(Locked):
     @property
     def n_customers(self) -> int:
         """Number of customers: its data and the tables of its children."""
-        return int(self._state.seating.node_customers(self.node))
+        return sum(map(self._state.seating.node_customers, self._arms))
 
     @property
     def n_tables(self) -> int:
         """Number of tables."""
-        return int(self._state.seating.node_tables(self.node))
+        return sum(map(self._state.seating.node_tables, self._arms))
+
+    @property
+    def tables_by_parent(self) -> dict[str, int]:
+        """Number of tables that chose each parent, by the parent's declaration."""
+        state = self._state
+        base, topology = state.declarations[self._declaration].base, state.topology
+        above = [int(topology.parent[arm]) for arm in self._arms if topology.parent[arm] >= 0]
+        names = [state.declarations[int(topology.declaration[node])].name for node in above]
+        if len(above) > 1:
+            names = [one.name for one in base.restaurants]
+        return dict(zip(names, map(state.seating.node_tables, self._arms), strict=False))
+
+    @property
+    def _arms(self) -> Sequence[int]:
+        """Nodes of the store that have its tables."""
+        return self._state.topology.arms(self.node)
 
     @property
     def customers(self) -> npt.NDArray[np.int64]:
@@ -83,22 +100,27 @@ class RestaurantView(Locked):
     def dishes(self) -> npt.NDArray[np.int64]:
         """Dishes in this restaurant, ascending."""
         place = self._state.slots.place
-        return np.array([place(k) for k in self._state.seating.node_dishes(self.node)], dtype=np.int64)
+        served = [self._state.seating.node_dishes(arm) for arm in self._arms]
+        return np.array([place(k) for k in np.unique(np.concatenate(served))], dtype=np.int64)
 
     def customers_of(self, dish: int) -> int:
         """Customers of a dish in this restaurant."""
-        return int(self._state.seating.customers(self.node, self._slot(dish)))
+        slot = self._slot(dish)
+        return sum(self._state.seating.customers(arm, slot) for arm in self._arms)
 
     def tables_of(self, dish: int) -> int:
         """Tables of a dish in this restaurant."""
-        return int(self._state.seating.tables(self.node, self._slot(dish)))
+        slot = self._slot(dish)
+        return sum(self._state.seating.tables(arm, slot) for arm in self._arms)
 
     def table_sizes(self, dish: int | None = None) -> npt.NDArray[np.int32]:
         """Sizes of the tables of a dish (or of all tables, dish by dish), ascending within a dish."""
-        store = self._state.seating
+        store, arms = self._state.seating, self._arms
         if dish is not None:
-            return store.table_sizes(self.node, self._slot(dish))
-        sizes = [store.table_sizes(self.node, k) for k in store.node_dishes(self.node)]
+            served = [self._slot(dish)]
+        else:
+            served = np.unique(np.concatenate([store.node_dishes(arm) for arm in arms])).tolist()
+        sizes = [np.sort(np.concatenate([store.table_sizes(arm, k) for arm in arms])) for k in served]
         return np.concatenate([np.empty(0, dtype=np.int32), *sizes])
 
     def probability(self, dish: int | None = None) -> float:

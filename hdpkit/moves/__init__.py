@@ -11,6 +11,7 @@ from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
 from hdpkit.moves.over_documents import ByDocument, Common, Document, OverDocuments
+from hdpkit.moves.parent_weights import ParentWeights
 from hdpkit.moves.protocol import LATENT_DISHES, MARGINALS, Move, MoveInfo, Scheduled
 from hdpkit.moves.replica_exchange import ReplicaExchange
 from hdpkit.moves.reseat_groups import ReseatGroups
@@ -42,6 +43,7 @@ __all__ = [
     "Move",
     "MoveInfo",
     "OverDocuments",
+    "ParentWeights",
     "ReplicaExchange",
     "ReseatGroups",
     "RootWeights",

@@ -21,7 +21,7 @@ class DishGibbs(Move):
     that level whose first customer is i, if there is one.
     """
 
-    serves = BLOCKS
+    serves = (*BLOCKS, "several parents")
     needs_tables = True
     calls = (index_units, resample_dish)
     requires = (SEVERAL_RESTAURANTS,)

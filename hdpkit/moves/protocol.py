@@ -149,6 +149,10 @@ MODELS: dict[str, tuple[str, Callable[[Franchise], bool]]] = {
         lambda state: state.topology.kind in BY_STATE,
     ),
     "known": ("with known components", lambda state: state.known is not None),
+    "several parents": (
+        "in which restaurants have several parents",
+        lambda state: state.topology.kind == "graph",
+    ),
     "held": ("with held groups", lambda state: len(state.held.nodes) > 0),
 }
 """What a franchise can have that a move must be right for: names in `Move.serves`, with a test of each."""

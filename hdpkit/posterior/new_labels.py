@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Corpus, GroupedData
 from hdpkit.errors import DataError, DeclarationError
+from hdpkit.franchise.several_parents import OneOf
 
 _NAMED = 5  # most label values listed in an error
 
@@ -97,6 +98,10 @@ def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: Grouped
 def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
     """Number of the restaurant above each group; the root for a group without labels."""
     chain, topology = franchise.declarations, franchise.topology
+    if isinstance(chain[-1].base, OneOf):
+        return _nodes_of_values(chain[-1].base, franchise, data, layout)
+    if topology.lead is not None:
+        return _nodes_in(chain[-1].base, franchise, data, layout)
     above = np.zeros(len(layout.names), dtype=np.int64)  # node of each group's parent, from the root down
     for number, declaration in enumerate(chain[1:-1], start=1):
         if declaration.each is None:
@@ -116,6 +121,40 @@ def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
             )  # fmt: skip
         above[given] = nodes[given]
     return above
+
+
+def _nodes_in(declaration: Any, franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
+    """The restaurant of each group at this declaration; -1 where its label is missing."""
+    number = franchise.declarations.index(declaration)
+    if declaration.each is None:
+        return np.full(len(layout.names), franchise.topology.first[number], dtype=np.int64)
+    _check_label(declaration.each, data)
+    codes = _codes_of_groups(declaration.each, data, layout)
+    keys = data.key_view(declaration.each)
+    return _checked(_nodes_of(franchise.topology, number, declaration.each, keys, codes), declaration, layout)
+
+
+def _nodes_of_values(base: OneOf, franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
+    """The restaurant of each group below one of several, by its value of their label."""
+    _check_label(base.label, data)
+    codes, keys = _codes_of_groups(base.label, data, layout), data.key_view(base.label)
+    found = np.full(len(codes), -1, dtype=np.int64)
+    for value, declaration in zip(base.values, base.restaurants, strict=True):
+        own = np.array([code >= 0 and keys[code] == value for code in codes.tolist()], dtype=bool)
+        if own.any():
+            found[own] = _nodes_in(declaration, franchise, data, layout)[own]
+    return _checked(found, base, layout)
+
+
+def _checked(nodes: Int64s, base: Any, layout: Layout) -> Int64s:
+    """These restaurants; raises an error if a group has none."""
+    if np.any(nodes < 0):
+        raise DataError(
+            f"{layout.label} {layout.names[int(np.argmin(nodes))]!r}", None,
+            f"below a restaurant of {base!r} that the franchise has",
+            "Give each new group the labels of a group of the franchise.",
+        )  # fmt: skip
+    return nodes
 
 
 def _check_label(label: str, data: GroupedData) -> None:

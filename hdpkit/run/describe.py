@@ -15,7 +15,7 @@ import numpy as np
 from hdpkit.allowed import Allowed, imported, is_class, unknown, within
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.files import to_json
-from hdpkit.franchise.declarations import FixedWeights, Restaurant
+from hdpkit.franchise.declarations import FixedWeights, Restaurant, Several
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.starts import Factors, Random, TermClusters
@@ -25,13 +25,14 @@ from hdpkit.measures.protocol import BaseMeasure, Resampled
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
 from hdpkit.parts import Part
-from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
+from hdpkit.priors import Above, Beta, Dirichlet, Each, Gamma, Normal, Shifted
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_methods, stores
 
 _HOUSES = (
     "hdpkit.franchise.declarations",
     "hdpkit.franchise.known",
+    "hdpkit.franchise.several_parents",
     "hdpkit.franchise.starts",
     "hdpkit.franchise.state_homes",
     "hdpkit.measures",
@@ -49,13 +50,14 @@ _PLACES: dict[str, tuple[type, ...]] = {
     "move": (Move,),
     "base measure": (BaseMeasure,),
     "restaurant": (Restaurant,),
-    "base of a restaurant": (Restaurant, BaseMeasure),
+    "base of a restaurant": (Restaurant, Several, BaseMeasure),
     "each of a restaurant": (StateHomes,),
     "component": (Part,),
     "root": (FixedWeights,),
     "known components": (Known, KnownValues),
     "start": _STARTS,
     "hyperparameter": _PRIORS,
+    "weights of parents": (Dirichlet,),
     "part of a base measure": (*_PRIORS, Finite),
     "argument": _DECLARED,
     "number": (),
@@ -119,21 +121,24 @@ def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
     Nothing else is imported or called. A RunError if that fails, a CorruptRunError if `describe` made no such
     tree.
     """
-    thing = _rebuilt(tree, allowed_imports, place, 0)
+    thing = _rebuilt(tree, allowed_imports, place, 0, {})
     if place in _KINDS and not isinstance(thing, _KINDS[place]):
         raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
     return thing
 
 
-def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int) -> Any:
+def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int, made: dict[str, Restaurant]) -> Any:
+    """The object of a tree; ``made`` has the restaurants so far, since bases of several may share one."""
     if depth > _DEEPEST:
         raise CorruptRunError("run.json", f"{depth} levels", f"at most {_DEEPEST} levels deep", _CHANGED)
     if isinstance(tree, list | tuple):
-        return type(tree)(_rebuilt(item, allowed_imports, place, depth + 1) for item in tree)
+        return type(tree)(_rebuilt(item, allowed_imports, place, depth + 1, made) for item in tree)
     if not isinstance(tree, dict):
         return tree
     if set(tree) == {"dict"} and isinstance(tree["dict"], dict):
-        return {key: _rebuilt(item, allowed_imports, place, depth + 1) for key, item in tree["dict"].items()}
+        return {
+            key: _rebuilt(item, allowed_imports, place, depth + 1, made) for key, item in tree["dict"].items()
+        }
     if set(tree) == {"class"}:
         return find(allowed_imports, tree["class"], place)
     if set(tree) == {"function"} and place in ("argument", "part of a base measure"):
@@ -142,12 +147,15 @@ def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int) -> Any
     if set(tree) != {"object", "arguments"} or not isinstance(arguments, dict) or place == "store":
         raise CorruptRunError("run.json", tree, f"the declaration of a {place}", _CHANGED)
     kind = find(allowed_imports, tree["object"], place)  # before its arguments are built
+    shared = json.dumps(to_json(tree)) if kind is Restaurant else ""
+    if shared in made:
+        return made[shared]
     built = {
-        key: _rebuilt(value, allowed_imports, _place_of(kind, key), depth + 1)
+        key: _rebuilt(value, allowed_imports, _place_of(kind, key), depth + 1, made)
         for key, value in arguments.items()
     }
     try:
-        thing = kind(**built)
+        thing = getattr(kind, "_from_arguments", kind)(**built)
     except HdpkitError:
         raise
     except Exception as error:  # the class's own code may raise any error
@@ -155,6 +163,8 @@ def _rebuilt(tree: Any, allowed_imports: Allowed, place: str, depth: int) -> Any
             "class", tree["object"], f"built from {sorted(arguments)}",
             f"It refused ({type(error).__name__}: {error}): use the version of it that the run began with.",
         ) from error  # fmt: skip
+    if shared:
+        made[shared] = thing
     return thing
 
 
@@ -166,6 +176,8 @@ def _place_of(kind: type, argument: str) -> str:
         of_restaurants = {"base": "base of a restaurant", "each": "each of a restaurant"}
         both = dict.fromkeys(("concentration", "discount"), "hyperparameter")
         return {**of_restaurants, **both}.get(argument, "number")
+    if issubclass(kind, Several):
+        return {"restaurants": "restaurant", "weights": "weights of parents"}.get(argument, "number")
     if issubclass(kind, StateHomes):
         return "hyperparameter"
     if kind in (Above, Beta, Each, Shifted):

@@ -92,6 +92,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
             "counts": None if level.counts is sample.group_counts else sparse_rows(level.counts),
             "tables": None if level.tables is None else sparse_rows(level.tables),
             **({} if level.n_fixed is None else {"n_fixed": level.n_fixed, "sticky": level.own}),
+            **({} if level.weights is None else {"weights": level.weights}),
         }
         for level in sample.levels
     ]
@@ -196,7 +197,9 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
         counts = groups if tree["counts"] is None else sparse_of(tree["counts"], None, k)
         n = counts.shape[0]
         parent = np.asarray(tree["parent"], dtype=np.int64)
-        _check(parent.shape == (n,) and bool(np.all((parent >= 0) & (parent < above))))
+        weights = None if tree.get("weights") is None else np.asarray(tree["weights"], dtype=np.float64)
+        _check(parent.shape == ((n,) if weights is None else (n, *weights.shape)))
+        _check(bool(np.all((parent >= 0) & (parent < above))))
         theta, d = (np.asarray(tree[name], dtype=np.float64) for name in ("concentration", "discount"))
         _check(all(values.shape in ((), (n,)) for values in (theta, d)))
         tables = None if tree["tables"] is None else sparse_of(tree["tables"], n, k)
@@ -206,7 +209,7 @@ def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Lev
         levels.append(
             Level(
                 name=str(tree["name"]), parent=parent, counts=counts, tables=tables, concentration=theta,
-                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), own=own,
+                discount=d, n_fixed=None if n_fixed is None else int(n_fixed), own=own, weights=weights,
             )
         )  # fmt: skip
         above += n
@@ -241,7 +244,7 @@ def _packed_seating(sample: SeatingSample) -> dict[str, Any]:
         "seating": {
             "n_dishes": _small(n_dishes),
             **{name: _small(arrays[name]) for name in _OF_PAIRS},
-            **{name: _runs(arrays[name]) for name in _OF_RESTAURANTS},
+            **{name: _runs(arrays[name]) for name in (*_OF_RESTAURANTS, "weights") if name in arrays},
         },
     }
 
@@ -259,22 +262,23 @@ def _unpacked_seating(tree: Mapping[str, Any]) -> SeatingSample:
         for name in ("n_dishes", *_OF_PAIRS)
     )
     node = _repeated(np.arange(len(n_dishes)), n_dishes, len(columns[0]))
-    theta, d = (
+    there = [name for name in (*_OF_RESTAURANTS, "weights") if name in seating]
+    theta, d, *weights = (
         _repeated(
             np.asarray(runs["values"], np.float64), np.asarray(runs["lengths"], np.int64), len(n_dishes)
         )
-        for runs in map(seating.get, _OF_RESTAURANTS)
+        for runs in map(seating.get, there)
     )
     dish, customers, tables = columns
     _check(dish.shape == customers.shape == tables.shape)
     _check(bool(np.all((node[1:] > node[:-1]) | (dish[1:] > dish[:-1]))))
     _check(bool(np.all((tables >= 1) & (tables <= customers))))
     _check(bool(np.all((d >= 0.0) & (d < 1.0) & np.isfinite(theta) & (theta > -d))))
+    _check(all(bool(np.all((w > 0.0) & (w <= 1.0))) for w in weights))
     pairs = zip(("node", *_OF_PAIRS), (node, dish, customers, tables), strict=True)
     arrays = {name: values.astype(np.int32) for name, values in pairs}
-    return SeatingSample(
-        int(tree["chain"]), int(tree["sweep"]), {**arrays, "concentration": theta, "discount": d}
-    )
+    arrays |= zip(there, (theta, d, *weights), strict=True)
+    return SeatingSample(int(tree["chain"]), int(tree["sweep"]), arrays)
 
 
 def _repeated(values: npt.NDArray[Any], lengths: npt.NDArray[np.int64], total: int) -> npt.NDArray[Any]:

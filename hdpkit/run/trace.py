@@ -313,7 +313,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 def _scalars(franchise: Franchise) -> dict[str, Any]:
     store, topology = franchise.seating, franchise.topology
-    _, tables = totals(store, topology.n_nodes)
+    tables = topology.summed(totals(store, topology.n_nodes)[1])
     names = [f"n_tables/{declaration.name}" for declaration in franchise.declarations]
     below = (np.add.reduce(tables[topology.nodes(number)]) for number in range(1, len(names)))
     n_tables = [int(tables[0]), *map(int, below)]

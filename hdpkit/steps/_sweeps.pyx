@@ -223,6 +223,9 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
             start = tables_seen.size()
             unit = unit_of_table[table]
             while unit < 0:
+                if node_level[store.pool[table].node] < level:      # its parent is above that level
+                    tables_seen.resize(start)
+                    break
                 tables_seen.push_back(table)
                 if node_level[store.pool[table].node] == level:
                     unit = <int32_t>units.code.size()

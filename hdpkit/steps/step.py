@@ -90,7 +90,10 @@ MORE = range(3, 2**31)
 CHAINS = frozenset({"chain"})
 """Hidden Markov models."""
 BY_STATE = CHAINS | {"by state"}
-ALL_TREES = BY_STATE | {"fixed"}
+GRAPHS = frozenset({"graph"})
+"""Restaurants of which some have several parents."""
+FIXED = GRAPHS | {"fixed"}
+ALL_TREES = BY_STATE | FIXED
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -193,7 +196,7 @@ class Step:
         detail : Detail, optional
             Detail of the store; by default any.
         trees : frozenset of str
-            Kinds of trees: "fixed" (the default), "by state" and "chain".
+            Kinds of trees: "fixed" (the default), "graph", "by state" and "chain".
 
         Returns
         -------

@@ -22,7 +22,7 @@ from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.step import ALL_TREES, COMPILED_STORES, TWO, of_package, step
+from hdpkit.steps.step import ALL_TREES, COMPILED_STORES, FIXED, TWO, of_package, step
 from hdpkit.steps.table_counts import draw_tables_of
 from hdpkit.steps.walk import ReferenceWalk
 
@@ -57,7 +57,7 @@ def _choose_dish(
     return int(live[place]) if place < len(live) else int(walk.slots.open(customers))
 
 
-@step(takes=("free customers", "source"), draws_tables=True)
+@step(takes=("free customers", "source"), draws_tables=True, trees=FIXED)
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
@@ -98,7 +98,7 @@ def enter_given(
     draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
-@step(takes=("free customers", "source"), draws_tables=True)
+@step(takes=("free customers", "source"), draws_tables=True, trees=FIXED)
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Unseat the seated ones of customers first .. last - 1."""
     for i in range(first, last):
@@ -143,5 +143,5 @@ reseat.kernel(
     stores=frozenset(fused_observed.STORES), banks=frozenset({AtomicBank}),
 )  # fmt: skip
 for _step in (enter, enter_given, reseat, leave):
-    _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
+    _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES, trees=FIXED)
 of_package(enter, enter_given, reseat, leave)

@@ -24,6 +24,7 @@ from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import (
     COMPILED_BANKS,
     COMPILED_STORES,
+    FIXED,
     PYTHON_BANKS,
     TWO,
     TWO_OR_MORE,
@@ -81,7 +82,7 @@ class Units:
         return np.array(self.below[unit], dtype=np.int32)
 
 
-@step(takes=(), given=(), needs_tables=True)
+@step(takes=(), given=(), needs_tables=True, trees=FIXED)
 def index_units(
     store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
 ) -> Units:
@@ -98,11 +99,12 @@ def index_units(
             table = store.table_at(i)
             if table < 0:
                 continue
-            while True:
+            while node_level[store.table_node(table)] > level:
                 climbed.append(table)
-                if node_level[store.table_node(table)] == level:
-                    break
                 table = store.table_at(~table)
+            if node_level[store.table_node(table)] < level:  # its parent is above that level
+                continue
+            climbed.append(table)
             code, node = ~table, int(parent[store.table_node(table)])
         u = number.setdefault(code, len(units.codes))
         if u == len(units.codes):
@@ -116,13 +118,13 @@ def index_units(
     return units
 
 
-@step(takes=("units",), given=("walk",), needs_tables=True)
+@step(takes=("units",), given=("walk",), needs_tables=True, trees=FIXED)
 def unit_dishes(walk: ReferenceWalk, units: Units) -> Int32s:
     """Dish of each unit: shape (n,)."""
     return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
 
 
-@step(takes=("free units", "source"), needs_tables=True)
+@step(takes=("free units", "source"), needs_tables=True, trees=FIXED)
 def resample_dish(
     walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
 ) -> None:
@@ -260,8 +262,11 @@ scan_units.kernel(
 )  # fmt: skip
 for _step in (index_units, unit_dishes):  # for the banks of the steps over these units
     for _banks in (COMPILED_BANKS, PYTHON_BANKS):
-        _step.kernel("generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=_banks)
-for _step in (resample_dish, scan_units, add_units, log_units, move_units):
+        _step.kernel(
+            "generic", getattr(compiled, _step.name), stores=COMPILED_STORES, banks=_banks, trees=FIXED
+        )
+resample_dish.compiled(compiled.resample_dish, stores=COMPILED_STORES, trees=FIXED)
+for _step in (scan_units, add_units, log_units, move_units):
     _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
 move_units.kernel(
     "generic", _move_seated_units,

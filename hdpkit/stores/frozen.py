@@ -57,7 +57,7 @@ class Draws:
     """The functions that draw the missing detail: the compiled ones, or the readable twins."""
 
     draw_sizes: Callable[[Frozen, ChoiceSource, Floats | None], Frozen]
-    seat_out: Callable[[Frozen, Int32s, Int32s, Int32s, ChoiceSource], Frozen]
+    seat_out: Callable[..., Frozen]
 
 
 COMPILED = Draws(compiled.draw_sizes, compiled.seat_out)
@@ -243,7 +243,9 @@ class FrozenSizes(FrozenSeating):
         return FrozenCounts(self.dish, node[begins], dish[begins], *(t.astype(np.int32) for t in totals))
 
     def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSeats:
-        return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source))
+        lead = getattr(tree, "lead", None)  # of restaurants with several parents
+        more = () if lead is None else (lead,)
+        return FrozenSeats(**draws.seat_out(self.arrays(), tree.home, tree.parent, tree.level, source, *more))
 
 
 @attrs.frozen(eq=False)

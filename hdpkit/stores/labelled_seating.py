@@ -165,29 +165,36 @@ def draw_sizes(
     return {"dish": frozen["dish"], **named_columns(SIZES, bins)}
 
 
-def seat_out(frozen: Frozen, home: Int32s, parent: Int32s, level: Int32s, source: ChoiceSource) -> Frozen:
+def seat_out(
+    frozen: Frozen,
+    home: Int32s,
+    parent: Int32s,
+    level: Int32s,
+    source: ChoiceSource,
+    lead: Int32s | None = None,
+) -> Frozen:
     """Draw a labelled seating uniformly among those that fit dishes and histograms.
 
     From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and
     assigned to tables of the given sizes; these tables are then customers of the parent. (Every seating
-    results from the same number of orders.)
+    results from the same number of orders.) ``lead`` is the restaurant of each node, if some have several.
     """
-    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    sizes: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for node, dish, size, count in zip(*(frozen[name].tolist() for name in SIZES), strict=True):
-        sizes[node, dish].extend([size] * count)
+        sizes[node if lead is None else int(lead[node]), dish].extend([(size, node)] * count)
     guests: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, dish in enumerate(frozen["dish"].tolist()):
         if dish >= 0:
             guests[int(home[i]), dish].append(i)
     seat = np.full(len(home), -1, dtype=np.int32)
     tables: list[list[int]] = []  # node, dish, seat in the parent
-    for node, dish in sorted(sizes, key=lambda pair: (-level[pair[0]], pair)):
-        who = guests[node, dish]
-        plan = sizes[node, dish]
-        if len(plan) > 1 and max(plan) > 1:
+    for restaurant, dish in sorted(sizes, key=lambda pair: (-level[pair[0]], pair)):
+        who = guests[restaurant, dish]
+        plan = sizes[restaurant, dish]
+        if len(plan) > 1 and (lead is not None or max(plan)[0] > 1):
             who = [who[p] for p in source.permutation(len(who))]
         start = 0
-        for size in plan:
+        for size, node in plan:
             for customer in who[start : start + size]:
                 if customer >= 0:
                     seat[customer] = len(tables)

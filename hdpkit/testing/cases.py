@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.several_parents import MixtureOf
 from hdpkit.franchise.starts import start
 from hdpkit.franchise.state_homes import PreviousDish
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -160,6 +161,63 @@ def hidden_markov(measure: BaseMeasure, store: str | type, root: str | FixedWeig
     rows = Restaurant(base=above, concentration=corner.below, each=PreviousDish())
     franchise = Franchise(rows, Sequences.from_arrays([values]), store=store, root=root)
     start(franchise, "one", Streams(0).source(STARTS))
+    return franchise
+
+
+def _two_parents(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
+    a, b = below(root, "a"), below(root, "b")
+    labels = {"a": [0, None, 0, 0], "b": [None, 0, 0, 0], "c": [None, None, 0, 0]}
+    return below(MixtureOf(a, b, weights=(0.3, 0.7)), "c"), labels
+
+
+def _parent_and_root(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
+    a = below(root, "a")
+    return below(MixtureOf(a, root, weights=(0.3, 0.7)), "b"), {"a": [0, 0, 0], "b": [None, 0, 1]}
+
+
+def _two_ways(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
+    a = below(root, "a")
+    b = below(MixtureOf(root, a, weights=(0.6, 0.4)), "b")
+    return below(MixtureOf(a, b), "c"), {"a": [0, 0, 0], "b": [0, 0, 0], "c": [None, 0, 0]}
+
+
+GRAPHS = {
+    "two parents": _two_parents,
+    "a parent and the root": _parent_and_root,
+    "a grandparent on two ways": _two_ways,
+}
+
+
+def several_parents(
+    graph: str,
+    measure: BaseMeasure,
+    *,
+    store: str | type = "histogram",
+    kernel: str = "auto",
+    corner: str | Corner = "middle",
+    values: Any = None,
+    concentration: Any = None,
+    discount: Any = None,
+    root: str | FixedWeights = "restaurant",
+) -> Franchise:
+    """Build a tiny franchise of restaurants with several parents, a key of `GRAPHS`, in its sequential state.
+
+    The other parameters are those of `tiny_franchise`.
+    """
+    choice("graph", graph, GRAPHS, remedy="Keys of hdpkit.testing.cases.GRAPHS.")
+    if isinstance(corner, str):
+        corner = CORNERS[corner]
+    theta, theta_below = concentration or (corner.root, corner.below)
+    d, d_below = discount or (corner.root_discount, corner.discount)
+
+    def below(base: Any, each: str) -> Restaurant:
+        return Restaurant(base=base, concentration=theta_below, discount=d_below, each=each)
+
+    leaf, labels = GRAPHS[graph](below, Restaurant(base=measure, concentration=theta, discount=d))
+    n = len(labels["a"])
+    data = Groups.from_labels(_values_for(measure, n) if values is None else values, labels)
+    franchise = Franchise(leaf, data, store=store, kernel=kernel, root=root)
+    start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
 
 

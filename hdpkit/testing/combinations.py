@@ -19,7 +19,14 @@ from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
 from hdpkit.steps.step import available_kernels
 from hdpkit.stores import Detail, at_least, stores
-from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
+from hdpkit.testing.cases import (
+    SHAPES,
+    TinyShape,
+    hidden_markov,
+    repeated,
+    several_parents,
+    tiny_franchise,
+)
 
 
 def example_moves(continuous: bool | None = None) -> list[Move]:
@@ -78,6 +85,8 @@ def serving_stores(observed: bool = False) -> list[str]:
     return at_least(Detail.SIZES if observed else Detail.COUNTS)
 
 
+_ALONE = ("state homes", "several parents")  # of one shape
+_FURTHER = ("", "held", "known", *_ALONE)
 _OF_DEPTH = {1: "flat 4", 2: "2+2", 3: "three levels"}
 _ROOTS: dict[str, str | FixedWeights] = {
     "restaurant": "restaurant",
@@ -94,12 +103,12 @@ def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -
     models and with known components: these have too many states.
     """
     stores = [store for store in serving_stores() if not store.endswith("-reference")]
-    for store, root, further in itertools.product(stores, _ROOTS, ("", "held", "known", "state homes")):
-        many = root == "weights" and further in ("known", "state homes")
+    for store, root, further in itertools.product(stores, _ROOTS, _FURTHER):
+        many = root == "weights" and further not in ("", "held")
         plain = root == "restaurant" and not further
         if root not in move.serves or (further and further not in move.serves) or many or plain:
             continue
-        for depth in [1] if further == "state homes" else sorted({SHAPES[shape].depth for shape in shapes}):
+        for depth in [1] if further in _ALONE else sorted({SHAPES[shape].depth for shape in shapes}):
             shape = fewer_units(_OF_DEPTH[depth], move)
             if root == "weights" or further == "known":
                 shape = _SMALLER.get(shape, shape)
@@ -109,6 +118,8 @@ def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -
 
 
 def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: str) -> Franchise:
+    if further == "several parents":
+        return several_parents("a parent and the root", measure, store=store, root=_ROOTS[root])
     if further == "state homes":
         return hidden_markov(measure, store, _ROOTS[root])
     known = _known(tiny_franchise(shape, measure)) if further == "known" else None

@@ -11,6 +11,7 @@ separate dish. The restaurants form a tree of any depth, and data customers may 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -19,9 +20,10 @@ import attrs
 
 from hdpkit.errors import AuditError, DataError
 
-Key = tuple[tuple[int, ...], ...]
+Key = tuple[tuple[Any, ...], ...]
 """A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
-at the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""
+at the p-th restaurant of its path home..root; with several parents (`Shape.lead`), the table's arm and this
+customer. Two seatings are equal if and only if their keys are."""
 
 LogMarginal = Callable[[list[Any]], float]
 """Log marginal probability (nats) of all the values that one dish has."""
@@ -43,10 +45,17 @@ class Shape:
         Parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children.
     home : tuple of int
         The node at which each data customer sits, which may be an inner node.
+    lead : tuple of int, optional
+        If restaurants have several parents: the restaurant of each node, which is its arm to ``parent``. A
+        table of a restaurant is in one of its arms.
+    weight : tuple of float
+        Probability that a table chooses each node among those of its restaurant.
     """
 
     parent: tuple[int, ...] = attrs.field(converter=_ints)
     home: tuple[int, ...] = attrs.field(converter=_ints)
+    lead: tuple[int, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_ints))
+    weight: tuple[float, ...] = attrs.field(default=(), converter=tuple)
 
     @classmethod
     def from_lengths(cls, lengths: Sequence[int]) -> Shape:
@@ -70,6 +79,23 @@ class Shape:
         while self.parent[nodes[-1]] >= 0:
             nodes.append(self.parent[nodes[-1]])
         return tuple(nodes)
+
+    def arms(self, node: int) -> tuple[int, ...]:
+        """Nodes that have the tables of a restaurant."""
+        if self.lead is None:
+            return (node,)
+        return tuple(arm for arm, lead in enumerate(self.lead) if lead == node)
+
+    @property
+    def restaurants(self) -> range:
+        """The restaurants by number."""
+        return range(self.n_nodes if self.lead is None else max(self.lead) + 1)
+
+    def places(self, customer: int, tables: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Node and label of each table of a customer's entry of a key."""
+        if self.lead is not None:
+            return list(tables)
+        return list(zip(self.path(self.home[customer]), tables, strict=True))
 
 
 def _partitions(items: Sequence[T]) -> Iterator[list[list[T]]]:
@@ -105,28 +131,29 @@ def seatings(shape: Shape) -> Iterator[Key]:
     customers: list[list[tuple[int, ...]]] = [[] for _ in shape.parent]
     for i, node in enumerate(shape.home):
         customers[node].append((i,))
-    seats: list[tuple[int, ...]] = [() for _ in shape.home]
+    seats: list[tuple[Any, ...]] = [() for _ in shape.home]
 
     def seat(node: int) -> Iterator[Key]:
         if node < 0:
             yield tuple(seats)
             return
-        parent = shape.parent[node]
         for blocks in _partitions(customers[node]):
             tables = [tuple(sorted(i for customer in block for i in customer)) for block in blocks]
-            for table in tables:
-                for i in table:
-                    seats[i] = (*seats[i], table[0])
-            if parent >= 0:
-                customers[parent].extend(tables)
-            yield from seat(node - 1)
-            if parent >= 0:  # take the tables back before the next partition
-                del customers[parent][len(customers[parent]) - len(tables) :]
-            for table in tables:
-                for i in table:
-                    seats[i] = seats[i][:-1]
+            for arms in itertools.product(shape.arms(node), repeat=len(tables)):
+                above = [customers[shape.parent[arm]] for arm in arms if shape.parent[arm] >= 0]
+                for table, arm in zip(tables, arms, strict=True):
+                    for i in table:
+                        seats[i] = (*seats[i], table[0] if shape.lead is None else (arm, table[0]))
+                for those, table in zip(above, tables, strict=False):
+                    those.append(table)
+                yield from seat(node - 1)
+                for those in above:  # take the tables back before the next partition
+                    those.pop()
+                for table in tables:
+                    for i in table:
+                        seats[i] = seats[i][:-1]
 
-    yield from seat(shape.n_nodes - 1)
+    yield from seat(shape.restaurants[-1])
 
 
 def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
@@ -145,6 +172,8 @@ def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
     AuditError
         If a customer does not sit at one table of each restaurant of its path.
     """
+    if shape.lead is not None:
+        return _key_of_arms(seats)
     smallest: dict[tuple[int, Hashable], int] = {}
     for home, tables in zip(shape.home, seats, strict=True):
         if len(tables) != len(shape.path(home)):
@@ -160,6 +189,14 @@ def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
     )
 
 
+def _key_of_arms(seats: Sequence[Sequence[Any]]) -> Key:
+    """The key of a seating whose tables are named by pairs of an arm and anything."""
+    smallest: dict[Any, int] = {}
+    return tuple(
+        tuple((table[0], smallest.setdefault(table, i)) for table in tables) for i, tables in enumerate(seats)
+    )
+
+
 def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
     """Sizes of the tables of every restaurant: for each node a dict from a table's label to its customers.
 
@@ -169,7 +206,7 @@ def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
     sitting: list[dict[int, set[tuple[int, int]]]] = [{} for _ in shape.parent]
     for i, tables in enumerate(key):
         customer = (-1, i)  # at home: the data customer itself; further up: (child, its table)
-        for node, table in zip(shape.path(shape.home[i]), tables, strict=True):
+        for node, table in shape.places(i, tables):
             sitting[node].setdefault(table, set()).add(customer)
             customer = (node, table)
     return [{table: len(who) for table, who in tables_here.items()} for tables_here in sitting]
@@ -202,7 +239,12 @@ def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: 
         Nats.
     """
     total = 0.0
-    for tables, theta, d in zip(table_sizes(key, shape), concentration, discount, strict=True):
+    sizes = table_sizes(key, shape)
+    for node in shape.restaurants:
+        theta, d, arms = concentration[node], discount[node], shape.arms(node)
+        tables = {(arm, table): size for arm in arms for table, size in sizes[arm].items()}
+        if len(arms) > 1:  # every table chose its arm
+            total += sum(math.log(shape.weight[arm]) for arm, _ in tables)
         c, n_open = sum(tables.values()), len(tables)
         if c == 0:
             continue

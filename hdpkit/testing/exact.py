@@ -76,7 +76,13 @@ class ExactModel:
             function("log_marginal", log_marginal, remedy="Leave it out for the chain rule.")
         self._begin(franchise)
         t, measure, known = franchise.topology, franchise.measure, franchise.known
-        self.shape = Shape(parent=t.parent.tolist(), home=t.home.tolist())
+        several = t.lead is not None
+        self.shape = Shape(
+            parent=t.parent.tolist(),
+            home=t.home.tolist(),
+            lead=t.lead.tolist() if several else None,  # type: ignore[union-attr]
+            weight=t.current_weights().tolist() if several else (),  # type: ignore[union-attr]
+        )
         n_known = 0 if known is None else known.n_components
         self.values = [*observations(franchise), *map(Seen, range(n_known))]
         self.observed = tuple(int(value) for value in self.values) if measure.atomic else None

@@ -29,7 +29,7 @@ from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import SHAPES, tiny_franchise
+from hdpkit.testing.cases import SHAPES, several_parents, tiny_franchise
 from hdpkit.testing.combinations import serves, serving_stores
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
@@ -178,7 +178,8 @@ def check_geweke(
     Concentrations have Gamma priors: first one concentration for all restaurants of a declaration and no
     discounts, then one per restaurant with discounts. For a move that updates discounts, these have Beta
     priors in the same two forms. A move that doesn't update the seating is combined with table Gibbs. A
-    correct move fails with probability at most 1e-4 over all franchises together (see `SampledTests`).
+    correct move fails with probability at most 1e-4 over all franchises together (see `SampledTests`). The
+    last franchises have a restaurant with several parents.
 
     ``root`` is "restaurant", or "weights" for franchises whose root has weights; by default the first of them
     over which the move runs. Returns a line for each franchise, with its smallest p-value.
@@ -207,6 +208,12 @@ def check_geweke(
                 franchise = tiny_franchise(shape, measure, store=store, root=of_root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
+    if root != "weights":
+        options = next(iter(kinds.values()))
+        for store in at_least(Detail.SIZES):
+            franchise = several_parents("a grandparent on two ways", measure, store=store, **options)
+            if serves(franchise, move):
+                cases[f"{move.name} on several parents, {store}"] = franchise
     if not cases:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     return check_together(cases, schedule, replicas, rounds, seed)

@@ -60,7 +60,7 @@ def to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -
         The dish of each data customer if dishes are observed (then several tables of the root may have one
         dish). By default each table of the root is a dish.
     """
-    served = [tables[-1] for tables in key] if dishes is None else list(dishes)
+    served = [tables[-1] for tables in key] if dishes is None else list(dishes)  # one table of the root each
     sizes: dict[tuple[int, int], list[int]] = {}
     for node, tables in enumerate(table_sizes(key, shape)):
         for table, size in tables.items():  # a table has the dish of its label, a data customer beneath it
@@ -87,7 +87,9 @@ def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Key]:
     if observed is None:
         return list(listed(shape))
     return [
-        key for key in listed(shape) if all(observed[i] == observed[path[-1]] for i, path in enumerate(key))
+        key
+        for key in listed(shape)
+        if all(observed[i] == observed[shape.places(i, path)[-1][1]] for i, path in enumerate(key))
     ]
 
 
@@ -121,7 +123,7 @@ def labelled_arrays(key: Key, shape: Shape, observed: Sequence[int] | None = Non
     for customer, path in enumerate(key):
         dish_number = dishes.setdefault(path[-1], len(dishes)) if observed is None else observed[customer]
         above = -1
-        for table in reversed(list(zip(shape.path(shape.home[customer]), path, strict=True))):
+        for table in reversed(shape.places(customer, path)):
             if table not in numbers:
                 numbers[table] = len(node)
                 node.append(table[0])
@@ -155,12 +157,12 @@ def frozen_key(arrays: Frozen, shape: Shape) -> Any:
     frozen = FrozenSeating.of(arrays)
     columns = [array.tolist() for array in frozen.arrays().values()]
     if isinstance(frozen, FrozenSeats):
-        seat, *_, above = columns
+        seat, node, _, above = columns
         seats = []
         for table in seat:
             path = []
             while table >= 0:
-                path.append(table)
+                path.append(table if shape.lead is None else (node[table], table))
                 table = above[table]
             seats.append(path)
         return canonical_key(seats, shape)

@@ -16,6 +16,7 @@ from bugs import (
     root_weights,
     seating,
     selection,
+    several_parents,
     shared_values,
     smoothings,
     state_homes,
@@ -63,5 +64,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *known.BUGS,
     *replicas.BUGS,
     *proposals.BUGS,
+    *several_parents.BUGS,
     *state_homes.BUGS,
 )

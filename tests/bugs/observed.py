@@ -164,8 +164,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "tables of the root dealt in order",
         "A labelled seating of the root is drawn in data order, as if a value had one table there.",
         "hdpkit.stores.labelled_seating",
-        "if len(plan) > 1 and max(plan) > 1:",
-        "if len(plan) > 1 and max(plan) > 1 and node > 0:",
+        "if len(plan) > 1 and (lead",
+        "if len(plan) > 1 and restaurant > 0 and (lead",
         "check_observed_labelled_seating",
     ),
     PlantedBug(

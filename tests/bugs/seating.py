@@ -286,8 +286,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "pairs of tables not permuted",
         "Two tables are dealt in data order, three or more are not.",
         "hdpkit.stores.labelled_seating",
-        "if len(plan) > 1 and max(plan) > 1:",
-        "if len(plan) > 2 and max(plan) > 1:",
+        "if len(plan) > 1 and (lead",
+        "if len(plan) > 2 and (lead",
         "check_labelled_seating",
     ),
     # ------------------------------------------------------------------ base measures

@@ -32,6 +32,7 @@ from proposal_checks import *  # noqa: F403 - the same
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
+from several_parents_checks import *  # noqa: F403 - the same
 from shared_values_checks import *  # noqa: F403 - the same
 from smoothing_checks import *  # noqa: F403 - the same
 from state_homes_checks import *  # noqa: F403 - the same

@@ -132,6 +132,8 @@ NOT_ARRAYS = [value for value in REAL if type(value) is not list] + [
     np.ma.masked_array([1.0, 2.0], [False, True]),
 ]  # fmt: skip
 
+ROOT = hk.Restaurant(hk.DirichletMultinomial(0.5))
+
 MODEL = {
     # ------------------------------------------------------------------ priors
     "Gamma": Row(
@@ -153,6 +155,42 @@ MODEL = {
     "Shifted": Row(
         plain(hk.Shifted, prior=hk.Gamma(1.0, 1.0)),
         {"prior": [None, 1.0, NAN, *PRIORS, hk.Shifted, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))]},
+    ),
+    "Dirichlet": Row(
+        plain(hk.Dirichlet, shapes=[1.0, 2.0]),
+        {"shapes": [value for value in POSITIVE if not isinstance(value, list)] + [[], [1.0]]},
+    ),
+    "MixtureOf": Row(
+        plain(
+            lambda restaurants, weights: hk.MixtureOf(*restaurants, weights=weights),
+            restaurants=(ROOT, hk.Restaurant(ROOT)),
+            weights=[0.25, 0.75],
+        ),
+        {
+            "restaurants": [(), (ROOT,), (ROOT, ROOT), (ROOT, 5), (ROOT, hk.DirichletMultinomial())],
+            "weights": [
+                5,
+                "",
+                0.5,
+                NAN,
+                [1.0],
+                [0.5, 0.6],
+                [0.0, 1.0],
+                [-0.5, 1.5],
+                [0.2, NAN],
+                hk.Dirichlet,
+                hk.Dirichlet([1.0, 1.0, 1.0]),
+                hk.Gamma(1.0, 1.0),
+                {},
+            ],
+        },
+    ),
+    "OneOf": Row(
+        plain(hk.OneOf, label="year", restaurants={1990: ROOT}),
+        {
+            "label": [None, 5, "", b"year", ["year"]],
+            "restaurants": [None, 5, "year", {}, {1990: 5}, {1990: ROOT, 1991: ROOT}, [ROOT]],
+        },
     ),
     "Each": Row(plain(hk.Each, prior=hk.Gamma(1.0, 1.0)), {"prior": [None, 1.0, NAN, *PRIORS, hk.Each]}),
     # ------------------------------------------------------------------ what a prior says
