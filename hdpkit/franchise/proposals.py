@@ -409,6 +409,11 @@ def check_proposal(state: Any) -> None:
             "each", state.topology.kind, "a label, where a proposal changes seats",
             "In a hidden Markov model use TableGibbs, SplitMergeStates or BeamSampler.",
         )  # fmt: skip
+    if state.topology.lead is not None:
+        raise StateError(
+            "base", "several parents", "one restaurant, where a proposal changes seats",
+            "With hk.MixtureOf use TableGibbs, DishGibbs and ParentWeights.",
+        )  # fmt: skip
     kept = [part for part in state.measure_parts.values() if not isinstance(part, IntegrablePart)]
     kept += [part for part in state.measure_parts.values() if getattr(part, "integrated", None) is None]
     copied = measure.exact_statistics or can_copy(state.bank)

@@ -244,3 +244,16 @@ def test_documents_are_added(store):
         assert all(after[parent] >= before[parent] for parent in before)
         assert grown.topology.weights_of(4).tolist() == franchise.topology.weights_of(4).tolist()
     hk.Scheduler(SCHEDULE).run(grown, sweeps=2, rng=2, init=None, audit_every=1)
+
+
+def test_proposals_are_refused():
+    root = hk.Restaurant(hk.Uniform(2), name="root")
+    base = hk.MixtureOf(hk.Restaurant(root, each="a"), hk.Restaurant(root, each="b"))
+    labels = {"a": ["x", "x"], "b": ["y", "y"], "c": ["z", "z"]}
+    franchise = hk.Franchise(
+        hk.Restaurant(base, each="c"), hk.Groups.from_labels(np.array([0, 1]), labels), store="explicit"
+    )
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
+    with pytest.raises(errors.StateError, match="several parents"):
+        franchise.proposal().__enter__()
+    assert franchise.n_dishes == 2
