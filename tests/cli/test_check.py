@@ -49,34 +49,3 @@ def test_the_verdict_as_json_is_the_same_with_the_same_seed(run):
     assert [chain["start"] for chain in first["simulated"]["chains"]] == ["one", "own state"]
     assert first["sweeps"] == 40
     assert first["seconds"] is None
-
-
-def test_what_is_refused(run, tmp_path):
-    done = call("check", run, "--sweeps", 40, "--chain", 1)
-    assert done.exit_code == 2
-    assert "chain" in done.stderr
-    assert call("check", run, "--sweeps", 40, "--seconds", 1).exit_code == 2
-    (tmp_path / "text.txt").write_text("the cat sat\nthe dog sat\n")
-    assert call("lm", "train", tmp_path / "text.txt", "--into", tmp_path / "lm", "--sweeps", 2).exit_code == 0
-    done = call("check", tmp_path / "lm", "--sweeps", 40)
-    assert done.exit_code == 2
-    assert "language model" in done.stderr
-
-
-def test_a_cohort_in_the_words_of_its_field(tmp_path):
-    from hdpkit.signatures import CHANNELS
-
-    generator = np.random.default_rng(1)
-    names = CHANNELS["SBS96"].names
-    laws = generator.dirichlet(np.full(96, 0.1), size=2)
-    counts = [generator.multinomial(150, row @ laws) for row in generator.dirichlet([1, 1], size=12)]
-    rows = ["\t".join(["MutationType", *(f"s{i}" for i in range(12))])]
-    rows += ["\t".join([name, *(str(one[v]) for one in counts)]) for v, name in enumerate(names)]
-    (tmp_path / "cohort.tsv").write_text("\n".join(rows) + "\n")
-    words = ("--sweeps", 20, "--chains", 1, "--out", tmp_path / "run", "--quiet")
-    done = call("signatures", tmp_path / "cohort.tsv", *words)
-    assert done.exit_code == 0, done.output
-    done = call("check", tmp_path / "run", "--sweeps", 40, "--init", "one")
-    assert done.exit_code == 0, done.output
-    assert "different pairs of sample and channel" in done.stdout
-    assert "within a component" in done.stdout

@@ -13,7 +13,6 @@ from full_disk import FullDisk
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
-from hdpkit.summaries import Components
 
 TOLD = "Unable to allocate 7.45 GiB"
 
@@ -47,9 +46,6 @@ def in_third_sweep(move, state, rng, steps=None):
     ("command", "where"),
     [
         (("infer", "{run}", "{corpus}"), "hdpkit.kinds.topics.components"),
-        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.kinds.kind.components"),
-        (("topics", "{run}"), "hdpkit.kinds.kind.components"),
-        (("report", "{run}"), "hdpkit.pages.write.write_report"),
         (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -79,25 +75,6 @@ def test_a_run_that_ends_for_lack_of_memory_says_how_to_go_on(ldac, tmp_path, mo
     resumed = call("resume", run, "--quiet")
     assert resumed.exit_code == 0, resumed.output
     assert hk.open_run(run).trace.n_draws == 6
-
-
-def test_without_a_run_none_is_named(ldac, tmp_path, monkeypatch):
-    monkeypatch.setattr("hdpkit.cli.fit.given_corpus", fails)
-    result = fit(ldac, tmp_path / "run")
-    assert result.exit_code == 1
-    assert "not enough memory" in result.stderr
-    assert "No run was begun." in result.stderr
-
-
-def test_a_model_whose_training_ends_for_lack_of_memory_says_how_to_go_on(tmp_path, monkeypatch):
-    text, model = tmp_path / "text.txt", tmp_path / "model"
-    text.write_text("a b a c\nb a\n" * 5)
-    monkeypatch.setattr(moves.Concentration, "apply", in_third_sweep)
-    monkeypatch.setattr(moves.Discount, "apply", in_third_sweep)
-    result = call("lm", "train", text, "--into", model, "--sweeps", 6, "--quiet")
-    assert result.exit_code == 1
-    assert f"hdpkit resume {model}" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -152,39 +129,6 @@ def test_no_command_has_an_array_of_topics_by_terms(many, tmp_path, kind):
         assert all(len(topic["terms"]) == 3 and "interval" in topic["terms"][0] for topic in topics)
 
 
-@pytest.mark.parametrize("chains", [1, 2])
-def test_aligned_topics_are_exported_row_by_row(ldac, tmp_path, monkeypatch, chains):
-    run = tmp_path / "run"
-    assert fit(ldac, run, "--chains", chains, "--samples", 3).exit_code == 0
-    topics = hk.summaries.components(run)
-    lower, upper = topics.ends_of(len(topics) - 1)
-    np.testing.assert_array_equal(lower, topics.rows_lower[-1])
-    np.testing.assert_array_equal(upper, topics.rows_upper[-1])
-    np.testing.assert_array_equal(np.vstack([rows for _, rows in topics.blocks()]), topics.rows)
-    for name in ("rows", "rows_lower", "rows_upper", "group_shares"):
-        monkeypatch.setattr(Components, name, property(fails))
-    for to in ("csv", "json", "pyldavis"):
-        done = call("export", run, "--to", to, "--out", tmp_path / to)
-        assert done.exit_code == 0, done.output
-    assert call("topics", run).exit_code == 0
-    assert call("infer", run, ldac, "--sweeps", 2, "--burn-in", 1).exit_code == 0
-
-
-class Hungry(moves.Move):
-    """Wants more than there is."""
-
-    def apply(self, state, rng, steps=None):
-        raise MemoryError(TOLD)
-
-
-def test_chains_without_memory_are_told_without_a_traceback():
-    corpus = hk.Corpus.from_documents([["a", "b"], ["b", "c"]])
-    franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
-    with pytest.raises(errors.ChainError, match=r"fewer chains at a time \(processes=1\)") as raised:
-        hk.Scheduler([Hungry()]).run(franchise, 2, rng=0, chains=2)
-    assert "Traceback" not in str(raised.value)
-
-
 def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
     """Files of the command are there with the run, or not at all; a run is resumed."""
     (tmp_path / "text.txt").write_text("one two one\ntwo two three\none three\n", encoding="utf-8")
@@ -208,3 +152,18 @@ def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
         assert call("verify", where).exit_code == 0
     assert ends == {False, True}
     assert at > 40
+
+
+class Hungry(moves.Move):
+    """Wants more than there is."""
+
+    def apply(self, state, rng, steps=None):
+        raise MemoryError(TOLD)
+
+
+def test_chains_without_memory_are_told_without_a_traceback():
+    corpus = hk.Corpus.from_documents([["a", "b"], ["b", "c"]])
+    franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
+    with pytest.raises(errors.ChainError, match=r"fewer chains at a time \(processes=1\)") as raised:
+        hk.Scheduler([Hungry()]).run(franchise, 2, rng=0, chains=2)
+    assert "Traceback" not in str(raised.value)

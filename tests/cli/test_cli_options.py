@@ -16,7 +16,6 @@ from hdpkit.cli.lm_train import train
 from hdpkit.cli.main import main
 from hdpkit.cli.options import (
     Command,
-    closest,
     group,
     option_of,
     options_of,
@@ -53,43 +52,17 @@ def test_every_registered_move_can_be_named():
     ("text", "message"),
     [
         ("table-gibs", "Did you mean 'table-gibbs'"),
-        ("", "Known names"),
-        ("table-gibbs,,concentration", "Known names"),
-        ("zzz", "Known names.*split-merge"),
         ("split-merge:scan=2", "Did you mean 'scans'"),
-        ("split-merge:untill=2", "Did you mean 'until'"),
         ("split-merge:scans", "key=value"),
-        ("split-merge:scans=", "key=value"),
-        ("split-merge:=2", "an argument"),
         ("split-merge:scans=1:scans=2", "given once"),
         ("split-merge:scans=-1", "scans"),
-        ("split-merge:scans=many", "scans"),
         ("split-merge:until=-5", "a whole number"),
         ("split-merge:every=0", "n = 0"),
-        ("split-merge:after=x", "a whole number"),
-        ("split-merge:repeat=1.5", "a whole number"),
     ],
 )
 def test_moves_that_make_no_sense(text, message):
     with pytest.raises(ParameterError, match=message):
         parse_moves(text)
-
-
-def test_a_move_that_fails_to_be_built_is_a_typed_error():
-    class Picky(moves.Move):
-        def __init__(self, wanted):
-            pass
-
-        def apply(self, state, rng, steps=None):
-            return moves.MoveInfo()
-
-    registry.register("picky", Picky)
-    try:
-        assert isinstance(parse_moves("picky:wanted=1")[0], Picky)
-        with pytest.raises(ParameterError, match="picky"):
-            parse_moves("picky")
-    finally:
-        registry.remove("picky")
 
 
 def test_numbers_and_priors():
@@ -101,8 +74,7 @@ def test_numbers_and_priors():
     with pytest.raises(ParameterError, match="from 0"):
         NumberOrPrior(zero=True).parse("sticky", "gamma(0, 1)")
     assert NumberOrPrior().parse("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
-    for text in ("", "0", "-1", "nan", "inf", "gamma", "gamma(1)", "gamma(1,2,3)", "gamma(1,-1)",
-                 "gamma(a,b)", "beta(1,1)", "gamma(1,1)x", "1e400", "__import__('os')"):  # fmt: skip
+    for text in ("", "0", "nan", "gamma(1)", "gamma(1,-1)", "beta(1,1)", "gamma(1,1)x", "__import__('os')"):
         with pytest.raises(ParameterError) as caught:
             NumberOrPrior().parse("eta", text)
         assert caught.value.parameter == "eta"
@@ -127,15 +99,8 @@ def test_hyperparameters_by_level(text, expected):
     ("text", "message"),
     [
         ("", "a number, beta"),
-        ("0.5,", "a number, beta"),
         ("nan", "a number, beta"),
-        ("1e400", "a number, beta"),
-        ("half", "a number, beta"),
         ("gamma(1)", "a number, beta"),
-        ("gamma(1,2,3)", "a number, beta"),
-        ("beta((1,1))", "a number, beta"),
-        ("each(beta(1,1", "a number, beta"),
-        ("normal(0,1)", "a number, beta"),
         ("__import__('os')", "a number, beta"),
         ("gamma(0,1)", "Gamma shape is a finite number above 0"),
         ("each(0.5)", "a prior"),
@@ -154,11 +119,6 @@ def test_starts():
     for text in ("", "two", "random", "random:", "random:0", "random:-1", "random:1.5", "one:2"):
         with pytest.raises(HdpkitError):
             parse_init(text)
-
-
-def test_closest():
-    assert closest("sweps", ["sweeps", "seed"]) == "Did you mean 'sweeps'?"
-    assert closest("zzzz", ["b", "a"]) == "Known names: a, b."
 
 
 def config(tmp_path, text):
@@ -189,36 +149,28 @@ def test_a_file_of_settings(tmp_path):
     ("text", "error", "message"),
     [
         ("sweps = 3", ParameterError, r"study\.toml, sweps = 3.*Did you mean 'sweeps'"),
-        ("zzzzzz = 3", ParameterError, "Known names.*sweeps"),
         ('config = "other.toml"', ParameterError, "an option"),
-        ("help = true", ParameterError, "an option"),
         ("sweeps = -3", ParameterError, "study.toml, sweeps = -3"),
-        ("sweeps = 5.5", ParameterError, "sweeps = 5.5.*integer"),
-        ("sweeps = true", ParameterError, "integer"),
         ("sweeps = inf", ParameterError, "integer"),
-        ('sweeps = "many"', ParameterError, "integer"),
-        ('store = "pickle"', ParameterError, "store"),
         ('moves = ["table-gibs"]', ParameterError, "table-gibbs"),
         ("eta = -1", ParameterError, "eta"),
         ("eta = {shape = 1}", ParameterError, "a number, a string"),
-        ("[eta]\nshape = 1", ParameterError, "a number, a string"),
         ("seed = 1979-05-27", ParameterError, "a number, a string"),
         ("checkpoint-sweeps = 1\ncheckpoint_sweeps = 2", ParameterError, "given once"),
         ('out = "a\\u0000b"', ParameterError, "NUL character"),
         ("sweeps = 1\nsweeps = 2", DataError, "TOML"),
-        ("sweeps", DataError, "TOML"),
         (b'out = "\xff"', DataError, "TOML in UTF-8"),
+        (b"sweeps = " + b"[" * 20_000, HdpkitError, "study.toml"),
+        (b"sweeps = " + b"9" * 5000, HdpkitError, "study.toml"),
+        (b"eta = " + b"9" * 4000, HdpkitError, "study.toml"),
+        (b"moves = [{a = 1}]", HdpkitError, "study.toml"),
+        (b"a" * (2**20 + 1), HdpkitError, "study.toml"),
+        (b"[" + b"a." * 5000 + b"a]\nb = 1", HdpkitError, "study.toml"),
     ],
 )
 def test_settings_that_make_no_sense(tmp_path, text, error, message):
     with pytest.raises(error, match=message):
         config(tmp_path, text)
-
-
-def test_a_file_of_settings_that_is_not_there(tmp_path):
-    for path in (tmp_path / "absent.toml", tmp_path):
-        with pytest.raises(DataError, match=str(path)):
-            read_config(path, fit, click.Context(fit))
 
 
 @pytest.mark.parametrize("command", [fit, signatures, train])
@@ -254,10 +206,8 @@ HUGE = str(2**63 - 1)
     ("command", "option"),
     [
         *[("fit", o) for o in ("sweeps", "thin", "chains", "samples", "checkpoint-sweeps", "threads")],
-        *[("lm train", o) for o in ("sweeps", "burn-in", "samples", "checkpoint-sweeps", "min-count")],
-        *[("signatures", o) for o in ("sweeps", "chains", "samples", "min-samples", "max-per-sample")],
-        ("resume", "sweeps"), ("infer", "sweeps"), ("infer", "burn-in"),
-        ("fit --shards", "sweeps"), ("demo", "sweeps"),
+        *[("lm train", o) for o in ("burn-in", "min-count")], ("signatures", "max-per-sample"),
+        ("resume", "sweeps"), ("infer", "burn-in"), ("demo", "sweeps"),
     ],
 )  # fmt: skip
 def test_numbers_that_no_file_can_hold_are_refused_before_anything_is_read(command, option, tmp_path):
@@ -300,15 +250,6 @@ def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
     assert len(listed) == len(set(listed)) == len(options) + 1  # and --help
     for param in options:
         assert set(param.opts) & set(listed)
-
-
-def test_the_options_that_most_fits_need_come_first():
-    common = help_of("fit")["Options"]
-    assert common[:7] == [
-        "--out", "--text-column", "--id-column", "--group-column", "--stop-words", "--min-documents",
-        "--max-document-share",
-    ]  # fmt: skip
-    assert len(common) <= 20
 
 
 def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():

@@ -1,4 +1,4 @@
-"""The sparse topic model on the command line."""
+"""Topics with few terms, and terms that repeat within documents, on the command line."""
 
 import csv
 import io
@@ -75,32 +75,16 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     assert command("verify", folder).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--sparse", "--eta", "0.1"), "eta"),
-        (("--smoothing", "0.1"), "smoothing"),
-        (("--selection", "beta(1,1)"), "selection"),
-        (("--proportions", "stored"), "proportions"),
-        (("--sparse", "--selection", "1"), "selection"),
-        (("--sparse", "--selection", "beta(0,1)"), "selection"),
-        (("--sparse", "--selection", "half"), "selection"),
-        (("--sparse", "--selection", "0.5", "--proportions", "stored"), "proportions"),
-        (("--sparse", "--smoothing", "0"), "smoothing"),
-        (("--sparse", "--smoothing", "each(0.1)"), "smoothing"),
-        (("--sparse", "--smoothing", "each(each(gamma(1,1)))"), "smoothing"),
-        (("--sparse", "--eta", "0.1", "--smoothing", "each(gamma(1,1))"), "eta"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused_before_anything_is_read(ldac, tmp_path, options, named):
-    result = fit(ldac, tmp_path / "run", *options)
-    assert result.exit_code == 2
-    assert named in result.output
-    assert not (tmp_path / "run").exists()
-
-
-def test_plain_topics_have_no_sparsity(ldac, tmp_path):
-    result = fit(ldac, tmp_path / "run")
-    assert "sparsity" not in result.output
-    with pytest.raises(hk.errors.StateError, match="select"):
-        hk.open_run(tmp_path / "run").franchise().selected_terms()
+def test_terms_repeat_within_documents(ldac, tmp_path):
+    result = fit(ldac, tmp_path / "run", "--bursty", "--burst-concentration", "gamma(2,1)")
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert isinstance(run.franchise().measure, hk.Bursty)
+    assert len(set(run.trace["concentration/bursts"])) == 6
+    assert "bursts concentration = " in command("topics", tmp_path / "run").output
+    assert command("infer", tmp_path / "run", ldac).exit_code == 0
+    result = fit(ldac, tmp_path / "both", "--bursty", "--burst-concentration", "5", "--sparse")
+    assert result.exit_code == 0, result.output
+    measure = hk.open_run(tmp_path / "both").franchise().measure
+    assert isinstance(measure.measure, hk.SparseDirichletMultinomial)
+    assert measure.concentration == 5.0

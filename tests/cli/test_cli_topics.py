@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.posterior.documents import document_shares
 from hdpkit.report import write_report
 
 
@@ -41,29 +39,6 @@ def test_a_finite_model_is_fitted_kept_and_resumed(ldac, tmp_path, store):
     assert resumed.exit_code == 0, resumed.output
 
 
-def test_without_topics_the_root_is_a_restaurant(ldac, tmp_path):
-    assert fit(ldac, tmp_path / "run").exit_code == 0
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().root.declared == "restaurant"
-    assert len(set(run.trace["concentration/root"].tolist())) > 10
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--topics", "0"], "--topics"),
-        (["--topics", "many"], "--topics"),
-        (["--topics", "3", "--root-concentration", "1.5"], "root-concentration"),
-        (["--topics", "3", "--init", "random:4"], "at most 3"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(ldac, tmp_path, options, named):
-    result = fit(ldac, tmp_path / "run", *options)
-    assert result.exit_code != 0
-    assert named in result.output
-    assert not (tmp_path / "run" / "run.json").exists()
-
-
 def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, tmp_path, monkeypatch):
     def failing(run, **options):
         raise MemoryError("Unable to allocate 7.45 GiB")
@@ -83,27 +58,6 @@ def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, 
     table = CliRunner().invoke(main, ["topics", str(folder)])
     assert table.exit_code == 0
     assert "share of" in table.stdout
-
-
-@pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")
-def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_terms():
-    rng = np.random.default_rng(0)
-    corpus = hk.Corpus.from_documents([rng.integers(0, 8000, 10) for _ in range(400)], n_terms=8000)
-    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(5.0, 1.0))
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    scheduler = hk.Scheduler([hk.moves.Concentration()])
-    scheduler.run(franchise, 1, rng=0, init=hk.init.Random(2000))
-    assert franchise.n_dishes > 1500
-    franchise.sample()
-    tracemalloc.start()
-    found = hk.summaries.components(franchise)
-    topics, present = list(found.top_terms(5)), document_shares(found)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.rint(found.shares * 4000).sum() == 4000
-    assert all(len(terms) == 5 for _, terms, _ in topics)
-    assert (present > 0).all()
-    assert most < 40e6  # 1,700 x 8,000 numbers are 109 MB
 
 
 @pytest.fixture(scope="module")

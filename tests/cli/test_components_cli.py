@@ -30,18 +30,6 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_topics_prints_the_components(folder):
-    result = run("topics", folder)
-    assert result.exit_code == 0, result.output
-    assert "share of" in result.stdout
-    assert "mean" in result.stdout
-    assert "of 2 chains (sweeps 2" in result.stdout
-    assert "topic" not in result.stdout
-    assert run("topics", folder, "--chain", 1).stdout.rstrip().splitlines()[-1].count("chain 1") == 1
-    assert run("topics", folder, "--topics", 1).stdout.count("%") < result.stdout.count("%")
-    assert run("topics", folder, "--topics", "about:2").exit_code == 2
-
-
 def test_csv_and_json_have_every_parameter(folder):
     found = hk.summaries.components(folder)
     named = found.named_parameters(hk.open_run(folder).franchise().measure)
@@ -54,20 +42,6 @@ def test_csv_and_json_have_every_parameter(folder):
         assert one["share"] == pytest.approx(found.shares[k])
         assert one["mean[0]"] == pytest.approx(named["mean[0]"][k, 0])
         assert one["mean[0] low"] - 1e-9 <= one["mean[0]"] <= one["mean[0] high"] + 1e-9
-
-
-def test_other_commands_on_the_folder(folder, tmp_path):
-    resumed = run("resume", folder, "--sweeps", 2, "--quiet")
-    assert resumed.exit_code == 0, resumed.output
-    assert "couldn't be summarised" not in resumed.output
-    assert "mean" in resumed.stdout
-    assert run("verify", folder).exit_code == 0
-    matched = run("match", folder, folder)
-    assert matched.exit_code == 0, matched.output
-    assert "of the observations of" in matched.stdout
-    exported = run("export", folder, "--to", "pyldavis", "--out", tmp_path / "x")
-    assert exported.exit_code == 2
-    assert "arviz" in exported.output
 
 
 def test_exports_have_components_parameters_weights_and_points(folder, tmp_path):

@@ -70,40 +70,10 @@ def test_a_finite_model_and_other_moves(folder, tmp_path):
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--chains", "2"], "chains"),
-        (["--sparse"], "sparse"),
-        (["--moves", "table-gibbs"], "must be moves over documents"),
-        (["--backend", "pigeon"], "backend"),
-        (["--init", "sequential"], "init"),
-    ],
-)
-def test_what_does_not_go_with_shards_is_refused(folder, tmp_path, options, told):
-    done = fit(folder, tmp_path / "run", *options)
-    assert done.exit_code == 2
-    assert told in done.output
-
-
-@pytest.mark.parametrize("option", [["--backend", "mpi"], ["--spool", "spool"], ["--patience", "9"]])
-def test_options_of_runs_over_shards_are_refused_without(folder, tmp_path, option):
-    given = [*FIT, str(folder), "--out", str(tmp_path / "run"), *option]
-    done = CliRunner().invoke(main, given)
-    assert done.exit_code == 2
-    assert "--shards" in done.output
-
-
-def test_a_folder_without_shards_is_refused(tmp_path):
-    done = fit(tmp_path, tmp_path / "run")
-    assert done.exit_code == 2
-    assert "manifest" in done.output
-
-
 def test_another_run_in_the_folder_is_refused(folder, tmp_path):
     out = tmp_path / "run"
     assert fit(folder, out, "--sweeps", "2", "--quiet").exit_code == 0
-    for option, value in (("seed", 5), ("moves", "count-gibbs,root-weights"), ("eta", 0.3), ("topics", 5)):
+    for option, value in (("seed", 5), ("moves", "count-gibbs,root-weights")):
         done = fit(folder, out, "--sweeps", "3", f"--{option}", str(value))
         assert done.exit_code == 2
         assert "the argument given now" in done.output

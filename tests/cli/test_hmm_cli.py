@@ -1,16 +1,11 @@
 """``hdpkit hmm fit``: tables as sequences, the run and its page, errors."""
 
-import gzip
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import hdpkit as hk
-from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.pages.sections.states import read_states, read_transitions
 from hdpkit.report import write_report
 
@@ -24,10 +19,6 @@ def call(*arguments, code=0):
 def table(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def read_sequences(path, columns=(), sequence=None, emission="normal"):
-    return HiddenMarkov(columns=columns, sequence=sequence, emission=emission).read(given_table(path, None))
 
 
 @pytest.fixture(scope="module")
@@ -95,15 +86,6 @@ def test_states_and_transitions_are_exported(fitted, tmp_path):
     assert "must be one of csv" in call("export", fitted[0], "--to", "pdf", "--out", tmp_path / "a", code=2)
 
 
-def test_the_page_shows_states_over_time_and_transitions(fitted, tmp_path):
-    folder, _ = fitted
-    page = write_report(folder, tmp_path / "page.html").read_text()
-    for section in ("States over time", "Transitions", "States of run"):
-        assert section in page
-    assert "&lt;b&gt;a" in page or "<b>a" not in page.split("<script", 1)[0]
-    assert "Weights by group" not in page
-
-
 def test_what_the_pictures_show(fitted):
     from hdpkit.pages.write import _report_data
 
@@ -140,71 +122,3 @@ def test_words_and_counts_and_a_finite_model(data, tmp_path):
     counts = table(tmp_path / "counts.tsv", ["n\tm", "1\t2", "0\t3", "NA\tnan", "4\t4"])
     call("hmm", "fit", counts, "--emission", "poisson", "--sweeps", 3, "--quiet", "--out", tmp_path / "n")
     assert hk.open_run(tmp_path / "n").data.values.dtype.kind == "i"
-    plain = table(tmp_path / "plain.txt", ["a:5,0:2", "a:6,5:3"])
-    told = call(
-        "hmm",
-        "fit",
-        plain,
-        "--delimiter",
-        ":",
-        "--no-header",
-        "--column",
-        "3",
-        "--sweeps",
-        3,
-        "--out",
-        tmp_path / "p",
-    )
-    assert "1 of 3 columns: '3'; separated by ':'" in told
-    assert hk.open_run(tmp_path / "p").data.values.tolist() == [2.0, 3.0]
-
-
-def test_tables(tmp_path):
-    rows = ["x,id", "1.5,a", ",b", "2,a", "-3e2,b"]
-    plain = read_sequences(table(tmp_path / "t.csv", rows), [], "id", "normal")
-    assert plain.names == ("a", "b")
-    assert plain.values.tolist() == [1.5, 2.0, 2.0, -300.0]
-    assert plain.missing.tolist() == [False, False, True, False]
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
-    for change in (lambda row: row.replace(",", ";"), lambda row: f",{row}", lambda row: f"{row},,"):
-        changed = table(tmp_path / "t.csv", [change(row) for row in rows])
-        assert read_sequences(changed, [], "id", "normal").values.tolist() == plain.values.tolist()
-    packed = read_sequences(tmp_path / "t.csv.gz", ["x"], None, "normal")
-    assert packed.n_sequences == 1
-    assert len(packed) == 4
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "sequence", "emission", "told"),
-    [
-        (["x,y", "1,2", "1,b"], [], None, "normal", "line 3, column 'y'.*a finite number"),
-        (["x,y", "1,2", "1,"], [], None, "normal", "line 3.*no y"),
-        (["x", "inf"], [], None, "normal", "a finite number"),
-        (["x", "1_0"], [], None, "normal", "a finite number"),
-        (["x", "1.5"], [], None, "poisson", "a count"),
-        (["x,y", "1"], [], None, "normal", "1 fields"),
-        (["1.5,2", "3,4"], [], None, "normal", "--no-header"),
-        (["x\ty", "1\t1,005.5"], [], None, "normal", "with a point"),
-        (["x"], [], None, "normal", "a row for each observation"),
-        (["x", ""], [], None, "normal", "row|observation"),
-        (["x", "1"], ["z"], None, "normal", "column = 'z'"),
-        (["x", "1"], [], "z", "normal", "sequence = 'z'"),
-        (["x,x", "1,2"], ["x"], None, "normal", "one column"),
-        (["x,y", "a,b"], [], None, "words", "one column of words"),
-    ],
-)
-def test_bad_tables(tmp_path, rows, columns, sequence, emission, told):
-    with pytest.raises((DataError, ParameterError), match=told):
-        read_sequences(table(tmp_path / "t.csv", rows), columns, sequence, emission)
-
-
-def test_bad_options(data, tmp_path):
-    for options, told in (
-        (("--emission", "binary"), "--emission"),
-        (("--sticky", "-1"), "sticky"),
-        (("--states", 3, "--root-concentration", 1), "root-concentration"),
-        (("--at-most", "1min"), "at-most"),
-        (("--column", "speeds"), "speeds"),
-    ):
-        assert told in call("hmm", "fit", data, *options, "--out", tmp_path / "none", code=2)
-    assert not (tmp_path / "none").exists()

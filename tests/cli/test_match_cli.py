@@ -60,37 +60,3 @@ def test_a_picture(folders, tmp_path):
     assert result.exit_code == 0, result.output
     assert picture.stat().st_size > 2000
     assert run("match", *folders, "--plot", tmp_path / "a.docx").exit_code == 2
-
-
-def test_mistakes(folders, tmp_path):
-    assert run("match", folders[0]).exit_code == 2
-    missing = run("match", folders[0], tmp_path / "nowhere")
-    assert missing.exit_code in (1, 2)
-    assert "nowhere" in missing.output
-    assert "Traceback" not in missing.output
-    assert run("match", *folders, "--min-cosine", 1.5).exit_code == 2
-
-
-def test_signatures_are_matched_by_name(tmp_path, monkeypatch):
-    channels = [
-        f"{a}[{b}]{c}" for b in ("C>A", "C>G", "C>T", "T>A", "T>C", "T>G") for a in "ACGT" for c in "ACGT"
-    ]
-    rng = np.random.default_rng(0)
-    laws = rng.dirichlet(np.full(96, 0.1), size=3)
-    monkeypatch.chdir(tmp_path)
-    for name, kept in (("one", [0, 1]), ("two", [1, 2])):
-        counts = np.array([rng.multinomial(800, s @ laws[kept]) for s in rng.dirichlet([0.3, 0.3], size=15)])
-        lines = ["\t".join(["MutationType", *(f"s{i}" for i in range(15))])]
-        lines += ["\t".join([channel, *map(str, counts[:, v])]) for v, channel in enumerate(channels)]
-        (tmp_path / f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
-        result = run("signatures", f"{name}.tsv", "--sweeps", 100, "--chains", 2, "--quiet", "--out", name)
-        assert result.exit_code == 0, result.output
-    result = run("match", "one", "two", "--format", "json")
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["min_cosine"] == 0.9
-    assert (told["n_matched"], told["n_missing"], told["n_new"]) == (1, 1, 1)
-    assert told["rows"][0]["topic_1"].startswith("SBS96")
-    assert told["rows"][0]["cosine"] > 0.95
-    table = run("match", "one", "two").stdout
-    assert "of the mutations of one" in table

@@ -11,9 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import hdpkit as hk
 from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
-from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.mixture import Mixture
-from hdpkit.report import write_report
 
 
 def call(*arguments, code=0):
@@ -75,13 +73,6 @@ def test_other_commands_take_the_run(fitted):
     assert "of the observations" in call("match", folder, folder)
     assert "sweep" in call("resume", folder, "--sweeps", 2)
     assert hk.open_run(folder).sweeps[0] == 42
-
-
-def test_the_page(fitted, tmp_path):
-    folder, _ = fitted
-    page = write_report(folder, tmp_path / "page.html").read_text()
-    for section in ("Components of run", "Weights by group", "Convergence"):
-        assert section in page
 
 
 @pytest.mark.quick
@@ -158,53 +149,3 @@ def test_tables_of_other_programs(tmp_path, rows, encoding):
     found = read_points(given)
     assert found.columns == ("x", "y")
     assert found.values.tolist() == [[1.5, 2.0], [3.0, -4.25]]
-
-
-def test_a_table_without_a_header(tmp_path):
-    given = table(tmp_path / "t.csv", ["1.5,2", "3,-4.25"])
-    for rows in (["1.5,2", "3,-4.25"], ["a,3,4", "b,5,6"], ["2019,2020", "3,4"]):
-        with pytest.raises(DataError, match=r"line 1.*--no-header.*--header"):
-            read_points(table(tmp_path / "numbers.csv", rows))
-    found = read_points(given, {"header": False, "quiet": True})
-    assert (found.columns, len(found)) == (("1", "2"), 2)
-    assert len(read_points(given, {"header": True, "quiet": True})) == 1
-    assert read_points(table(tmp_path / "t.csv", [",0,1", "0,3,4"])).columns == ("0", "1")
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "group", "told"),
-    [
-        (["x,y", "1,2", "1,b"], [], None, "line 3, column 'y'.*a finite number"),
-        (["x,y", "1,2", "1,"], [], None, "line 3, column 'y'.*missing values.*SimpleImputer"),
-        (["x", "NaN"], [], None, "missing values"),
-        (["x", "inf"], [], None, "a finite number"),
-        (["x", "1_0"], [], None, "a finite number"),
-        (["x,y", "1"], [], None, "1 fields"),
-        (["x", "1,5", "2,5"], [], None, "line 2 = '2 fields'.*--delimiter"),
-        (["x"], [], None, "a row for each point"),
-        (["x\ty", "1\t1,005.5"], [], None, "column 'y'.*with a point"),
-        (["x;y", "1;1.000,5"], [], None, "column 'y'.*with a point"),
-        ([",", "1,2"], [], None, "a column with a name"),
-        ([""], [], None, "no rows|x"),
-        (["x", "1"], ["z"], None, "columns = 'z'"),
-        (["x", "1"], [], "z", "group = 'z'"),
-        (["x,y", "1,2"], ["x", "x"], None, "each column once"),
-        (["x,y", "1,2"], ["x,y"], "y", "each column once"),
-    ],
-)
-def test_bad_tables(tmp_path, rows, columns, group, told):
-    with pytest.raises((DataError, ParameterError), match=told):
-        read_points(table(tmp_path / "t.csv", rows), columns=columns, groups=group)
-
-
-def test_bad_options(data, tmp_path):
-    for options, told in (
-        (("--measure", "cosine"), "--measure"),
-        (("--root-concentration", 1), "root-concentration"),
-        (("--at-most", "1min"), "at-most"),
-        (("--columns", "heights"), "heights"),
-        ((), "'p0'"),
-        (("--delimiter", ";", "--columns", "height"), "--delimiter"),
-    ):
-        assert told in call("mixture", data[0], *options, "--out", tmp_path / "none", code=2)
-    assert not (tmp_path / "none").exists()

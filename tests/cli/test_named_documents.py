@@ -11,7 +11,6 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.data.files.corpora import read_corpus
-from hdpkit.data.files.records import Layout
 
 TEXTS = ["salt bread wine salt", "ship sail salt ship", "bread wine salt bread", "sail ship sail salt"]
 
@@ -116,33 +115,3 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     # New texts are read in the same way.
     inferred = CliRunner().invoke(main, ["infer", str(tmp_path / "run"), str(path), "--quiet"])
     assert inferred.exit_code == 0, inferred.output
-
-
-def test_a_group_is_a_level_with_a_concentration(tmp_path):
-    rows = [["x" if d % 2 else "y", TEXTS[d % 4]] for d in range(8)]
-    path = table(tmp_path / "t.csv", ["author", "text"], rows)
-    arguments = [
-        "fit",
-        str(path),
-        "--out",
-        str(tmp_path / "run"),
-        "--sweeps",
-        "4",
-        "--group-column",
-        "author",
-    ]
-    result = CliRunner().invoke(main, [*arguments, "--group-concentration", "gamma(1,1)"])
-    assert result.exit_code == 0, result.output
-    levels = [declaration.name for declaration in hk.open_run(tmp_path / "run").franchise().declarations]
-    assert levels == ["root", "author", "document"]
-
-
-def test_a_date_that_cannot_be_read_is_named_with_its_line(tmp_path):
-    path = table(tmp_path / "t.csv", ["when", "text"], [["1998", TEXTS[0]], ["5/6/1998", TEXTS[1]]])
-    result = CliRunner().invoke(
-        main, [*FIT, str(path), "--out", str(tmp_path / "run"), "--date-column", "when"]
-    )
-    assert result.exit_code == 2
-    assert "line 3, when" in result.stderr
-    assert "YYYY-MM-DD" in result.stderr
-    assert Layout(date_column="when", group_columns=["when"]).label_columns == ("when",)

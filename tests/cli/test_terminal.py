@@ -4,7 +4,6 @@ import ast
 import csv
 import io
 import json
-import os
 import unicodedata
 from pathlib import Path
 
@@ -13,11 +12,9 @@ from click.testing import CliRunner
 from fit_command import FIT
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.cli.output import json_text
 from hdpkit.errors import DataError, printable
-from hdpkit.kinds.topics import Topics
 
 EVIL = "\x1b[31m\x07\x7f\x85\x9b2J\u202e\u2066\u2028\u2029\u200f\ufeff\U000e0041[red][link=x]"
 WORD = EVIL + "ship"
@@ -90,15 +87,6 @@ def test_errors_are_safe_whatever_they_name(tmp_path):
     run(*FIT, tmp_path / "a.mtx", "--out", tmp_path / "run", code=2)
 
 
-def test_names_are_safe_in_what_python_shows(tmp_path):
-    corpus = hk.Corpus.from_documents([[WORD], ["b"]], groups={EVIL: ["x", "y"]})
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0, name=f"root{EVIL}")
-    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each=EVIL), corpus)
-    groups = hk.Groups.from_labels([0, 1], {EVIL: ["x", "y"]})
-    for thing in (corpus, groups, franchise, franchise.restaurant(f"root{EVIL}")):
-        assert raw(repr(thing)) == []
-
-
 def test_commands_of_topics(tmp_path):
     here = tmp_path / f"folder{EVIL}"
     here.mkdir()
@@ -125,22 +113,6 @@ def test_commands_of_topics(tmp_path):
     run(*FIT, here / "corpus", "--out", here / "other", "--moves", EVIL, code=2)
     (here / "a.toml").write_text(f'"{EVIL[9:]}" = 1\n', encoding="utf-8")
     run(*FIT, here / "corpus", "--out", here / "other", "--config", here / "a.toml", code=2)
-
-
-def test_names_of_restaurants_and_versions_of_a_run(tmp_path, monkeypatch):
-    from hdpkit.run import runs
-
-    corpus = hk.Corpus.from_documents([[WORD, "b"], [WORD]])
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0, name=f"root{EVIL}")
-    franchise = hk.Franchise(
-        hk.Restaurant(root, concentration=1.0, each="document", name=f"doc{EVIL}\nall is well"), corpus
-    )
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0, folder=tmp_path / "run")
-    for options in ([], ["--format", "csv"], ["--format", "json"]):
-        run("topics", tmp_path / "run", *options)
-    run("verify", tmp_path / "run")
-    monkeypatch.setattr(runs, "versions", lambda: {"hdpkit": EVIL, "numpy": EVIL})
-    assert "other versions" in run("resume", tmp_path / "run", "--sweeps", 1).stderr
 
 
 def test_commands_of_language_models(tmp_path):
@@ -173,23 +145,3 @@ def test_commands_print_through_one_door():
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 assert called not in ("print", "click.echo", "click.secho", "json.dumps"), (path, node.lineno)
-
-
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="the system has no pseudo-terminals")
-def test_a_table_on_a_terminal(tmp_path):
-    from rich.console import Console
-
-    from hdpkit.cli.output import table_of
-
-    file = io.StringIO()
-    corpus = hk.Corpus.from_documents([[WORD, WORD, "[bold]x[/bold]"]])
-    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
-    listing = Topics().listing(hk.summaries.components(franchise), 10, 1)
-    table = table_of(listing.tables[-1])
-    Console(file=file, force_terminal=True, color_system=None, width=200).print(table)
-    assert "\\x1b[31m" in file.getvalue()
-    assert "[bold]x[/bold]" in file.getvalue()
-    assert "\x07" not in file.getvalue()
-    assert "\x1b[31m" not in file.getvalue()

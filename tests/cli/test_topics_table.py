@@ -1,18 +1,14 @@
 """Topics as a table: top terms and shares."""
 
-import io
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.output import echo_listing, table_of
+from hdpkit.cli.output import echo_listing
 from hdpkit.data.top_terms import largest, top_terms, typical
-from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.listing import background_told, listed
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.documents import document_shares
@@ -28,13 +24,6 @@ def found(documents, dishes, vocabulary=None, n_terms=None):
     franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
     hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=np.asarray(dishes))
     return hk.summaries.components(franchise, similar=0.0)
-
-
-@pytest.fixture(scope="module")
-def two():
-    """Four tokens of a topic and ten of another, in two documents of seven."""
-    tokens = ["fft"] * 3 + ["spline"] + ["axis"] * 5 + ["norm"] * 5
-    return found([tokens[:7], tokens[7:]], np.repeat([0, 1], [4, 10]), VOCABULARY)
 
 
 def test_top_terms_are_those_that_a_topic_has():
@@ -64,38 +53,6 @@ def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
     assert listed(topics.selected(range(2, n + 2))) == 1  # all are small: the largest is shown
     echo_listing(Topics().listing(topics, 5))
     assert "and 147 smaller topics, 0.1% of the tokens together" in capsys.readouterr().out
-
-
-def test_the_table_of_a_state_is_sorted_by_size(two):
-    table = two.table(1)
-    assert table["topic"].tolist() == [1, 2]
-    assert table["tokens"].tolist() == [10, 4]
-    assert table["terms"] == ["axis", "fft"]
-    assert table["document_share"].tolist() == [1.0, 0.5]
-    assert table["share"].sum() == pytest.approx(1.0)
-    assert table["occurrence"].tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("counts", [[1, 2], [[0.5, 1.0]], [[-1, 1]]])
-def test_counts_must_be_counts(counts):
-    with pytest.raises(DataError, match="dish_counts"):
-        top_terms(counts)
-
-
-def test_bad_arguments_are_named():
-    with pytest.raises(DataError, match="vocabulary"):
-        top_terms(COUNTS, ["one"])
-    with pytest.raises(ParameterError, match="n_terms"):
-        top_terms(COUNTS, VOCABULARY, n_terms=0)
-
-
-def test_the_table_shows_rank_terms_and_shares(two):
-    file = io.StringIO()
-    Console(file=file, width=100).print(table_of(Topics().listing(two, 2).tables[-1]))
-    rows = [line.split() for line in file.getvalue().splitlines()]
-    assert ["1", "axis", "norm", "71.43%", "100.00%"] in rows
-    assert ["2", "fft", "spline", "28.57%", "50.00%"] in rows
-    assert "≥ 5%" in file.getvalue()
 
 
 class Three:

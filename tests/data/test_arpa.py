@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hdpkit.data.files.arpa import read_arpa, write_arpa
-from hdpkit.errors import DataError, ParameterError, StorageError
+from hdpkit.errors import DataError, StorageError
 
 BY_HAND = r"""\data\
 ngram 1=4
@@ -94,7 +94,7 @@ def test_the_format_is_the_format(tmp_path):
         assert model.log10_probability(word, context) == expected
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("order", [1, 3])
 def test_probabilities_are_those_of_the_recursion_and_add_to_one(order, tmp_path):
     rng = np.random.default_rng(order)
     letters = ["a", "b", "c", "dé", "e\u00a0e"]
@@ -168,13 +168,6 @@ def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model.arpa"]
 
 
-def test_places_that_cant_be_written(tmp_path):
-    for path in (tmp_path, tmp_path / "missing" / "model.arpa"):
-        with pytest.raises(StorageError, match="path"):
-            write_arpa(path, ROWS)
-    assert os.listdir(tmp_path) == []
-
-
 GOOD = (-1.0, ("a",), None)
 
 
@@ -182,25 +175,16 @@ GOOD = (-1.0, ("a",), None)
     ("orders", "place"),
     [
         ([], "orders"),
-        ([5], "order 1"),
-        (["ab"], "order 1"),
         ([[5]], "order 1, row 0"),
         ([[GOOD, ("a",)]], "order 1, row 1"),
         ([[(-1.0, "a", None)]], "order 1, row 0"),
         ([[(-1.0, ("a", "b"), None)]], "order 1, row 0, words"),
-        ([[(-1.0, (), None)]], "order 1, row 0, words"),
-        *[
-            ([[(-1.0, (word,), None)]], "order 1, row 0, words")
-            for word in ("", "a b", "a\tb", "\n", "\0", 5, None)
-        ],
+        *[([[(-1.0, (word,), None)]], "order 1, row 0, words") for word in ("", "a b", "\0", 5)],
         ([[(-1.0, ("\ud800",), None)]], "order 1, row 0, words"),
         ([[GOOD, GOOD]], "order 1, row 1, words"),
         ([[GOOD], [(-1.0, ("a", "b"), None)]], "order 2, row 0, words"),
-        *[
-            ([[(p, ("a",), None)]], "order 1, row 0, probability")
-            for p in (0.1, math.nan, math.inf, None, "0", True)
-        ],
-        *[([[(-1.0, ("a",), b)]], "order 1, row 0, back-off") for b in (math.nan, math.inf, "0", True, 1j)],
+        *[([[(p, ("a",), None)]], "order 1, row 0, probability") for p in (0.1, math.nan, "0")],
+        *[([[(-1.0, ("a",), b)]], "order 1, row 0, back-off") for b in (math.inf, True)],
     ],
 )
 def test_rows_that_make_no_sense_are_refused(orders, place, tmp_path):
@@ -209,26 +193,6 @@ def test_rows_that_make_no_sense_are_refused(orders, place, tmp_path):
     assert caught.value.allowed
     assert caught.value.remedy
     assert os.listdir(tmp_path) == []
-
-
-def test_arguments_that_make_no_sense_are_refused(tmp_path):
-    for path in (None, 5, "", b"x", "a\0b"):
-        with pytest.raises(ParameterError, match="path"):
-            write_arpa(path, ROWS)
-        with pytest.raises(ParameterError, match="path"):
-            read_arpa(path)
-    for orders in (None, 5, "ab", {1: []}):
-        with pytest.raises(ParameterError, match="orders"):
-            write_arpa(tmp_path / "x", orders)
-    write_arpa(tmp_path / "x", ROWS)
-    model = read_arpa(tmp_path / "x")
-    for word in (None, 5, b"a", ["a"]):
-        with pytest.raises(ParameterError, match="word"):
-            model.log10_probability(word)
-    for context in (None, 5, "ab", {"a"}):
-        with pytest.raises(ParameterError, match="context"):
-            model.log10_probability("a", context)
-    assert model.log10_probability("a", (5, None)) == -0.5
 
 
 def changed(old, new):
@@ -242,30 +206,18 @@ def changed(old, new):
         ("", "model.arpa = 'no line"),
         ("the cat sat\n", r"line 1 = .*no line"),
         (changed("ngram 1=4\n", ""), "line 2 "),
-        (changed("ngram 1=4\n", "ngram 1=four\n"), "line 2 "),
-        (changed("ngram 1=4\n", "ngram 1=-4\n"), "line 2 "),
         (changed("ngram 1=4\n", "ngram 1=5\n"), "line 11 .*after 5"),
         (changed("ngram 1=4\n", "ngram 1=999999999999999999\n"), "line 11 .*4 1-grams"),
-        (changed("ngram 2=3\n", ""), "line 10 "),
-        (changed("ngram 2=3\n", "ngram 3=3\n"), "line 3 "),
         (changed("ngram 2=3\n", "ngram 2=2\n"), "line 16 .*after 2"),
         (changed("\\1-grams:", "\\2-grams:"), "line 5 "),
-        (changed("\\1-grams:", "\\grams:"), "line 5 "),
-        (changed("\\2-grams:", "\\3-grams:"), "line 11 "),
         (changed("-0.5\ta\t0.125", "-0.5"), "line 7 "),
         (changed("-0.5\ta", "-0.5\ta b"), "line 7 "),
-        (changed("-0.5\ta", "x\ta"), "line 7 = 'x'"),
         (changed("-0.5\ta", "0.5\ta"), "line 7 = '0.5'"),
-        (changed("-0.5\ta", "nan\ta"), "line 7 = 'nan'"),
-        (changed("-0.5\ta", "-0_5\ta"), "line 7 = '-0_5'"),
         (changed("0.125\n", "inf\n"), "line 7 = 'inf'"),
         (changed("-0.75\tb", "-0.75\ta"), "line 8 .*different from all n-grams"),
         (changed("0\ta b", "0\ta c"), "line 13 = 'c'"),
-        (changed("0\ta b", "0\t<s> a"), "line 13 .*different from all n-grams"),
         (changed("\\end\\", ""), r"\\end\\"),
         (changed("\\end\\", "\\3-grams:"), "line 16 "),
-        (BY_HAND[: BY_HAND.index("ngram 2")], r"line 2 .*\\end\\"),
-        (BY_HAND[: BY_HAND.index("-0.75")], "line 7 .*end of the file"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(content, told, tmp_path):

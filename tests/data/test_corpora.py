@@ -1,6 +1,5 @@
 """Corpora as files: every format, and all kinds of errors."""
 
-import gzip
 import io
 import os
 import sys
@@ -11,13 +10,11 @@ import scipy.io
 import scipy.sparse as sp
 
 import hdpkit as hk
-from hdpkit.data.files.corpora import FORMATS, convert_corpus, detect_format, read_corpus
+from hdpkit.data.files.corpora import convert_corpus, detect_format, read_corpus
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_options import TextOptions
 from hdpkit.errors import (
     DataError,
-    HdpkitError,
-    MissingExtraError,
     ParameterError,
     SkippedFilesWarning,
     StorageError,
@@ -50,29 +47,6 @@ def vocabulary(tmp_path):
     path = tmp_path / "vocabulary.txt"
     path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     return path
-
-
-def test_ldac_plain_and_gzip(tmp_path, vocabulary):
-    text = b"2 0:2 2:1\n1 1:3\n0\n3 0:1 1:1 2:1\n"
-    for name, content in (("a.dat", text), ("a.dat.gz", gzip.compress(text, mtime=0)), ("no suffix", text)):
-        (tmp_path / name).write_bytes(content)
-        assert detect_format(tmp_path / name) == "ldac"
-        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
-        assert same(corpus, hk.Corpus.from_counts(COUNTS))
-        assert corpus.vocabulary == WORDS
-
-
-def test_bags_of_words_plain_and_gzip(tmp_path, vocabulary):
-    text = b"4\n3\n6\n1 1 2\n1 3 1\n2 2 3\n4 1 1\n4 2 1\n4 3 1\n"
-    for name, content in (("docword.a.txt", text), ("docword.a.txt.gz", gzip.compress(text, mtime=0))):
-        (tmp_path / name).write_bytes(content)
-        assert detect_format(tmp_path / name) == "uci"
-        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
-        assert same(corpus, hk.Corpus.from_counts(COUNTS))
-        assert corpus.vocabulary == WORDS
-    (tmp_path / "empty documents").write_bytes(b"0\n0\n0\n1 0:1\n")
-    assert detect_format(tmp_path / "empty documents") == "ldac"
-    assert read_corpus(tmp_path / "empty documents").n_documents == 4
 
 
 @pytest.mark.parametrize("kind", ["ldac", "uci", "matrix-market", "text", "shards"])
@@ -109,23 +83,6 @@ def test_every_format_is_converted_to_a_shard(tmp_path, vocabulary, kind):
         convert_corpus(path, tmp_path / "file" / "folder", **options)
 
 
-@pytest.mark.parametrize(
-    "matrix", [COUNTS, sp.coo_array(COUNTS), COUNTS.astype(float)], ids=lambda m: str(m.dtype)
-)
-def test_matrix_market_plain_and_gzip(tmp_path, vocabulary, matrix):
-    content = matrix_market(matrix)
-    for name, data in (
-        ("a.mtx", content),
-        ("a.MTX.gz", gzip.compress(content, mtime=0)),
-        ("no suffix", content),
-    ):
-        (tmp_path / name).write_bytes(data)
-        assert detect_format(tmp_path / name) == "matrix-market"
-        corpus = read_corpus(tmp_path / name, vocabulary=vocabulary)
-        assert same(corpus, hk.Corpus.from_counts(COUNTS))
-        assert corpus.vocabulary == WORDS
-
-
 def test_text_is_read_in_the_order_of_paths_and_keeps_them_as_names(tmp_path):
     folder = write_texts(
         tmp_path / "texts",
@@ -137,17 +94,6 @@ def test_text_is_read_in_the_order_of_paths_and_keeps_them_as_names(tmp_path):
     assert corpus.vocabulary == ("salt", "ship", "the", "été")  # composed, in lower case, letters only
     assert corpus.document_lengths.tolist() == [2, 1, 3, 0]
     assert same(corpus, read_corpus(folder, format="text"))
-
-
-def test_words_are_left_out_as_asked_for(tmp_path):
-    folder = write_texts(
-        tmp_path, {"1.txt": "the ship ship", "2.txt": "the salt sea", "3.txt": "the ship sea"}
-    )
-    assert read_corpus(folder, text=TextOptions(min_documents=2)).vocabulary == ("sea", "ship", "the")
-    assert read_corpus(folder, text=TextOptions(max_document_share=0.9)).vocabulary == ("salt", "sea", "ship")
-    assert "the" not in read_corpus(folder, text=TextOptions(stop_words="english")).vocabulary
-    with pytest.raises(DataError, match="words"):
-        read_corpus(folder, text=TextOptions(min_documents=4))
 
 
 def test_a_vocabulary_says_which_words_of_a_text_count(tmp_path, vocabulary):
@@ -164,13 +110,6 @@ def test_a_vocabulary_says_which_words_of_a_text_count(tmp_path, vocabulary):
     vocabulary.write_text("absent\n")
     with pytest.raises(DataError, match="empty"):
         read_corpus(folder, vocabulary=vocabulary)
-
-
-def test_text_without_scikit_learn_names_the_extra(tmp_path, monkeypatch):
-    folder = write_texts(tmp_path, {"1.txt": "ship"})
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'hdpkit\[text\]'"):
-        read_corpus(folder)
 
 
 def test_a_file_that_cannot_be_decoded_is_left_out_or_an_error(tmp_path):
@@ -199,52 +138,6 @@ def test_names_of_files_that_are_no_text(tmp_path):
     assert corpus.names == ("line\nbreak.txt", "\\xff.txt")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_nothing_waits_for_a_pipe(tmp_path):
-    (tmp_path / "texts").mkdir()
-    os.mkfifo(tmp_path / "texts" / "pipe.txt")
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match=r"pipe\.txt"):
-        read_corpus(tmp_path / "texts")
-    for format in (None, "ldac", "matrix-market"):
-        with pytest.raises(DataError, match="pipe"):
-            read_corpus(tmp_path / "pipe", format)
-
-
-BANNER = "%%MatrixMarket matrix coordinate integer general\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.mtx", "", "banner"),
-        ("a.mtx", "garbage\n\0\xff", "banner"),
-        ("a.mtx", BANNER + "2 2 9000000000000\n1 1 1\n", "entries, as its line of sizes says"),
-        (
-            "a.mtx",
-            BANNER.replace("coordinate", "array") + "99999 99999\n1\n",
-            "entries, as its line of sizes says",
-        ),
-        ("a.mtx", BANNER + "2 2 2\n1 1 1\n", "[Tt]runcated|lines"),
-        ("a.mtx", BANNER + "2 2 1\n3 1 1\n", "[Ii]ndex|bounds"),
-        ("a.mtx", BANNER + "2 2 1\n1 1 -1\n", "whole number"),
-        ("a.mtx", BANNER + "2 2 1\n1 1 99999999999999999999\n", "range"),
-        ("a.mtx", BANNER + "2 3 0\n", "empty"),
-        ("a.mtx", BANNER.replace("integer", "real") + "2 2 1\n1 1 0.5\n", "whole number"),
-        ("a.mtx", BANNER.replace("integer", "real") + "2 2 1\n1 1 nan\n", "whole number"),
-        ("a.mtx", BANNER.replace("integer", "complex") + "2 2 1\n1 1 1 1\n", "whole numbers"),
-        ("a.mtx.gz", "\x1f\x8bnot gzip", "gzip"),
-        ("a.dat", "", "empty file"),
-        ("a.dat", "1 0:1\nhello\n", "line 2"),
-        ("a.dat", "2 0:1 3:1\n", "at most 2"),  # the vocabulary has three terms
-    ],
-)
-def test_damaged_files_are_typed_errors(tmp_path, vocabulary, name, content, message):
-    (tmp_path / name).write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError, match=message):
-        read_corpus(tmp_path / name, vocabulary=vocabulary)
-
-
 def test_a_vocabulary_of_another_size_is_refused(tmp_path, vocabulary):
     (tmp_path / "a.mtx").write_bytes(matrix_market(COUNTS[:, :2]))
     with pytest.raises(DataError, match="2 terms"):
@@ -257,40 +150,10 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path, vocabulary):
         read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
 
 
-@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("format", [None, "text"])
 def test_what_is_not_there_is_named(tmp_path, format):
     with pytest.raises(DataError, match="absent"):
         read_corpus(tmp_path / "absent", format)
     for bad in ("a\0b", "", "a\ud800"):
         with pytest.raises(ParameterError, match="must be a path"):
             read_corpus(bad, format)
-
-
-def test_formats_that_do_not_fit(tmp_path, vocabulary):
-    (tmp_path / "nothing").mkdir()
-    with pytest.raises(DataError, match="without text files"):
-        read_corpus(tmp_path / "nothing")
-    for format in ("ldac", "matrix-market"):
-        with pytest.raises(DataError, match="a folder"):
-            read_corpus(tmp_path, format)
-    with pytest.raises(DataError, match="a file"):
-        read_corpus(vocabulary, "text")
-    with pytest.raises(ParameterError, match="format"):
-        read_corpus(vocabulary, "xml")
-    (tmp_path / "a.dat").write_text("1 0:1\n")
-    with pytest.raises(ParameterError, match="text"):
-        read_corpus(tmp_path / "a.dat", text=TextOptions())
-    with pytest.raises(DataError, match="absent"):
-        read_corpus(tmp_path / "a.dat", vocabulary=tmp_path / "absent")
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("min_documents", v) for v in (0, -1, 1.5, True, "2", None)]
-    + [("max_document_share", v) for v in (0, -0.1, 1.1, float("nan"), True, "1", None)]
-    + [("stop_words", v) for v in ("german", "", None, ["the", 1])],
-)
-def test_options_for_text_are_checked(option, value):
-    with pytest.raises(HdpkitError) as caught:
-        TextOptions(**{option: value})
-    assert caught.value.parameter == option

@@ -94,14 +94,6 @@ def test_words_and_ids_agree(docs):
     ] == words
 
 
-def test_the_example_of_the_design():
-    corpus = Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
-    assert corpus.terms.tolist() == [0, 0, 1, 1, 2, 2, 2]
-    assert corpus.document.tolist() == [0, 0, 0, 1, 1, 2, 2]
-    assert (corpus.n_terms, corpus.vocabulary, corpus.names, corpus.term(2)) == (3, None, None, 2)
-    assert repr(corpus) == "<Corpus: 3 documents, 3 terms, 7 tokens>"
-
-
 def test_names_and_groups():
     corpus = Corpus.from_documents(
         [["to", "be"], [], ["or"], ["not"]],
@@ -132,26 +124,12 @@ def test_smallest_corpora():
         ([[0], [0, -1]], "document 1, position 1"),
         ([[0], [], [0, 3]], "document 2, position 1"),
         ([[0, 1.5]], "document 0, position 1"),
-        ([[0, math.nan]], "document 0, position 1"),
-        ([[0], [math.inf]], "document 1, position 0"),
         ([[0, 1], [2**31]], "document 1, position 0"),
         ([[0, 1], [0, 2**70]], "document 1, position 1"),
-        ([[0, 2**63]], "document 0, position 1"),
-        ([[0, None]], "document 0, position 1"),
-        ([[0, True]], "document 0, position 1"),
-        ([[0], np.array([True])], "document 1, position 0"),
         ([[0], [0, "a"]], "document 1, position 1"),
         ([["a"], ["a", 0]], "document 1, position 1"),
-        ([["a"], [0]], "document 1, position 0"),
-        ([[0], ["a"]], "document 1, position 0"),
-        ([[0], [[0], [1, 2]]], "document 1, position 0"),
         ([[0], [[0, 1]]], "document 1, position 0"),
         ([[0], np.zeros((1, 2), int)], "document 1"),
-        ([[0], [1j]], "document 1, position 0"),
-        (["a b", "c"], "document 0"),
-        ([[0], 3], "document 1"),
-        ([[0], {0, 1}], "document 1"),
-        ([[0], {0: 1}], "document 1"),
         ([[0], None], "document 1"),
     ],
 )
@@ -159,76 +137,6 @@ def test_bad_tokens_are_located(docs, place):
     with pytest.raises(DataError) as caught:
         Corpus.from_documents(docs, n_terms=3)
     assert caught.value.parameter == place
-
-
-@pytest.mark.parametrize("bound", [None, 3])
-def test_ids_without_bound_are_checked_too(bound):
-    for bad in (-1, 0.5, math.nan, 2**31 - 1):
-        with pytest.raises(DataError, match=r"document 0 \('x'\), position 1"):
-            Corpus.from_documents([[0, bad]], n_terms=bound, names=["x"])
-
-
-def test_unknown_word_is_located():
-    with pytest.raises(DataError, match=r"document 1 \('y'\), position 1 = 'c'"):
-        Corpus.from_documents([["a"], ["b", "c"]], vocabulary=["a", "b"], names=["x", "y"])
-
-
-@pytest.mark.parametrize("empty", [[], [[]], [[], []], np.zeros((0, 2)), np.zeros((2, 0))])
-def test_empty_corpora(empty):
-    with pytest.raises(DataError, match="empty"):
-        Corpus.from_documents(empty)
-
-
-@pytest.mark.parametrize("bad", ["text", {"a": 1}, {1}, 3, None])
-def test_documents_must_be_a_sequence(bad):
-    with pytest.raises(DataError, match="docs"):
-        Corpus.from_documents(bad)
-
-
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"vocabulary": ["a"]}, "document 1, position 0"),
-        ({"vocabulary": ["a", "b", "a"]}, "vocabulary, term 2"),
-        ({"vocabulary": ["a", 1]}, "vocabulary, term 1"),
-        ({"vocabulary": "ab"}, "vocabulary"),
-        ({"vocabulary": ["a", "b"], "n_terms": 3}, "vocabulary"),
-        ({"names": ["a"]}, "names"),
-        ({"names": ["a", "a"]}, "names, document 1"),
-        ({"names": ["a", None]}, "names, document 1"),
-        ({"names": [1, 2]}, "names, document 0"),
-        ({"groups": {"author": ["A"]}}, "label 'author'"),
-        ({"groups": {"author": "AB"}}, "label 'author'"),
-        ({"groups": {"author": {"A", "B"}}}, "label 'author'"),
-        ({"groups": {"author": ["A", ["B"]]}}, "label 'author', document 1"),
-        ({"groups": {"author": np.zeros((2, 2))}}, "label 'author'"),
-        ({"groups": {"document": [0, 1]}}, "label name"),
-        ({"groups": {"": [0, 1]}}, "label name"),
-        ({"groups": {1: [0, 1]}}, "label name"),
-        ({"groups": ["A", "B"]}, "groups"),
-    ],
-)
-def test_bad_vocabulary_names_groups(options, parameter):
-    with pytest.raises(DataError) as caught:
-        Corpus.from_documents([[0], [1]], **options)
-    assert caught.value.parameter == parameter
-
-
-@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "3", 2**31])
-def test_bad_number_of_terms(bad):
-    with pytest.raises(ParameterError, match="n_terms"):
-        Corpus.from_documents([[0]], n_terms=bad)
-
-
-def test_questions_about_what_is_not_there():
-    corpus = Corpus.from_documents([[0, 1], [1]])
-    for question in (corpus.term, corpus.document_of, corpus.document_customers):
-        for bad in (-1, 3, 0.5, "0", None, True):
-            with pytest.raises(ParameterError):
-                question(bad)
-    for question in (corpus.codes, corpus.keys):
-        with pytest.raises(ParameterError, match="'document'"):
-            question("author")
 
 
 # --- corpora from counts
@@ -277,7 +185,7 @@ def test_counts_of_other_types():
     assert Corpus.from_counts(np.array([[2, 1]], np.float16)).terms.tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("bad", [-1.0, 0.5, math.nan, math.inf, -math.inf, 2.0**31])
+@pytest.mark.parametrize("bad", [-1.0, 2.0**31])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
 def test_bad_counts_are_located(bad, make):
     X = np.array([[1.0, 0.0, 2.0], [0.0, bad, 1.0]])
@@ -292,31 +200,6 @@ def test_too_many_tokens_are_refused_before_they_are_written_out():
     for X in ([[almost, almost]], sp.coo_array(([almost] * 2, ([0, 0], [0, 0])), shape=(1, 1))):
         with pytest.raises(DataError, match="number of tokens = 2147483648"):
             Corpus.from_counts(X)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [[1, 2], [[1], [1, 2]], 3, None, [["1", "2"]], np.array([["1", 2]], object), [[1j]], [[None, 1]],
-     np.ma.masked_equal([[0, 1]], 1)],
-)  # fmt: skip
-def test_what_is_no_matrix_of_counts(bad):
-    with pytest.raises(DataError, match="counts"):
-        Corpus.from_counts(bad)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 3)])
-def test_empty_counts(shape):
-    for X in (np.zeros(shape, int), sp.csr_array(shape, dtype=int)):
-        with pytest.raises(DataError, match="empty"):
-            Corpus.from_counts(X)
-
-
-def test_vocabulary_must_fit_the_columns():
-    corpus = Corpus.from_counts([[1, 0, 1]], vocabulary=np.array(["a", "b", "c"]))
-    assert corpus.vocabulary == ("a", "b", "c")
-    assert all(type(word) is str for word in corpus.vocabulary)
-    with pytest.raises(DataError, match="one per column"):
-        Corpus.from_counts([[1, 0, 1]], vocabulary=["a", "b"])
 
 
 # --- LDA-C files
@@ -358,20 +241,9 @@ def test_ldac_with_names_groups_vocabulary(tmp_path):
     ("line", "reason"),
     [
         ("", "empty"),
-        ("  ", "empty"),
-        ("\r", "empty"),
         ("2 0:1", "number of id:count pairs"),
-        ("0 0:1", "number of id:count pairs"),
         ("0:1", "number of pairs, as the first field"),
-        ("-1", "number of pairs, as the first field"),
-        ("x 0:1", "number of pairs, as the first field"),
-        ("1 -1:1", "id:count"),
-        ("1 0:-1", "id:count"),
-        ("1 0:1.5", "id:count"),
-        ("1 0:nan", "id:count"),
         ("1 0", "id:count"),
-        ("1 0:", "id:count"),
-        ("1 :1", "id:count"),
         ("1 0:1:1", "id:count"),
         ("1 0 :1", "id:count"),
         ("1 \u0663:1", "id:count"),
@@ -389,41 +261,6 @@ def test_malformed_ldac_lines(tmp_path, line, reason):
     assert f"{tmp_path / 'c'}, line 3" in caught.value.parameter
 
 
-def test_other_bad_files(tmp_path):
-    with pytest.raises(DataError, match="empty"):
-        Corpus.from_ldac(write(tmp_path / "c", ""))
-    with pytest.raises(DataError, match="empty"):
-        Corpus.from_ldac(write(tmp_path / "c", "0\n1 3:0\n"))
-    with pytest.raises(DataError, match="gzip"):
-        Corpus.from_ldac(write(tmp_path / "c", gzip.compress(b"1 0:1\n" * 100, mtime=0)[:-9]))
-    with pytest.raises(DataError, match="number of tokens"):
-        Corpus.from_ldac(write(tmp_path / "c", "2 0:1 0:2147483647\n"))
-    with pytest.raises(DataError, match="at most"):
-        Corpus.from_ldac(write(tmp_path / "c", "1 2147483647:1\n"))
-    with pytest.raises(DataError, match="No such file"):
-        Corpus.from_ldac(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("content", "place", "reason"),
-    [
-        (b"a\n\nb\n", "line 2", "a term"),
-        (b"a\nb\n\xff\n", "line 3", "UTF-8"),
-        (b"a\nb\na\n", "term 2", "different"),
-    ],
-)
-def test_bad_vocabulary_files(tmp_path, content, place, reason):
-    corpus, vocabulary = write(tmp_path / "c", "1 0:1\n"), write(tmp_path / "v", content)
-    with pytest.raises(DataError, match=reason) as caught:
-        Corpus.from_ldac(corpus, vocabulary)
-    assert caught.value.parameter.endswith(place)
-
-
-def test_ldac_ids_beyond_the_vocabulary(tmp_path):
-    with pytest.raises(DataError, match="line 2"):
-        Corpus.from_ldac(write(tmp_path / "c", "1 0:1\n1 2:1\n"), vocabulary=["a", "b"])
-
-
 # --- other values
 
 
@@ -439,15 +276,6 @@ def test_corpus_with_values_keeps_everything_else():
     for bad in ([0, 1], [0, 1, 2], [0, 1, -1], [0, 1, 0.5], [0, 1, math.nan], [[0, 1, 0]], ["a", "b", "a"]):
         with pytest.raises(DataError):
             corpus.with_values(bad)
-
-
-def test_groups_with_values_keep_the_grouping():
-    groups = Groups.from_labels([1.0, 2.0, 3.0], {"author": ["A", None, "B"]})
-    other = groups.with_values(np.ones((3, 2)))
-    assert other.values.shape == (3, 2)
-    assert other.codes("author").tolist() == [0, -1, 1]
-    with pytest.raises(DataError, match="one value per customer"):
-        groups.with_values([1.0])
 
 
 # --- groups
@@ -522,35 +350,6 @@ def test_ungrouped_data_are_legal():
     assert "labels: none" in repr(groups)
 
 
-@pytest.mark.parametrize(
-    ("build", "reason"),
-    [
-        (lambda: Groups.from_arrays([]), "empty"),
-        (lambda: Groups.from_arrays([[], []]), "empty"),
-        (lambda: Groups.from_labels([], {}), "empty"),
-        (lambda: Groups.from_labels(3.0, {}), "list or an array"),
-        (lambda: Groups.from_labels("abc", {}), "list or an array"),
-        (lambda: Groups.from_labels({1, 2}, {}), "list or an array"),
-        (lambda: Groups.from_labels(np.ma.masked_equal([0, 1], 1), {}), "masked"),
-        (lambda: Groups.from_labels([1, 2], {"a": [1]}), "2 values"),
-        (lambda: Groups.from_labels([1, 2], [1, 2]), "dict"),
-        (lambda: Groups.from_arrays([[1], 2]), "group 1"),
-        (lambda: Groups.from_arrays([[1], [[1, 2]]]), "group 1"),
-        (lambda: Groups.from_arrays([[1], ["a"]]), "group 1"),
-        (lambda: Groups.from_arrays([np.ones((2, 2)), np.ones((2, 3))]), "group 1"),
-        (lambda: Groups.from_arrays([[1], np.array(["2001"], "M8[Y]")]), "one type"),
-        (lambda: Groups.from_arrays([[1], [2]], names=["a"]), "2 names"),
-        (lambda: Groups.from_arrays([[1], [2]], names=["a", "a"]), "different"),
-        (lambda: Groups.from_arrays([[1], [2]], names=["a", None]), "missing"),
-        (lambda: Groups.from_arrays([[1]], groups={"group": [1]}), "taken"),
-        (lambda: Groups.from_arrays([[1]], label=""), "non-empty"),
-    ],
-)
-def test_bad_groups(build, reason):
-    with pytest.raises(DataError, match=reason):
-        build()
-
-
 # --- labels
 
 
@@ -614,9 +413,3 @@ def test_an_error_says_what_is_wrong_with_a_sparse_matrix():
     matrix.indices[0] = -1
     with pytest.raises(DataError, match="indices has -1"):
         Corpus.from_counts(matrix)
-
-
-def test_duplicates_add_up_in_a_type_that_holds_them():
-    for kind in (np.int8, np.uint8, np.float32):
-        matrix = sp.coo_array((np.array([100, 100, 100], kind), ([0, 0, 1], [0, 0, 0])), shape=(2, 1))
-        assert Corpus.from_counts(matrix).to_counts().toarray().tolist() == [[200], [100]]

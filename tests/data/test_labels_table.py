@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hdpkit.data.files.labels import check_nested, read_labels
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 
 NAMES = ["a", "b", "c"]
 TABLE = "sample,type,site\nc,skin,s1\na,lung,l1\nb,lung,l2\nz,skin,s2\n"
@@ -43,18 +43,6 @@ def test_labels_that_do_not_fit(table, place, told, tmp_path):
         read_labels(path, NAMES)
     assert place in caught.value.parameter
     assert told in str(caught.value) or told in str(caught.value.value)
-
-
-def test_columns_that_there_are_none(tmp_path):
-    path = tmp_path / "types.csv"
-    path.write_text(TABLE)
-    with pytest.raises(DataError, match="columns = 'stage'"):
-        read_labels(path, NAMES, columns=["stage"])
-    path.with_suffix(".jsonl").write_text("{}")
-    with pytest.raises(DataError, match="two columns"):
-        read_labels(path.with_suffix(".jsonl"), NAMES)
-    with pytest.raises(ParameterError):
-        read_labels(path, "abc")
 
 
 def test_crossed_labels_are_refused_with_the_way_out():

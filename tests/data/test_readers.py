@@ -21,7 +21,7 @@ from hdpkit.data.files.corpora import convert_corpus, read_corpus
 from hdpkit.data.files.ldac import read_vocabulary
 from hdpkit.data.files.matrix_market import read_matrix_market
 from hdpkit.data.files.sentences import read_sentences
-from hdpkit.errors import DataError, HdpkitError
+from hdpkit.errors import DataError
 
 BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
 
@@ -117,11 +117,10 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
     assert runner.invoke(main, ["convert", str(path), str(tmp_path / "folder"), *options]).exit_code == 0
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch, packed):
+def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "_FREE", 2**30)  # these expand a thousandfold
     path = tmp_path / "a.dat"
-    pack = gzip.compress if packed else bytes
+    pack = gzip.compress
     began = time.process_time()
     path.write_bytes(pack(b"1" * (30 * 2**20)))  # no newline: it was quadratic in this
     with pytest.raises(DataError, match="line 1"):
@@ -171,14 +170,13 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
         (b"% more\n\n2 2 1\r\n1 1 1\r\n", None, None),
         (b"2 2 1\n1 1 1\0", "line 3", "row, column and value"),
         (b"2 2 1\n1 1 1\n\0", "line 4", "row, column and value"),
-        (b"2 2 1\n1 1 1\n2", "line 4", "row, column and value"),
-        (b"2 2 1\n\n1 1 0x1\n", "line 4", "row, column and value"),
         (b"2 2 2\n1 1 1\n\n2 3 1\n", "line 5, column", "index from 1 to 2"),
         (b"2 2 2\n1 1 1\n0 1 1\n", "line 4, row", "index from 1 to 2"),
         (b"2 2 1\n1 1 1\n2 2 1\n", "file", "1 entries, as its line of sizes says"),
         (b"2 2 2\n1 1 -3\n2 2 1\n", "line 3", "whole number"),
-        (b"2 2\n1 1 1\n", "line 2", "numbers of rows and columns"),
         (b"2 2 1 1\n1 1 1\n", "line 2", "numbers of rows and columns"),
+        (b"2 2 1\n1 1 99999999999999999999\n", "line 3", "range"),
+        (b"2 3 0\n", "corpus", "empty"),
         (b"%" * 2**20 + b"\n2 2 1\n1 1 1\n", "line 2", "comments"),
     ],
 )
@@ -228,24 +226,7 @@ def folder(tmp_path):
     return tmp_path / "folder"
 
 
-def test_every_byte_of_the_header_of_a_corpus_is_covered(folder):
-    path = folder / "manifest.json"
-    whole = path.read_bytes()
-    head = json.loads(whole)
-    for changed in (
-        whole.replace(b'["a", "b"]', b'["a", "c"]'), whole.replace(b"checksum", b"checksun"), whole + b"\n",
-        whole.replace(b": ", b":  "), whole[:-1], whole[:-30], json.dumps(head).encode(),
-        json.dumps({key: value for key, value in head.items() if key != "checksum"}).encode(),
-    ):  # fmt: skip
-        path.write_bytes(changed)
-        for verify in (True, False):
-            with pytest.raises(DataError, match=r"manifest\.json"):
-                hk.Corpus.open(folder, verify)
-    path.write_bytes(whole)
-    assert hk.Corpus.open(folder).vocabulary == ("a", "b")
-
-
-@pytest.mark.parametrize("name", ["terms.npy", "document.npy", "lengths.npy", "label-0.npy", "manifest.json"])
+@pytest.mark.parametrize("name", ["terms.npy", "label-0.npy", "manifest.json"])
 def test_every_bit_of_a_corpus_folder_matters(folder, name):
     path = folder / name if name == "manifest.json" else folder / "shard-0000" / name
     content = path.read_bytes()
@@ -254,19 +235,6 @@ def test_every_bit_of_a_corpus_folder_matters(folder, name):
         with pytest.raises(DataError, match=name.replace(".", r"\.")):
             hk.Corpus.open(folder)
     path.write_bytes(content + b"\0")
-    with pytest.raises(DataError, match=name):
-        hk.Corpus.open(folder)
-
-
-@pytest.mark.parametrize("name", ["terms.npy", "lengths.npy", "manifest.json"])
-def test_pipes_and_folders_in_place_of_files(folder, name):
-    path = folder / name if name == "manifest.json" else folder / "shard-0000" / name
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(DataError, match=name):
-        hk.Corpus.open(folder)
-    path.unlink()
-    path.mkdir()
     with pytest.raises(DataError, match=name):
         hk.Corpus.open(folder)
 
@@ -299,37 +267,6 @@ def test_half_of_a_surrogate_pair_is_refused_before_anything_is_written(tmp_path
 
 
 # ------------------------------------------------------------------ options from a file
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"sweeps = " + b"[" * 20_000,
-        b"sweeps = " + b"9" * 5000,
-        b"sweeps = 1e999",
-        b"eta = " + b"9" * 4000,
-        b"max-document-share = " + b"9" * 400,
-        b"moves = [[1]]",
-        b"moves = [{a = 1}]",
-        b"sweeps = 1\0",
-        b"\xff\xfes\0",
-        b"a" * (2**20 + 1),
-        b"[" + b"a." * 5000 + b"a]\nb = 1",
-    ],
-)
-def test_options_from_hostile_files_are_typed_errors(tmp_path, content):
-    import click
-
-    from hdpkit.cli.fit import fit
-    from hdpkit.cli.options import read_config
-
-    (tmp_path / "a.toml").write_bytes(content)
-    with pytest.raises(HdpkitError, match=r"a\.toml"):
-        read_config(tmp_path / "a.toml", fit, click.Context(fit))
-    (tmp_path / "a.toml").unlink()
-    os.mkfifo(tmp_path / "a.toml")
-    with pytest.raises(DataError, match="pipe"):
-        read_config(tmp_path / "a.toml", fit, click.Context(fit))
 
 
 def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(tmp_path):

@@ -73,35 +73,6 @@ def test_words_and_labels():
     assert (numbered.n_terms, numbered.vocabulary) == (2, ("u", "v"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"arrays": []}, "arrays"),
-        ({"arrays": [[None, np.nan]]}, "arrays"),
-        ({"arrays": [[]]}, "arrays"),
-        ({"arrays": [[0.1, 0.2], [[0.1, 0.2]]]}, "arrays, sequence 1"),
-        ({"arrays": [[[0.1, np.nan]]]}, "arrays, sequence 0, observation 0"),
-        ({"arrays": [np.array([[0.1, np.nan]])]}, "arrays, sequence 0"),
-        ({"arrays": [[0, 3]], "n_terms": 3}, "arrays"),
-        ({"arrays": [[0, -1]], "n_terms": 3}, "arrays"),
-        ({"arrays": [[0.5]], "n_terms": 3}, "arrays"),
-        ({"arrays": [[[0.5]]], "n_terms": 3}, "arrays"),
-        ({"arrays": [[0]], "n_terms": 0}, "n_terms"),
-        ({"arrays": [["a"]], "vocabulary": ["b"]}, "arrays"),
-        ({"arrays": [["a"]], "n_terms": 2}, "n_terms"),
-        ({"arrays": [[0]], "n_terms": 2, "vocabulary": ["a"]}, "vocabulary"),
-        ({"arrays": [[0]], "names": ["a", "b"]}, "names"),
-        ({"arrays": [[0]], "label": ""}, "label name"),
-        ({"arrays": [[0]], "groups": {"sequence": [1]}}, "label name"),
-        ({"arrays": [5]}, "arrays, sequence 0"),
-    ],
-)
-def test_what_is_no_sequence(arguments, parameter):
-    with pytest.raises(errors.HdpkitError) as caught:
-        hk.Sequences.from_arrays(**arguments)
-    assert caught.value.parameter == parameter
-
-
 def test_other_values():
     data = hk.Sequences.from_arrays([[0, None], [1]], n_terms=2)
     other = data.with_values([1, 1, 0])

@@ -13,7 +13,7 @@ from hdpkit.data.files.corpora import read_corpus
 from hdpkit.data.files.labels import read_labels
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table, missing
-from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.errors import DataError, MissingExtraError, ParameterError
 from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.signatures import CHANNELS, read_signatures, read_spectra
@@ -192,3 +192,33 @@ def test_rows_are_read_one_by_one(suffix, tmp_path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 2**19
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "told"),
+    [
+        (["x,y", "1,2", "1,b"], {}, "line 3, column 'y'.*a finite number"),
+        (["x,y", "1,2", "1,"], {}, "line 3, column 'y'.*missing values.*SimpleImputer"),
+        (["x", "inf"], {}, "a finite number"),
+        (["x", "1_0"], {}, "a finite number"),
+        (["x,y", "1"], {}, "1 fields"),
+        (["x", "1,5", "2,5"], {}, "line 2 = '2 fields'.*--delimiter"),
+        (["x"], {}, "a row for each point"),
+        (["x\ty", "1\t1,005.5"], {}, "column 'y'.*with a point"),
+        ([",", "1,2"], {}, "a column with a name"),
+        (["x", "1"], {"columns": ("z",)}, "columns = 'z'"),
+        (["x", "1"], {"groups": "z"}, "group = 'z'"),
+        (["x,y", "1,2"], {"columns": ("x", "x")}, "each column once"),
+        (["x", "1.5"], {"emission": "poisson"}, "a count"),
+        (["x"], {"emission": "normal"}, "a row for each observation"),
+        (["x", "1"], {"emission": "normal", "sequence": "z"}, "sequence = 'z'"),
+        (["x,x", "1,2"], {"emission": "normal", "columns": ("x",)}, "one column"),
+        (["x,y", "a,b"], {"emission": "words"}, "one column of words"),
+    ],
+)
+def test_rows_that_are_no_points_or_sequences(tmp_path, rows, settings, told):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(rows) + "\n")
+    kind = HiddenMarkov if "emission" in settings else Mixture
+    with pytest.raises((DataError, ParameterError), match=told):
+        kind(**settings).read(given_table(path, None))

@@ -4,7 +4,6 @@ Chains have fixed seeds. Every figure is compared with a bound; a comment gives 
 the bound shows that the chain has mixed, the figure after two sweeps. Agreement by chance is 0.
 """
 
-import importlib
 import runpy
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from scipy.special import polygamma
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.moves import TableGibbs
 from hdpkit.testing import check_base_measure, check_part, tiny_franchise
 from hdpkit.testing.geweke import check_together
@@ -58,29 +56,12 @@ def test_three_levels_recover_planted_topics_better_than_two(recovery):
     assert (three - two).mean() > 0.05  # 0.06, and 0.07 over eight corpora
 
 
-def test_a_flat_mixture_recovers_gaussians_that_stand_apart(recovery):
-    planted = recovery["plant_gaussians"](seed=0, sparsity=50.0, spread=12.0)
-    measure = hk.NormalInverseWishart.weakly_informative(planted.data.values)
-    franchise = hk.Franchise(recovery["layers"](measure), planted.data)
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()])
-    schedule.run(franchise, sweeps=60, rng=0, init="one")
-    assert adjusted_rand_score(planted.truth, franchise.dishes) > 0.95  # 1.00; 0 at the start
-
-
 def test_groups_help_where_gaussians_overlap(recovery):
     score = agreement(*recovery["study_gaussians"](seed=5, sweeps=100, grouped=True))
     assert score["HDP, given the groups"] > 0.84  # 0.90; 0.78 after two sweeps
     assert (
         score["HDP, given the groups"] > score["DP"] + 0.05
     )  # 0.79; the finite mixture with the right K 0.82
-
-
-def test_the_best_possible_partition_is_near_the_truth(recovery):
-    """What the fits are compared with: a slip in the planted parameters would show here."""
-    corpus = recovery["plant_corpus"](seed=0)
-    gaussians = recovery["plant_gaussians"](seed=0, spread=12.0)
-    assert adjusted_rand_score(corpus.truth, corpus.probable) > 0.7  # 0.79
-    assert adjusted_rand_score(gaussians.truth, gaussians.probable) > 0.98  # 1.00
 
 
 def test_mixtures_find_the_cultivars_and_are_drawn(mixtures, tmp_path):
@@ -142,39 +123,6 @@ def test_tables_are_as_many_as_expected_where_the_base_is_fixed(tables):
             assert abs(excess[words].sum()) < 4 * np.sqrt(variance[words].sum() / draws)  # 1.8 at most
 
 
-def test_tables_are_others_where_the_base_is_inferred(tables, tmp_path):
-    text = tables["read"](("numpy.linalg",))
-    rare, often = text.frequencies == 2, text.frequencies >= 100
-    found = {alpha: tables["study"](text, alpha, sweeps=8) for alpha in (100.0, 10_000.0)}
-    for of_words in found.values():
-        assert np.all(of_words.antoniak < of_words.expected)
-        assert of_words.inferred[often].mean() > 8 * of_words.expected[often].mean()  # 112 and 12 times
-        assert of_words.inferred[often].mean() > 1.3 * of_words.by_restaurant[often].mean()  # 1.6 and 1.4
-    assert found[100.0].antoniak.max() < 0.66  # 0.65, where there is one table at least
-    assert found[10_000.0].inferred[rare].mean() < found[10_000.0].by_restaurant[rare].mean()  # 1.79 and 1.95
-    tables["draw"](text, found, tmp_path / "tables.png")
-    tables["draw_errors"](tmp_path / "errors.png")
-    assert is_small_png(tmp_path / "tables.png")
-    assert is_small_png(tmp_path / "errors.png")
-
-
-def test_words_of_a_file_and_the_words_before_them(tables, tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_bytes(
-        "The cat saw the dog.\n\n3 + 4\nDon't: the d\u00e9j\u00e0 vu \udcff\n".encode(
-            "utf-8", "surrogateescape"
-        )
-    )
-    text = tables["read_file"](path)
-    spelled = [text.vocabulary[word] for word in text.words]
-    assert spelled == ["the", "cat", "saw", "the", "dog", "don't", "the", "d\u00e9j\u00e0", "vu"]
-    before = [text.vocabulary[word] if word >= 0 else None for word in text.previous]
-    assert before == [None, "the", "cat", "saw", "the", None, "don't", "the", "d\u00e9j\u00e0"]
-    assert text.frequencies.tolist() == [3, 1, 1, 1, 1, 1, 1]
-    # No pair of words occurs twice: in each restaurant everybody has a table alone.
-    assert tables["by_restaurant"](text, 0.5).tolist() == text.frequencies.tolist()
-
-
 def test_weights_of_dishes_pass_the_harness_over_every_cell():
     example = runpy.run_path(str(EXAMPLES / "dish_weights.py"))
     part, move = example["DishWeights"], example["UpdateWeights"]
@@ -230,20 +178,6 @@ def test_regressions_and_their_noise_have_their_law(regression):
     check_together({"lines": franchise}, [TableGibbs(), regression["DrawPrecision"]()], 100, 3, 0)
 
 
-def test_topics_of_selected_terms(monkeypatch):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    example = importlib.import_module("sparse_selectors")
-    trace, franchise, selectors = example.main(sweeps=50)
-    rows = example.topics(franchise, selectors.selected)
-    assert rows.shape == franchise.dish_parameters().shape
-    assert rows.sum(axis=1) == pytest.approx(1.0)
-    assert not np.any(rows[~selectors.selected])
-    assert np.all(selectors.selected[franchise.dish_counts > 0])
-    assert len(trace["selection proportions/mean"]) == 50
-    with pytest.raises(hk.errors.ScheduleError, match="Store them"):
-        hk.Scheduler([example.KeptSelectors()]).run(example.declare("integrated"), sweeps=1, rng=0)
-
-
 def test_the_harness_catches_weights_of_another_law():
     example = runpy.run_path(str(EXAMPLES / "dish_weights.py"))
 
@@ -260,12 +194,15 @@ def test_the_harness_catches_weights_of_another_law():
         check_part(Larger, example["UpdateWeights"](), name="weights")
 
 
-def test_weights_of_dishes_are_saved_and_resumed(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    example = importlib.import_module("dish_weights")
-    resumed = example.main(tmp_path / "run")
-    whole = example.declare()
-    trace = example.SCHEDULE.run(whole, sweeps=1000, rng=0)
-    assert np.array_equal(trace["weights/mean"], resumed["weights/mean"])
-    assert np.array_equal(trace["log_joint"], resumed["log_joint"])
-    assert abs(trace["weights/mean"].mean() - 2.0) < 0.2
+def test_the_sparse_model_recovers_the_planted_terms():
+    # A fixed seed; the figures measured are 0.99 and 0.97 of the sparse model, sparsity 0.76 (0.75 planted).
+    example = runpy.run_path(str(EXAMPLES / "sparse_topics.py"))
+    found = example["compare"](example["plant"](0), 60, 0)
+    precision, recall, fit = found["sparse"]
+    assert precision > 0.95
+    assert recall > 0.9
+    assert abs(fit.sparsity - 0.75) < 0.05
+    assert 5 <= fit.n_topics <= 8
+    assert 0.5 < fit.parameter < 3.0  # smoothing 1 was planted; the eta of the plain model is far below
+    assert found["plain"][2].parameter < 0.2
+    assert np.isnan(found["plain"][2].sparsity)

@@ -24,8 +24,7 @@ def contexts_of(model, longest):
     return itertools.chain.from_iterable(itertools.product(symbols, repeat=n) for n in range(longest + 1))
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-@pytest.mark.parametrize("store", ["histogram", "explicit"])
+@pytest.mark.parametrize(("order", "store"), [(1, "histogram"), (3, "explicit"), (5, "histogram")])
 def test_one_sample_is_the_model_to_the_last_digits(tmp_path, order, store):
     model, arpa = exported(tmp_path, order, store=store)
     for context in contexts_of(model, min(order, 3)):
@@ -40,7 +39,7 @@ def test_one_sample_is_the_model_to_the_last_digits(tmp_path, order, store):
     assert total * math.log(10) == pytest.approx(sum(map(model.log_probability, MORE)), abs=1e-10)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize("order", [1, 3])
 def test_an_average_is_right_for_what_occurs_and_sums_to_one(tmp_path, order):
     model, arpa = exported(tmp_path, order, samples=5)
     n_entries = 0
@@ -78,12 +77,6 @@ def test_what_is_in_the_file(tmp_path):
     assert 10 ** arpa.orders[0][("a",)][1] == pytest.approx(share, rel=1e-12)
 
 
-def test_words_that_never_occur_are_unigrams(tmp_path):
-    model, arpa = exported(tmp_path, 2, [["a"]], vocabulary=["a", "b", "c"], unknown=None)
-    assert len(arpa.orders[0]) == 5
-    assert arpa.log10_probability("c", ("a",)) == pytest.approx(math.log10(model.probability("c", ("a",))))
-
-
 def test_all_that_lies_outside_is_the_unknown_word(tmp_path):
     model, arpa = exported(tmp_path, 2, [["a", "b"]], base=hk.Uniform(100))
     for context in ((), ("a",), ("<s>",), ("never",)):
@@ -104,10 +97,6 @@ def test_symbols_are_written_as_the_format_has_them(tmp_path):
     )
     model, arpa = exported(tmp_path, 2, [["a"], ["b", "a"]], start=None, end=None)
     assert set(arpa.vocabulary) == {"a", "b"}
-
-
-def test_orders_beyond_the_text_are_left_out(tmp_path):
-    assert exported(tmp_path, 12, [["a", "b"]])[1].order == 4  # <s> a b </s>
 
 
 def test_a_model_that_lost_text(tmp_path):

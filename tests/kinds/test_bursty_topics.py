@@ -5,7 +5,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.base_measures import Bursty
-from hdpkit.errors import ParameterError
 from hdpkit.kinds.topics import Topics, default_moves, topic_measure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount
 
@@ -58,12 +57,6 @@ def test_a_given_number_of_topics_holds_from_the_start_on():
     assert all(one.n_dishes <= 4 for one in fitted.franchises_)  # chains may have different ones
 
 
-def test_the_sparse_model_repeats_terms_too():
-    fitted = hk.SparseTopicModel(bursty=1.5, sweeps=3, samples=1, random_state=0).fit(counts())
-    assert isinstance(fitted.franchise_.measure.measure, hk.SparseDirichletMultinomial)
-    assert np.allclose(fitted.components_.sum(axis=1), 1.0)
-
-
 def test_new_documents_are_added():
     fitted = model(sweeps=4, partial_sweeps=2)
     before = fitted.franchise_.topic_counts.sum()
@@ -83,13 +76,6 @@ def test_a_folder_has_all_of_it(tmp_path):
         np.array_equal(one.tables.toarray(), other.tables.toarray())
         for one, other in zip(loaded.samples_, fitted.samples_, strict=True)
     )
-
-
-@pytest.mark.parametrize("bursty", ["yes", 0.0, -1.0, [1.0], hk.Normal(0.0, 1.0), hk.Gamma])
-def test_bad_values(bursty):
-    with pytest.raises(ParameterError, match=r"^bursty = ") as raised:
-        model(bursty=bursty)
-    assert raised.value.value is bursty
 
 
 @pytest.mark.parametrize(

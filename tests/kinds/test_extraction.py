@@ -11,14 +11,20 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.catalog import kind_of
-from hdpkit.kinds.signatures.extraction import COVER, names_of_signatures
+from hdpkit.kinds.signatures.extraction import COVER
 from hdpkit.kinds.signatures.starts import RankChoice, _mean_field
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
+    channels_of,
     choose_rank,
     extract_signatures,
     name_signatures,
+    plot_activity,
+    plot_cosines,
+    plot_decomposition,
+    plot_exposures,
+    plot_spectra,
     read_signatures,
     read_spectra,
     signature_tables,
@@ -198,14 +204,6 @@ def test_the_number_of_signatures_is_found_by_held_out_mutations(cohort):
     assert np.isnan(choose_rank(sample_above(), corpus, most=2, paths=1, rng=0).stability).all()
 
 
-def test_wrong_arguments_of_a_choice(cohort):
-    for one in ({"paths": 0}, {"most": 0}, {"held_out": 1.0}, {"held_out": 0.0}, {"progress": 3}):
-        with pytest.raises(ParameterError):
-            choose_rank(sample_above(), cohort[3], **one)
-    with pytest.raises(DataError, match="corpus"):
-        choose_rank(sample_above(), hk.Corpus.from_counts(np.zeros((2, 96), dtype=int)))
-
-
 def test_signatures_beside_known_ones(cohort):
     known = hk.Known(TRUTH[:2], counts=500, frozen=[True, False])
     choice = choose_rank(sample_above(), cohort[3], known=known, most=4, rng=0)
@@ -289,12 +287,6 @@ def test_updates_are_those_of_a_mean_field(counts):
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
-def test_names_of_many_signatures():
-    names = names_of_signatures(30, SBS96)
-    assert (names[0], names[25], names[26], names[29]) == ("SBS96A", "SBS96Z", "SBS96AA", "SBS96AD")
-    assert names_of_signatures(1, None) == ("component A",)
-
-
 def test_known_signatures_are_read_and_matched(tmp_path, cohort):
     found = cohort[0]
     path = written(tmp_path / "COSMIC_v3.4_SBS_GRCh37.txt", TRUTH, ["SBS1", "SBS2", "SBS3"])
@@ -343,17 +335,6 @@ def test_known_signatures_of_other_channels(tmp_path, cohort):
         other.decompose(np.full((1, 78), 1 / 78), least=1.0)
 
 
-def test_arguments_of_the_extraction(cohort):
-    _, _, trace, corpus = cohort
-    for bad in ({"similarity": 1.0}, {"occurrence": 2}, {"chains": -1}, {"level": 1}, {"names": ["a"] * 99}):
-        with pytest.raises(ParameterError):
-            extract_signatures(trace, corpus, **bad)
-    with pytest.raises(ParameterError, match="corpus"):
-        extract_signatures(trace)
-    with pytest.raises(DataError, match="30 samples"):
-        extract_signatures(trace, hk.Corpus.from_counts(np.ones((2, 96), int)))
-
-
 def rows_of(path, delimiter="\t"):
     with open(path, newline="") as file:
         return list(csv.reader(file, delimiter=delimiter))
@@ -379,11 +360,74 @@ def test_files_for_other_programs(tmp_path, cohort):
         write_signatures(found, tmp_path / "out")
 
 
-def test_the_way_from_a_table_to_signatures(tmp_path, cohort):
-    corpus = cohort[3]
-    counts = corpus.to_counts().toarray()
-    path = tmp_path / "cohort.SBS96.all"
-    rows = ["\t".join(["MutationType", *corpus.names])]
-    rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
-    path.write_text("\n".join(rows))
-    assert (read_spectra(path).to_counts() != corpus.to_counts()).nnz == 0
+FLAT = KnownSignatures(("a",), SBS96.names, np.full((1, 96), 1 / 96), SBS96)
+DOUBLETS = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        *[
+            (lambda found, trace, corpus, bad=bad: extract_signatures(trace, corpus, **bad), next(iter(bad)))
+            for bad in ({"similarity": 1.0}, {"chains": -1}, {"level": 1}, {"names": ["a"] * 99})
+        ],
+        (lambda found, trace, corpus: extract_signatures(trace), "corpus"),
+        (
+            lambda found, trace, corpus: extract_signatures(
+                trace, hk.Corpus.from_counts(np.ones((2, 96), int))
+            ),
+            "30 samples",
+        ),
+        *[
+            (
+                lambda found, trace, corpus, bad=bad: choose_rank(sample_above(), corpus, **bad),
+                next(iter(bad)),
+            )
+            for bad in ({"paths": 0}, {"most": 0}, {"held_out": 1.0}, {"progress": 3})
+        ],
+        (lambda found, trace, corpus: plot_spectra(None, "SBS96"), "signatures"),
+        (lambda found, trace, corpus: plot_spectra(np.full((1, 96), np.nan), "SBS96"), "signatures"),
+        (lambda found, trace, corpus: plot_spectra(np.ones((1, 96))), "channels"),
+        (lambda found, trace, corpus: plot_spectra(np.ones((1, 96)), "SBS97"), "channels"),
+        (lambda found, trace, corpus: plot_spectra(np.ones((1, 5)), "SBS96"), "channels"),
+        (lambda found, trace, corpus: plot_spectra(found, most=0), "most"),
+        (lambda found, trace, corpus: plot_spectra(found, names=["a"] * 50), "names"),
+        (lambda found, trace, corpus: plot_exposures(None), "signatures"),
+        (lambda found, trace, corpus: plot_exposures(found, by="type"), "by"),
+        (lambda found, trace, corpus: plot_cosines(found, 5), "known"),
+        (lambda found, trace, corpus: plot_cosines(found, DOUBLETS), "channels"),
+        (lambda found, trace, corpus: plot_activity(found, len(found)), "signature"),
+        (lambda found, trace, corpus: plot_activity(found, "SBS99"), "signature"),
+        (lambda found, trace, corpus: plot_activity(found, 0, "stage"), "level"),
+        (lambda found, trace, corpus: plot_decomposition(found, 99, FLAT), "signature"),
+        (lambda found, trace, corpus: plot_decomposition(found, 0, 5), "known"),
+        (lambda found, trace, corpus: plot_decomposition(found, 0, DOUBLETS), "channels"),
+        (lambda found, trace, corpus: channels_of([1, 2]), "names"),
+        (lambda found, trace, corpus: channels_of(list(SBS96.names), known=["none"]), "known"),
+        (lambda found, trace, corpus: FLAT.chosen(["b"]), "names"),
+    ],
+)
+def test_what_the_functions_of_signatures_refuse(call, told, cohort):
+    found, _, trace, corpus = cohort
+    with pytest.raises((DataError, ParameterError)) as caught:
+        call(found, trace, corpus)
+    assert told in f"{caught.value.parameter} {caught.value}"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("", {}, "no rows"),
+        ("a\tb\tc\td\n1\t2\n", {}, "a row of 4 fields"),
+        (None, {"channels": "SBS97"}, "channels"),
+        (None, {"samples": "left"}, "samples"),
+        (None, {"limits": hk.Limits(max_terms=10)}, "max"),
+        (None, {"channels": "DBS78", "samples": "columns"}, "of DBS78"),
+        ("".join(f"{name}\t1\n" for name in SBS96.names), {}, "a header"),
+    ],
+)
+def test_tables_of_counts_that_are_none(text, options, told, tmp_path):
+    whole = "Type\ta\n" + "".join(f"{name}\t1\n" for name in SBS96.names)
+    (tmp_path / "m.tsv").write_text(whole if text is None else text)
+    with pytest.raises((DataError, ParameterError), match=told):
+        read_spectra(tmp_path / "m.tsv", **options)

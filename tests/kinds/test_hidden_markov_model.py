@@ -9,14 +9,11 @@ import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
+from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, RunError
 from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.report import write_report
 
@@ -35,7 +32,7 @@ def model(**options):
     return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, "chains": 1, **options})
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(1))
 def test_three_planted_states_are_three_by_default(seed):
     values, states = three_states(500, seed)
     found = hk.HiddenMarkovModel(sweeps=60, random_state=seed).fit(values)
@@ -45,7 +42,7 @@ def test_three_planted_states_are_three_by_default(seed):
     assert len(set(zip(own.tolist(), states.tolist(), strict=True))) <= 4  # but for a few steps one to one
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_states_with_the_same_emission_and_other_neighbours_stay_two(seed):
     # The middle one of a, b, c, b is two states: one before c, one before a.
     rng = np.random.default_rng(seed)
@@ -64,17 +61,6 @@ def test_outliers_are_no_states():
     found = hk.HiddenMarkovModel(sweeps=120, random_state=0).fit(values)
     assert found.n_states_ == 2
     assert len(hk.summaries.components(found, min_share=0.0)) >= 2
-
-
-def test_the_default_start_is_one_state_where_splits_divide_it():
-    by_splits = model(sweeps=1).fit(X)
-    assert np.array_equal(by_splits.predict(X), model(sweeps=1, init="one").fit(X).predict(X))
-    kind = HiddenMarkov()
-    assert kind.start("auto", [moves.BeamSampler()]) == "auto"
-    assert kind.start("auto", [moves.SplitMergeStates().repeat(3)]) == "one"
-    assert kind.start("sequential", [moves.SplitMergeStates()]) == "sequential"
-    assert HiddenMarkov(n_components=3).start("auto", [moves.SplitMergeStates()]) == "auto"
-    assert HiddenMarkov(emission="words").start("auto", [moves.SplitMergeStates()]) == "auto"
 
 
 @pytest.fixture(scope="module")
@@ -200,19 +186,6 @@ def test_forecasts_of_terms_and_of_a_model_without_samples():
     np.testing.assert_allclose(last.forecast(draws=20).n_parameters, 5.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("horizon", 0), ("horizon", 1.5), ("horizon", None), ("horizon", 10**7), ("draws", 0),
-        ("draws", "many"), ("random_state", "x"), ("lengths", [10]), ("X", "data"), ("X", X[:, [0, 0]]),
-    ],
-)  # fmt: skip
-def test_bad_forecasts_are_refused(fitted, name, value):
-    given = {"X": X, **{name: value}}
-    with pytest.raises(HdpkitError, match=f"{name}|features" if name == "X" else name):
-        fitted.forecast(**given)
-
-
 def test_the_second_argument_of_hmmlearn(fitted):
     again = model(sweeps=5).fit(X, LENGTHS)
     assert again.franchise_.data.lengths.tolist() == LENGTHS
@@ -261,26 +234,6 @@ def test_a_finite_model():
     assert found.predict_proba(X).shape == (len(X), found.n_states_)
 
 
-def default_moves(data, **settings):
-    kind = HiddenMarkov(**settings)
-    return kind.moves(kind.declare(data))
-
-
-def test_default_schedules():
-    data = hk.Sequences.from_arrays([X[:, 0]])
-    schedule = default_moves(data, sticky=hk.Gamma(1.0, 1.0))
-    assert isinstance(schedule[0], moves.BeamSampler)
-    assert isinstance(schedule[-1], moves.Sticky)
-    kept = hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))
-    plain = {"emission": kept, "sticky": 0.0, "concentration": 1.0, "root_concentration": 1.0}
-    first, second, *others = default_moves(data, **plain)
-    assert isinstance(first, moves.BeamSampler)
-    assert isinstance(second.move, moves.TableGibbs)
-    assert [type(move) for move in others] == [moves.DishParameters, moves.RootWeights]
-    begin = default_moves(data, **plain, start_concentration=hk.Gamma(1.0, 1.0))
-    assert moves.Concentration in [type(move) for move in begin]
-
-
 def test_several_chains_copies_and_pickles(tmp_path, fitted):
     several = model(chains=2, sweeps=10, samples=4).fit(X)
     assert len(several.franchises_) == 2
@@ -305,63 +258,25 @@ def test_folders(tmp_path, fitted):
         hk.TopicModel.load(tmp_path / "model")
 
 
-def test_pipelines_and_searches():
-    chain = make_pipeline(StandardScaler(), model(sweeps=5)).fit(X)
-    assert chain.predict(X).shape == (len(X),)
-    found = GridSearchCV(model(sweeps=3), {"sticky": [0.0, 10.0]}, cv=2).fit(X)
-    assert found.best_params_["sticky"] in (0.0, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("emission", "binary"), ("emission", 5), ("sticky", -1.0), ("sticky", "much"),
-        ("concentration", -1.0), ("start_concentration", -1.0),
-        ("root_concentration", 0.0), ("n_components", 0), ("sweeps", 0), ("samples", -1), ("chains", 0),
-        ("decoder", "best"), ("until", "soon"), ("at_most", 3), ("random_state", "x"), ("init", "none"),
-        ("schedule", [5]),
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_refused(name, value):
-    wanted = {"root_concentration": "concentration", "schedule": "moves"}.get(name, name)
-    with pytest.raises(HdpkitError, match=wanted):
-        model(**{name: value}).fit(X)
-
-
 def test_bad_data_are_refused(fitted):
     with pytest.raises(NotFittedError):
         model().predict(X)
-    with pytest.raises(NotFittedError):
-        model().forecast(X)
     with pytest.raises(DataError, match="without gaps"):
         model(emission="words").fit([[0], [10**9], [2]])
-    for lengths in ([10], [-1, 301], [0.5, 299.5], "ab", []):
+    for lengths in ([10], [-1, 301], "ab"):
         with pytest.raises(HdpkitError):
             fitted.predict(X, lengths)
-        with pytest.raises(HdpkitError):
-            model().fit(X, lengths=lengths)
     with pytest.raises(DataError, match="masked"):
         model().fit(np.ma.masked_greater(X, 5.0))
     with pytest.raises(DataError, match="inf"):
         model().fit(np.where(X > 5.0, np.inf, X))
     with pytest.raises(DataError, match="columns"):
         fitted.predict(hk.Sequences.from_arrays([np.zeros((3, 2))]))
-    with pytest.raises(HdpkitError):
-        fitted.sample(0)
     with pytest.raises(HdpkitError, match="algorithm"):
         fitted.decode(X, algorithm="map")
 
 
-def test_an_error_about_an_argument_names_it():
-    X = np.array([[0.1], [0.2], [5.0], [5.1]])
-    model = hk.HiddenMarkovModel(sweeps=2, chains=1, random_state=0).fit(X)
-    with pytest.raises(ParameterError, match=r"^algorithm = 'map'"):
-        model.decode(X, algorithm="map")
-    with pytest.raises(ParameterError, match=r"^decoder = 'map'"):
-        model.set_params(decoder="map").predict(X)
-
-
-@pytest.mark.parametrize("outlier", [1e3, 1e6])
+@pytest.mark.parametrize("outlier", [1e6])
 def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier):
     rows = np.random.default_rng(0).normal(size=(200, 2))
     changed = rows.copy()
@@ -380,9 +295,14 @@ def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"n_components": 3}, {"sticky": 0.0, "schedule": [moves.TableGibbs()]}], ids=str
+    ("counts", "options"),
+    [
+        ("1,000 and 10,000", {"n_components": 3}),
+        ("1,000 and 10**8", {"sticky": 0.0, "schedule": [moves.TableGibbs()]}),
+        ("visits", {}),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("counts", ["1,000 and 10,000", "1,000 and 10**8", "visits"])
 def test_large_counts(counts, options):
     rng, z = np.random.default_rng(0), np.repeat([0, 1, 0, 1, 0, 1], 12)
     x = {
@@ -410,16 +330,15 @@ def assert_possible(fitted, far):
 
 
 @pytest.mark.parametrize(
-    "emission",
+    ("emission", "n_components"),
     [
-        "normal",
-        hk.NormalGamma(0.0, 0.1, 2.0, 1.0),
-        hk.NormalInverseWishart(np.zeros(2), 0.1, 4.0, np.eye(2)),
-        hk.VonMisesFisher(1e4, [1.0, 0.0], 0.1),
+        ("normal", None),
+        (hk.NormalGamma(0.0, 0.1, 2.0, 1.0), 3),
+        (hk.NormalInverseWishart(np.zeros(2), 0.1, 4.0, np.eye(2)), 3),
+        (hk.VonMisesFisher(1e4, [1.0, 0.0], 0.1), None),
     ],
     ids=lambda one: str(one)[:20],
 )
-@pytest.mark.parametrize("n_components", [None, 3])
 def test_points_far_from_all_states(emission, n_components):
     width = 1 if isinstance(emission, hk.NormalGamma) else 2
     x = np.random.default_rng(0).normal(np.repeat([0.0, 8.0], 20)[:, None], 1.0, size=(40, width))
@@ -432,7 +351,7 @@ def test_points_far_from_all_states(emission, n_components):
 
 
 @pytest.mark.parametrize("emission", ["words", "poisson", "normal", hk.DirichletMultinomial(0.5, n_terms=7)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_summaries_with_missing_values(emission, seed, tmp_path):
     """A state may have no observations but missing ones."""
     z = np.repeat([0, 3] * 3, 12)
@@ -462,3 +381,23 @@ def test_with_too_many_observations_for_samples_the_best_state_is_shown(monkeypa
 def test_the_row_that_is_no_count_is_named():
     with pytest.raises(DataError, match=r"X, row 2 = 1\.5: must be a count"):
         hk.HiddenMarkovModel(emission="poisson", sweeps=2).fit(np.array([[1.0], [2.0], [1.5], [-1.0]]))
+
+
+def default_moves(data, **settings):
+    kind = HiddenMarkov(**settings)
+    return kind.moves(kind.declare(data))
+
+
+def test_default_schedules():
+    data = hk.Sequences.from_arrays([X[:, 0]])
+    schedule = default_moves(data, sticky=hk.Gamma(1.0, 1.0))
+    assert isinstance(schedule[0], moves.BeamSampler)
+    assert isinstance(schedule[-1], moves.Sticky)
+    kept = hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))
+    plain = {"emission": kept, "sticky": 0.0, "concentration": 1.0, "root_concentration": 1.0}
+    first, second, *others = default_moves(data, **plain)
+    assert isinstance(first, moves.BeamSampler)
+    assert isinstance(second.move, moves.TableGibbs)
+    assert [type(move) for move in others] == [moves.DishParameters, moves.RootWeights]
+    begin = default_moves(data, **plain, start_concentration=hk.Gamma(1.0, 1.0))
+    assert moves.Concentration in [type(move) for move in begin]

@@ -87,10 +87,10 @@ def saved(tmp_path_factory):
 
 
 FORGED = {
-    "kind": [5, None, "nothing", "os:system", "hdpkit.errors:RunError", "topics"],
-    "settings": [5, [], {"more": 1}, {"measure": "cosine"}, {"n_components": 2}, {"partial_sweeps": -1},
+    "kind": [5, "nothing", "os:system", "topics"],
+    "settings": [5, {"more": 1}, {"measure": "cosine"},
                  {"measure": {"object": "os:system", "arguments": {}}}],
-    "of_the_data": [5, {"kept": 5}, {"kept": {}}, {"more": {}}, {},
+    "of_the_data": [5, {"kept": {}}, {},
                     {"kept": {"kept": [0, 5], "origin": [0.0] * 3, "slopes": [[0.0] * 2] * 3}},
                     {"kept": {"kept": [0], "origin": [0.0] * 3, "slopes": [[0.0]] * 3}}],
 }  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_forged_kind_is_a_typed_error(key, value, saved, tmp_path):
         assert result.exit_code == 1 or "model: not looked at: it needs" in result.output
 
 
-@pytest.mark.parametrize("forged", [5, [], {}, {"parameters": {}}, {"parameters": 5}])
+@pytest.mark.parametrize("forged", [5, {}, {"parameters": 5}])
 def test_a_forged_estimator_is_a_typed_error(forged, saved, tmp_path):
     shutil.copytree(saved, tmp_path / "model")
     forge_about(tmp_path / "model", lambda about: about.update(estimator=forged))

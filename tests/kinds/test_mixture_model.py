@@ -1,9 +1,7 @@
 """`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
 
-import importlib
 import pickle
 import warnings
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -20,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.base_measures import NormalInverseWishartReference
 from hdpkit.errors import (
     DataError,
@@ -30,7 +27,7 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture import Mixture, measure_of_points
+from hdpkit.kinds.mixture import measure_of_points
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -246,7 +243,7 @@ def test_directions():
     [
         np.column_stack([X, np.ones(len(X))]),  # a constant column
         np.column_stack([X, X.sum(axis=1)]),  # a linear function of others
-        np.zeros((5, 2)), X[:1], X[:2].T.repeat(3, axis=1),
+        X[:1],
     ],
 )  # fmt: skip
 def test_the_prior_of_singular_data(values):
@@ -255,7 +252,7 @@ def test_the_prior_of_singular_data(values):
         assert np.isfinite(found.score_samples(values)).all()
 
 
-@pytest.mark.parametrize("measure", ["normal", "diagonal"])
+@pytest.mark.parametrize("measure", ["normal"])
 def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
     wide = np.column_stack([np.full(len(X), 7.0), X, 2.0 * X[:, 0] - X[:, 1] + 3.0])
     plain = model(measure=measure).fit(X)
@@ -277,26 +274,17 @@ def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
         found.predict(X)
 
 
-@pytest.mark.parametrize("measure", ["normal", "diagonal"])
-@pytest.mark.parametrize("outlier", [1e3, 1e6])
+@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
 def test_an_outlier_leaves_the_components(measure, outlier):
     changed = X.copy()
     changed[5] = outlier
     assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
 
 
-@pytest.mark.parametrize("measure", ["normal", "diagonal"])
+@pytest.mark.parametrize("measure", ["normal"])
 def test_few_points_of_noise_are_one_component(measure):
     noise = np.random.default_rng(0).normal(size=(20, 50))
     assert model(measure=measure).fit(noise).n_components_ == 1
-
-
-def test_a_long_fit_is_announced(monkeypatch):
-    monkeypatch.setattr(hk.MixtureModel, "_sampled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    wide = np.random.default_rng(0).normal(size=(600, 384))
-    with pytest.warns(SlowModelWarning, match="directions") as warned, pytest.raises(KeyboardInterrupt):
-        model(sweeps=500).fit(wide)
-    assert warned[0].filename == __file__
 
 
 def test_the_prior_of_regular_data():
@@ -308,21 +296,6 @@ def test_the_prior_of_regular_data():
         one.log_predictive(X[3, :1], [one.make()]) for one in (alone, diagonal)
     ]  # in one dimension they are the same
     np.testing.assert_allclose(*logs)
-
-
-def test_default_schedules():
-    kind = Mixture()
-    assert [move.name for move in kind.moves(kind.declare(hk.Groups.from_labels(X)))] == [
-        "TableGibbs",
-        "SplitMerge",
-        "SplitMerge",
-        "Concentration",
-        "BaseMeasureParameters",
-    ]
-    plain = hk.NormalInverseWishart.weakly_informative(X)
-    fixed = Mixture(measure=plain, concentration=1.0, root_concentration=1.0)
-    grouped = hk.Groups.from_labels(X, {"site": ["a"] * len(X)})
-    assert isinstance(fixed.moves(fixed.declare(grouped))[-1], moves.DishGibbs)
 
 
 def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):
@@ -362,18 +335,6 @@ def test_new_points_join(grouped):
     assert np.array_equal(flat.labels_, before)
 
 
-def test_intervals_of_weights_hold(monkeypatch):
-    """The benchmark with fewer and smaller data sets: its 90 % intervals, with room for 240 of them."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-    script = importlib.import_module("mixture_weights")
-    shares = []
-    for seed in range(3):
-        points, z, group, weights = script.simulated(seed, 10, 8, 40, 6.0, 3.0, 4.0)
-        found = model(sweeps=120, samples=20, random_state=seed).fit(points, groups=group)
-        shares.append(script.covered(found, z, weights)[1].mean())
-    assert 0.8 < np.mean(shares) < 0.98
-
-
 def test_pickles_copies_and_one_seed(tmp_path, fitted):
     assert clone(fitted).get_params() == fitted.get_params()
     joblib.dump(fitted, tmp_path / "model")
@@ -410,38 +371,9 @@ def test_pipelines_searches_and_imputers():
     assert np.isfinite(cross_val_score(model(sweeps=5), X, cv=2)).all()
 
 
-def test_points_of_a_franchise():
-    data = hk.Groups.from_labels(X, {"site": SITES})
-    found = model(sweeps=20).fit(data)
-    assert found.group_names_ == ["north", "south"]
-    assert found.predict(data).shape == (len(X),)
-    with pytest.raises(DataError, match="columns"):
-        found.predict(hk.Groups.from_labels(np.zeros((3, 5))))
-    with pytest.raises(ParameterError, match="groups"):
-        found.predict(data, groups=SITES)
-    assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("measure", "cosine"), ("measure", 5), ("concentration", -1.0), ("root_concentration", 1.0),
-        ("sweeps", 0), ("partial_sweeps", 0), ("samples", -1), ("chains", 0), ("until", "soon"),
-        ("at_most", 3), ("random_state", "x"), ("init", "none"), ("schedule", [5]), ("groups", "site"),
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_refused(name, value):
-    with pytest.raises(HdpkitError, match={"schedule": "moves"}.get(name, name)):
-        model(**{name: value}).fit(X)
-
-
 def test_bad_data_are_refused(fitted, grouped):
     with pytest.raises(NotFittedError):
         model().predict(X)
-    with pytest.raises(NotFittedError):
-        model().sample()
-    with pytest.raises(NotFittedError):
-        model().co_clustering()
     with pytest.raises(AttributeError, match="fit the model"):
         _ = model().parameters_
     with pytest.raises(AttributeError, match="with groups"):
@@ -456,27 +388,21 @@ def test_bad_data_are_refused(fitted, grouped):
         fitted.predict(X, groups=SITES)
     with pytest.raises(HdpkitError, match="features"):
         grouped.predict(X[:, :1])
-    for n in (0, 1.5, "many"):
-        with pytest.raises(HdpkitError, match="n_samples"):
-            fitted.sample(n)
-    with pytest.raises(HdpkitError, match="random_state"):
-        fitted.sample(random_state="x")
-    with pytest.raises(HdpkitError, match="group"):
-        grouped.sample(3, groups=["north"])
+    with pytest.raises(HdpkitError, match="n_samples"):
+        fitted.sample(0)
 
 
 @pytest.mark.parametrize(
-    "measure",
+    ("measure", "sites"),
     [
-        "normal",
-        "diagonal",
-        "directions",
-        hk.GammaPoisson([1.0, 1.0], [0.1, 0.1]),
-        NormalInverseWishartReference(np.zeros(2), 0.1, 4.0, np.eye(2)),
+        ("normal", SITES),
+        ("diagonal", None),
+        ("directions", SITES),
+        (hk.GammaPoisson([1.0, 1.0], [0.1, 0.1]), None),
+        (NormalInverseWishartReference(np.zeros(2), 0.1, 4.0, np.eye(2)), None),
     ],
     ids=lambda one: str(one)[:20],
 )
-@pytest.mark.parametrize("sites", [None, SITES])
 def test_points_far_from_all_components(measure, sites):
     counts, directions = isinstance(measure, hk.GammaPoisson), measure == "directions"
     points = np.abs(np.round(X)) if counts else X
@@ -490,3 +416,23 @@ def test_points_far_from_all_components(measure, sites):
     if counts:  # not the shares of the components: their tails differ
         assert fitted.predict_proba([[10**6, 0]]).max() > 0.999
     np.testing.assert_allclose(fitted.predict_proba(far, groups=groups).sum(axis=1), 1.0)
+
+
+def test_a_long_fit_is_announced(monkeypatch):
+    monkeypatch.setattr(hk.MixtureModel, "_sampled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    wide = np.random.default_rng(0).normal(size=(600, 384))
+    with pytest.warns(SlowModelWarning, match="directions") as warned, pytest.raises(KeyboardInterrupt):
+        model(sweeps=500).fit(wide)
+    assert warned[0].filename == __file__
+
+
+def test_points_of_a_franchise():
+    data = hk.Groups.from_labels(X, {"site": SITES})
+    found = model(sweeps=20).fit(data)
+    assert found.group_names_ == ["north", "south"]
+    assert found.predict(data).shape == (len(X),)
+    with pytest.raises(DataError, match="columns"):
+        found.predict(hk.Groups.from_labels(np.zeros((3, 5))))
+    with pytest.raises(ParameterError, match="groups"):
+        found.predict(data, groups=SITES)
+    assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5

@@ -97,18 +97,6 @@ def test_a_model_that_was_opened_sweeps_on_as_it_would_have(folder):
     assert len(list((folder / "chain-000").glob("sample-*"))) == 3
 
 
-def test_an_ordinary_run_folder(whole, folder):
-    run = hk.open_run(folder)
-    assert np.array_equal(run.trace["log_joint"], whole.trace["log_joint"])
-    assert run.sweeps == [12]
-    assert len(run.data) == len(whole.data)
-    assert [move.name for move in run.moves] == ["TableGibbs", "Concentration", "Discount"]
-    franchise = run.franchise()
-    run.resume(sweeps=2, franchise=franchise)
-    assert franchise.sweep == 14
-    assert franchise.log_joint() == hk.open_run(folder).franchise().log_joint()
-
-
 def test_the_folder_is_a_run_of_the_one_kind(folder):
     """Its samples, its lock and its list of files are those of every run."""
     names = {path.name for path in folder.iterdir()}
@@ -156,16 +144,14 @@ def test_more_sweeps_are_planned_in_the_checkpoint(folder, tmp_path):
     ("order", "options", "text"),
     [
         (1, {}, TEXT),
-        (2, {"vocabulary": ["a", "b", "<unk>"]}, TEXT),
         (2, {"base": hk.Uniform(50), "start": None}, TEXT),
         (2, {"base": hk.Categorical([0.4, 0.3, 0.2, 0.1]), "end": None, "unknown": None}, TEXT),
         (3, {"base": hk.Spelling(2, sweeps=2, samples=1), "store": "explicit"}, TEXT),
         (2, {"kernel": "reference", "unknown": ("x", 1)}, [[1, ("x", 1)], [2.5, 1]]),
-        (2, {"store": hk.stores["explicit-reference"].thing}, TEXT),
         (2, {}, hk.NGrams.from_pairs([0, 1, 1], ["k", "k", "m"])),
         (3, {}, hk.NGrams.from_sentences(TEXT, order=5, start="B", end="E")),
     ],
-    ids=range(9),
+    ids=range(7),
 )
 def test_every_setting_comes_back(tmp_path, order, options, text):
     model = hk.NGramModel(order, discounts=0.4, **options)
@@ -260,9 +246,7 @@ here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
     [
         ("RunFolder", "create", 1, False, 3),  # before there is a run
         ("ChainWriter", "checkpoint", 1, False, 3),  # before the first checkpoint
-        ("ChainWriter", "checkpoint", 1, True, 3),
         ("ChainWriter", "checkpoint", 4, True, 2),
-        ("hk.Franchise", "snapshot", 2, False, 1),
         ("SampleFile", "write", 2, True, 100),  # samples beyond the checkpoint
         ("SampleFile", "write", 5, False, 1),  # the last sweep is done, its sample isn't
         ("hk.Franchise", "reseat", 9, True, 4),
@@ -355,17 +339,6 @@ def test_folders_that_are_taken(tmp_path, folder):
     with pytest.raises(errors.RunError, match="empty"):
         fitted(tmp_path / "other")
     assert [entry.name for entry in (tmp_path / "other").iterdir()] == ["letter.txt"]
-    with pytest.raises(errors.StorageError):
-        fitted(tmp_path / "other" / "letter.txt")
-    with pytest.raises(errors.RunError, match=r"run\.json"):
-        hk.NGramModel.open(tmp_path / "nothing")
-
-
-def test_one_writer(tmp_path, folder):
-    model = hk.NGramModel.open(folder)
-    with hk.open_run(folder)._files.lock(), pytest.raises(errors.LockedRunError):
-        model.sweep(1)
-    same_model(hk.NGramModel.open(folder), fitted())
 
 
 def test_a_run_without_a_model_is_none(tmp_path):
@@ -374,6 +347,13 @@ def test_a_run_without_a_model_is_none(tmp_path):
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, folder=tmp_path / "run")
     with pytest.raises(errors.RunError, match="NGramModel"):
         hk.NGramModel.open(tmp_path / "run")
+
+
+def test_one_writer(tmp_path, folder):
+    model = hk.NGramModel.open(folder)
+    with hk.open_run(folder)._files.lock(), pytest.raises(errors.LockedRunError):
+        model.sweep(1)
+    same_model(hk.NGramModel.open(folder), fitted())
 
 
 @pytest.mark.parametrize("name", ["run.json", "chain-000/sample-00000008.npz"])
@@ -417,11 +397,8 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
 @pytest.mark.parametrize(
     "changes",
     [
-        lambda tree: tree.pop("kind"),
         lambda tree: tree.update(kind="topic"),
-        lambda tree: tree.update(settings=5),
         lambda tree: tree["settings"].pop("order"),
-        lambda tree: tree["settings"].update(more=1),
         lambda tree: tree["settings"].update(order="3"),
         lambda tree: tree["settings"].update(base={"object": "os:system", "arguments": {}}),
         lambda tree: tree.update(of_the_data=5),
@@ -449,25 +426,15 @@ def runs(value):
 @pytest.mark.parametrize(
     "changes",
     [
-        lambda tree: tree.pop("dish"),
-        lambda tree: tree.update(dish=5),
         lambda tree: tree.update(dish=tree["dish"][:-1]),
-        lambda tree: tree.update(n_dishes=tree["n_dishes"][:-1]),
         lambda tree: tree.update(n_dishes=np.append(tree["n_dishes"], 0)),
-        lambda tree: tree["concentration"].update(lengths=tree["concentration"]["lengths"][:2]),
         lambda tree: tree["concentration"].update(lengths=[2**63 - 1, 2**63 - 1]),
         lambda tree: tree.pop("discount"),
-        lambda tree: tree.update(customers="many"),
-        set_in("n_dishes", 0, -1),
-        set_in("dish", 0, -1),
         set_in("dish", 0, 10**6),
         set_in("dish", 1, 0),
-        set_in("customers", 0, 0),
         set_in("customers", 0, 2**31),
-        set_in("tables", 0, 0),
         set_in("tables", 0, 10**6),
         runs(float("nan")),
-        runs(-5.0),
         lambda tree: tree["discount"].update(values=tree["discount"]["values"] + 1.0),
     ],
 )

@@ -76,29 +76,6 @@ def test_where_there_is_no_signature(signatures):
     plot_exposures(none)
 
 
-def test_labels_of_channels_and_blocks_are_those_of_the_field():
-    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == [
-        "TTT", "U:TTT", "N:TTT", "B:TTT", "TTTTT", "GG", "5+", ">40Mb", "any",
-    ]  # fmt: skip
-    assert CHANNELS["CNV48"].labels[:2] == ("0-100kb", "100kb-1Mb")
-    for name, first, last in (
-        ("CNV48", ("0", "homdel"), ("9+", "het")),
-        ("SV32", ("del", "clustered"), ("trans", "non-clustered")),
-    ):
-        shown = [(block.label, block.heading) for block in CHANNELS[name].blocks]
-        assert (shown[0], shown[-1]) == (first, last)
-    assert CHANNELS["ID83"].labels[:12:5] == ("1", "6+", "5")  # units of C before their deletion
-    blocks = CHANNELS["ID83"].blocks
-    assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
-    assert list(dict.fromkeys(block.heading for block in blocks)) == [
-        "1 bp deletion", "1 bp insertion", ">1 bp deletion at repeats", ">1 bp insertion at repeats",
-        "microhomology deletion",
-    ]  # fmt: skip
-    assert [block.label for block in CHANNELS["DBS78"].blocks][:2] == ["AC>NN", "AT>NN"]
-    for channels in CHANNELS.values():
-        assert sum(block.width for block in channels.blocks) == len(channels)
-
-
 def test_channels_in_another_order_are_drawn_in_that_of_the_field():
     order = np.random.default_rng(1).permutation(96)
     values = np.random.default_rng(0).dirichlet(np.ones(96))
@@ -162,36 +139,6 @@ def test_a_signature_is_drawn_as_the_sum_of_known_ones(signatures):
     drawn = [column(rows(panel), "share") for panel in shown]
     np.testing.assert_allclose(drawn[0], mean[signatures_order(signatures)], rtol=1e-3)
     np.testing.assert_allclose(np.sum(drawn[2:], axis=0), drawn[1], atol=1e-4)
-    for bad in (
-        lambda: plot_decomposition(signatures, 99, known),
-        lambda: plot_decomposition(signatures, 0, 5),
-    ):
-        with pytest.raises(ParameterError):
-            bad()
-    with pytest.raises(DataError, match="channels"):
-        plot_decomposition(signatures, 0, KnownSignatures(("a",), ("x", "y"), np.full((1, 2), 0.5)))
-
-
-def test_bad_arguments(signatures):
-    for bad in (None, 5, "x", [1.0], [[-1.0]], np.full((1, 96), np.nan)):
-        with pytest.raises(ParameterError):
-            plot_spectra(bad, "SBS96")
-    for call in (
-        lambda: plot_spectra(np.ones((1, 96))),
-        lambda: plot_spectra(np.ones((1, 96)), "SBS97"),
-        lambda: plot_spectra(signatures, most=0),
-        lambda: plot_spectra(signatures, names=["a"] * 50),
-        lambda: plot_exposures(None),
-        lambda: plot_exposures(signatures, by="type"),
-        lambda: plot_cosines(None),
-        lambda: plot_cosines(signatures, 5),
-    ):
-        with pytest.raises(ParameterError):
-            call()
-    other = KnownSignatures(("a",), CHANNELS["DBS78"].names, np.full((1, 78), 1 / 78))
-    for call in (lambda: plot_cosines(signatures, other), lambda: plot_spectra(np.ones((1, 5)), "SBS96")):
-        with pytest.raises(DataError):
-            call()
 
 
 def test_activity_is_drawn_as_quartiles_by_level(signatures):
@@ -201,15 +148,6 @@ def test_activity_is_drawn_as_quartiles_by_level(signatures):
     medians = [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])]
     np.testing.assert_allclose(column(drawn, "middle"), medians, rtol=1e-12)
     assert len(rows(plot_activity(signatures, signatures.titles[0], "type", most=1))) == 1
-    for call in (
-        lambda: plot_activity(None, 0),
-        lambda: plot_activity(signatures, len(signatures)),
-        lambda: plot_activity(signatures, "SBS99"),
-        lambda: plot_activity(signatures, 0, "stage"),
-        lambda: plot_activity(signatures, 0, most=0),
-    ):
-        with pytest.raises(ParameterError):
-            call()
 
 
 @pytest.mark.parametrize("matched", [False, True])
@@ -239,3 +177,26 @@ def test_a_label_that_no_sample_has_is_left_out():
     plot_activity(found, 0)
     with pytest.raises(ParameterError, match="type"):
         plot_exposures(found, "type")
+
+
+def test_labels_of_channels_and_blocks_are_those_of_the_field():
+    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == [
+        "TTT", "U:TTT", "N:TTT", "B:TTT", "TTTTT", "GG", "5+", ">40Mb", "any",
+    ]  # fmt: skip
+    assert CHANNELS["CNV48"].labels[:2] == ("0-100kb", "100kb-1Mb")
+    for name, first, last in (
+        ("CNV48", ("0", "homdel"), ("9+", "het")),
+        ("SV32", ("del", "clustered"), ("trans", "non-clustered")),
+    ):
+        shown = [(block.label, block.heading) for block in CHANNELS[name].blocks]
+        assert (shown[0], shown[-1]) == (first, last)
+    assert CHANNELS["ID83"].labels[:12:5] == ("1", "6+", "5")  # units of C before their deletion
+    blocks = CHANNELS["ID83"].blocks
+    assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
+    assert list(dict.fromkeys(block.heading for block in blocks)) == [
+        "1 bp deletion", "1 bp insertion", ">1 bp deletion at repeats", ">1 bp insertion at repeats",
+        "microhomology deletion",
+    ]  # fmt: skip
+    assert [block.label for block in CHANNELS["DBS78"].blocks][:2] == ["AC>NN", "AT>NN"]
+    for channels in CHANNELS.values():
+        assert sum(block.width for block in channels.blocks) == len(channels)

@@ -18,7 +18,6 @@ import scipy
 import scipy.sparse as sp
 from click.testing import CliRunner
 from cvb0 import learned_probabilities
-from full_disk import FullDisk
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -33,16 +32,14 @@ from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import (
     CorruptRunError,
     DataError,
-    HdpkitError,
     MissingExtraError,
     ParameterError,
     RunError,
-    StorageError,
 )
 from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.evaluation import fixed_topics
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves
+from hdpkit.posterior.evaluation.fixed_topics import halves
 from hdpkit.run.reading import read_like
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
@@ -103,21 +100,6 @@ def test_what_is_not_given_is_chosen_by_the_purpose():
         hk.TopicModel(purpose="reeding").fit(COUNTS)
 
 
-def test_masked_counts_and_counts_beyond_the_limit_are_refused(fitted):
-    masked = np.ma.masked_equal(COUNTS.toarray(), 1)
-    with pytest.raises(DataError, match=r"without masked entries.*filled"):
-        model().fit(masked)
-    for use in (fitted.transform, fitted.score, fitted.perplexity, fitted.partial_fit):
-        with pytest.raises(DataError, match="without masked entries"):
-            use(masked)
-    large = COUNTS.toarray().astype(float)
-    large[1, 2] = 1e300
-    for use in (model().fit, fitted.score, fitted.perplexity, fitted.partial_fit):
-        for X in (large, sp.csr_array(large)):
-            with pytest.raises(DataError, match=r"X\[document 1, term 2\] = 1e\+300"):
-                use(X)
-
-
 @pytest.mark.quick
 def test_topics_are_found(fitted):
     assert fitted.n_components_ >= 2
@@ -168,23 +150,6 @@ def test_proportions_by_em_are_those_of_the_readable_fixed_point(fitted):
             np.testing.assert_allclose(found[d], theta / theta.sum(), atol=1e-6)
     empty = one.transform(np.zeros((1, COUNTS.shape[1])))
     np.testing.assert_allclose(empty[0], weights[by_size(one)] / weights.sum())
-
-
-def test_many_topics_and_long_documents_reach_the_fixed_point():
-    rng = np.random.default_rng(1)
-    phi = rng.dirichlet(np.full(200, 0.05), size=60)
-    prior = np.append(rng.dirichlet(np.full(60, 0.3)), 0.01)
-    topics = FixedTopics.of(phi, np.full(200, 1 / 200), prior)
-    counts = sp.csr_array(rng.poisson(rng.dirichlet(np.full(60, 0.1), size=12) @ phi * 300))
-    found = topics.fit(counts, 1e-9)
-    dense = np.vstack([phi, np.full(200, 1 / 200)])
-    for d in range(12):
-        row = counts[[d]]
-        expected = fit_proportions(dense[:, row.indices], prior, row.data, 1e-9)
-        np.testing.assert_allclose(found[d], expected, atol=2e-5)
-    held = sp.csr_array(rng.poisson(0.3, size=(12, 200)))
-    logs = topics.log_probabilities(found, held)
-    np.testing.assert_allclose(logs, np.log((found @ dense)[held.nonzero()]), rtol=1e-9)
 
 
 def test_proportions_by_gibbs_are_those_of_fold_in(fitted):
@@ -545,61 +510,6 @@ def test_folders_that_are_something_else(fitted, tmp_path):
 
 
 # ---------------------------------------------------------------------- what is refused
-
-
-def test_a_disk_that_is_full_at_any_write_of_a_model(tmp_path, monkeypatch):
-    """Then there is no run in the folder: the model is saved there when there is space."""
-    one = model(sweeps=2, chains=2).fit(COUNTS)
-    for at in range(100):
-        where = tmp_path / str(at)
-        with monkeypatch.context() as patch:
-            disk = FullDisk(patch, at)
-            try:
-                one.save(where)
-            except StorageError:
-                assert disk.found
-        if not disk.found:
-            break
-        left = {path.name for path in where.iterdir()} if where.exists() else set()
-        assert left <= {"lock", "data.npz"}
-        one.save(where)
-        assert np.array_equal(hk.TopicModel.load(where).components_, one.components_)
-    assert at > 40
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *[(name, value) for name in ("sweeps", "chains", "transform_sweeps") for value in (0, -1, 1.5, "3")],
-        *[("samples", value) for value in (-1, 1.5, None)],
-        *[("eta", value) for value in (0.0, -1, "x", [1.0, 2.0])],
-        *[("concentration", value) for value in (-1, "x", hk.Each(hk.Gamma(1, 1)))],
-        *[("root_concentration", value) for value in (-1, "x")],
-        *[("n_components", value) for value in (0, 2.5, "x")],
-        *[("sparse", value) for value in (None, 1, "yes")],
-        *[("schedule", value) for value in ([], "table-gibbs", [moves.TableGibbs])],
-        *[("init", value) for value in ("nowhere", 5)],
-        *[("store", value) for value in ("cupboard", 5)],
-        *[("root", value) for value in ("tree", None)],
-        *[("text", value) for value in ("english", 5)],
-        *[("transform_method", value) for value in ("cvb", None)],
-        *[("score_method", value) for value in ("cvb", None)],
-        *[("transform_tolerance", value) for value in (0.0, -1, None, "x")],
-        *[("random_state", value) for value in (-1, 1.5, "x")],
-        ("progress", 5),
-        ("known", 5),
-    ],
-)
-def test_bad_parameters_are_refused_by_fit(name, value):
-    one = model(**{"sweeps": 2, name: value})
-    with pytest.raises(HdpkitError):
-        one.fit(TEXTS if name == "text" else COUNTS)
-    assert not hasattr(one, "components_")
-
-
-def test_a_finite_model_has_no_root_concentration():
-    with pytest.raises(HdpkitError, match=r"root_concentration = 1\.0.*a number of components"):
-        model(n_components=3, root_concentration=1.0).fit(COUNTS)
 
 
 def test_scikit_learn_is_imported_when_it_is_needed(monkeypatch):

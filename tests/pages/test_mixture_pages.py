@@ -1,7 +1,5 @@
 """Pages of mixtures of numbers: components in the plane, parameters, weights by group."""
 
-import re
-
 import numpy as np
 import pytest
 from browser import axe_violations, messages, open_page, requests, sized, themed
@@ -12,7 +10,7 @@ from test_report import Page
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
-from hdpkit.errors import ParameterError, StateError, printable
+from hdpkit.errors import printable
 from hdpkit.report import write_report
 
 pytest.importorskip("vl_convert")
@@ -159,36 +157,6 @@ def test_single_numbers_counts_and_bits(tmp_path):
         assert {"numbers": "sd", "counts": "rate[0]", "bits": "probability[3]"}[name] in text
         chart = Page(text).data()["charts"]["components-plane"]
         assert len(chart["data"]["values"]) == 120
-
-
-def test_a_measure_without_moments_has_points_and_no_ellipses(tmp_path):
-    class Plain(hk.NormalGamma):
-        named_parameters = hk.BaseMeasure.named_parameters
-        moments = hk.BaseMeasure.moments
-
-    X, _ = planted()
-    franchise, trace = run_of(X, measure=Plain(0.0, 0.1, 2.0, [0.5, 0.5]), chains=1, sweeps=10)
-    text = write_report(franchise, tmp_path / "a.html", trace=trace).read_text(encoding="utf-8")
-    assert "parameter[0,1]" in text
-    assert "ellipses" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-
-
-def test_what_has_no_page(tmp_path):
-    X, _ = planted(60)
-    franchise, _ = run_of(X, sweeps=2)
-    words = hk.Franchise(
-        hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), hk.Corpus.from_documents([["a", "b"]])
-    )
-    hk.Scheduler([moves.TableGibbs()]).run(words, sweeps=1, rng=0)
-    with pytest.raises(ParameterError, match="axes"):
-        write_report(words, tmp_path / "a.html", axes=(0, 1))
-    with pytest.raises(Exception, match=r"trace\.franchises"):
-        write_report(franchise, tmp_path / "a.html")
-    text = hk.NGrams.from_sentences([["a", "b"]], order=2)
-    model = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=1.0, discount=0.5), text)
-    hk.Scheduler([moves.TableGibbs()]).run(model, sweeps=1, rng=0)
-    with pytest.raises(StateError, match="latent"):
-        write_report(model, tmp_path / "a.html")
 
 
 @pytest.fixture

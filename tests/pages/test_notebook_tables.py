@@ -37,16 +37,6 @@ def test_a_franchise_shows_its_largest_dishes_escaped(fitted):
     assert f"{fitted[0].dish_counts.sum(axis=1).max():,}" in shown
 
 
-def test_franchises_of_numbers_and_unseated_ones_show_something():
-    numbers = hk.Groups.from_arrays([[0.1, 0.2], [5.0]])
-    root = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
-    one = hk.Franchise(hk.Restaurant(root, each="group"), numbers)
-    assert "<table>" in one._repr_html_()
-    hk.Scheduler([moves.TableGibbs()]).run(one, sweeps=1, rng=0, init="one")
-    assert one._repr_html_().count("<tr>") == one.n_dishes + 1
-    assert "<table>" in franchise()._repr_html_()
-
-
 def test_traces_and_samples_show_tables(fitted):
     _, trace = fitted
     shown = trace._repr_html_()

@@ -1,8 +1,5 @@
 """Plots show their data."""
 
-import builtins
-import sys
-
 import attrs
 import numpy as np
 import pytest
@@ -189,32 +186,6 @@ def test_a_component_has_the_same_colour_in_all_pictures():
     for one in PALETTE:  # on white, and on the paper of the dark page
         assert 1.05 / (luminance(one) + 0.05) > 1.8
         assert (luminance(one) + 0.05) / (luminance("#1c2027") + 0.05) > 1.4
-
-
-def test_without_altair_the_extra_is_named(run, monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *more, **named):
-        if name.split(".")[0] == "altair":
-            raise ImportError(name)
-        return real(name, *more, **named)
-
-    for name in [name for name in sys.modules if name.split(".")[0] == "altair"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
-        plots.trace(run[1])
-
-
-def test_equal_traces_are_one_panel():
-    flat = hk.Franchise(
-        hk.Restaurant(hk.NormalGamma(0, 0.1, 2, 0.5), concentration=1.0), hk.Groups.from_labels([0.0, 5, 6])
-    )
-    trace = hk.Scheduler([moves.TableGibbs()]).run(flat, sweeps=20, rng=0)
-    assert (trace["n_tables"] == trace["n_dishes"]).all()
-    labels = [encoded(panel, "y")["axis"]["title"] for panel in panels(plots.traces(trace))]
-    assert labels == ["log probability (nats)", "K", "log_likelihood"]
-    assert len(panels(plots.traces(trace, ["n_dishes", "n_tables"]))) == 2  # those that are asked for
 
 
 def mixture(X, measure, **options):

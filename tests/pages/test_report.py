@@ -1,10 +1,8 @@
 """The page without a browser: its content, and that texts of the corpus are inert."""
 
-import builtins
 import itertools
 import json
 import re
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -238,21 +236,6 @@ def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
         CliRunner().invoke(main, [*FIT, "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
     )
     assert not (tmp_path / "new").exists()
-
-
-def test_no_page_without_the_extra(small, tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *more, **named):
-        if name == "vl_convert":
-            raise ImportError(name)
-        return real(name, *more, **named)
-
-    monkeypatch.delitem(sys.modules, "vl_convert", raising=False)
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[report\]"):
-        write_report(small[0], tmp_path / "a.html")
-    assert not list(tmp_path.iterdir())
 
 
 def test_bad_input_is_refused_before_anything_is_written(small, run, tmp_path):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
+from hdpkit.errors import ParameterError, ReturnValueError, StateError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.posterior.intervals import SPREAD
 from hdpkit.summaries import components
@@ -177,16 +177,6 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch)
     assert np.array_equal(components(samples).group_shares_lower, lower)  # the same each time
 
 
-def test_a_consensus_of_two_chains_at_half_has_the_topics_of_both():
-    rng = np.random.default_rng(0)
-    samples = [planted(0, s, [0, 1, 2], rng) for s in range(4)] + [
-        planted(1, s, [0, 1, 3], rng) for s in range(4)
-    ]
-    aligned = components(samples)
-    assert len(consensus(aligned)) == len(consensus(aligned, chains=1.0)) == 2
-    assert len(consensus(aligned, chains=0.0)) == 4
-
-
 def test_distances_are_those_of_dense_topics(chains):
     from hdpkit.posterior.vectors import TermVectors
 
@@ -214,15 +204,6 @@ def test_distances_are_those_of_dense_topics(chains):
         expected = 1.0 - units[0] @ units[1].T
         assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
         assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
-
-
-def test_a_duplicate_aligns_perfectly(fitted):
-    trace, _ = fitted
-    first = trace.chains[0].samples
-    aligned = components([*first, *(attrs.evolve(sample, chain=9) for sample in first)])
-    for sample in first:
-        assert np.array_equal(aligned.which(sample), aligned.which(attrs.evolve(sample, chain=9)))
-    assert np.array_equal(*aligned.occurrence_by_chain)
 
 
 def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fitted):
@@ -360,33 +341,6 @@ def test_components_of_any_measure():
             components(trace, distance=wrong, threshold=1.0)
 
 
-def test_a_distance_of_one_s_own_over_terms(chains):
-    samples, topics = chains
-
-    def total_variation(a, b):
-        return 0.5 * np.abs(a[:, None] - b[None]).sum(axis=2)
-
-    aligned = components(samples[:8], distance=total_variation, threshold=0.5)
-    assert all(np.array_equal(aligned.which(s), t) for s, t in zip(samples[:8], topics, strict=False))
-
-
-def test_samples_that_can_t_be_aligned(chains, fitted):
-    samples = chains[0]
-    for wrong, error in [
-        ([], DataError),
-        ([1], ParameterError),
-        (None, ParameterError),
-        (hk.Trace(), DataError),
-        ([samples[0], fitted[0].samples[0]], DataError),  # other terms
-        ([attrs.evolve(samples[0], counts=None, term_means=None), samples[1]], DataError),
-    ]:
-        with pytest.raises(error):
-            components(wrong)
-    aligned = components(samples)
-    with pytest.raises(ParameterError, match="aligned"):
-        aligned.which(planted(0, 99, [0, 1], np.random.default_rng(0)))
-
-
 def test_tables(fitted):
     trace, _ = fitted
     aligned = components(trace)
@@ -495,21 +449,6 @@ def test_parameters_have_names_and_intervals():
     assert row["value"] == named["sd[y]"][2, 0]
     with pytest.raises(ParameterError, match="measure"):
         found.to_pandas("parameters")
-
-
-def test_no_components_have_no_parameters():
-    _, trace = clustered(False)
-    named = components(trace).selected([]).named_parameters(trace.franchises[0].measure)
-    assert named
-    assert all(values.shape == (0, 3) for values in named.values())
-
-
-def test_words_have_no_named_parameters(fitted):
-    aligned = components(fitted[0])
-    with pytest.raises(StateError, match="terms"):
-        aligned.named_parameters(hk.NormalGamma(0, 1, 1, 1))
-    with pytest.raises(StateError, match="customers"):
-        _ = aligned.memberships
 
 
 def test_samples_of_numbers_in_groups_are_kept_with_their_dishes(tmp_path):

@@ -17,7 +17,7 @@ from hdpkit.errors import (
     ReturnValueError,
     StateError,
 )
-from hdpkit.posterior.comparison.mixing import CheckedChains, _misfits, usual_moves
+from hdpkit.posterior.comparison.mixing import CheckedChains, _misfits
 from hdpkit.posterior.comparison.predictive import predictive_checks
 from hdpkit.random import RandomStream
 
@@ -174,17 +174,6 @@ def test_numbers_with_and_without_groups():
             assert found.verdict in ("converged", "slow")
 
 
-def test_vectors():
-    generator = np.random.default_rng(1)
-    rows = generator.normal(size=(60, 2))
-    measure = hk.NormalInverseWishart(mean=np.zeros(2), strength=0.1, dof=5.0, scale=np.eye(2))
-    data = hk.Groups.from_arrays([rows[:30], rows[30:]])
-    franchise = fitted(data, [moves.TableGibbs()], 10, measure, "group")
-    found = hk.check_mixing(franchise, sweeps=40, copies=10)
-    assert set(found.data.checks[0]) == {"variance", "fourth_moment", "group_variance", "covariance"}
-    assert all(np.isfinite(check.expected) for check in found.data.checks[0].values())
-
-
 def test_statistics_of_the_caller():
     franchise = fitted(repeated(0, 3), sweeps=10)
     longest = {"longest run": lambda values, dishes: np.max(np.bincount(values))}
@@ -261,13 +250,6 @@ def test_what_has_no_answer_says_why():
     if not cells.population.single:
         with pytest.raises(DataError, match="by cell"):
             hk.check_mixing(cells, sweeps=40, statistics={"n": lambda values, dishes: 1.0})
-
-
-def test_usual_moves_serve_the_franchise():
-    names = [move.name for move in usual_moves(fitted(repeated(0, 1), sweeps=1))]
-    assert names == ["TableGibbs", "DishGibbs", "Concentration"]
-    flat = fitted(gaussian(0, False), [moves.TableGibbs()], 1, NORMAL, None)
-    assert [move.name for move in usual_moves(flat)] == ["TableGibbs", "Concentration"]
 
 
 def test_distances():

@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 
-import attrs
 import numpy as np
 import pytest
 
@@ -111,11 +110,6 @@ def test_what_has_not_converged_says_why(both, reason):
     assert f"a has not converged: {one.reasons[0]}" in str(comparison)
 
 
-def test_one_number_that_differs_is_enough():
-    pair = [chain(noise(seed), n_dishes=np.full(1000, 4 + seed)) for seed in (0, 1)]
-    assert any("R-hat above 1.05: K inf" in why for why in judged(a=pair)["a"].reasons)
-
-
 def test_the_limits_can_be_set():
     pair = [chain(noise(0, level=0)), chain(noise(1, level=0.8))]
     assert not judged(a=pair)["a"].converged
@@ -133,12 +127,6 @@ def test_schedules_that_disagree_have_not_all_converged():
     assert comparison["high"].converged
     assert comparison["same"].converged
     assert [why.count("not with those of") for why in comparison["low"].reasons] == [1, 1]
-
-
-def test_of_two_that_disagree_neither_is_believed():
-    comparison = judged(low=settled(-100, (0, 1)), high=settled(-90, (2, 3)))
-    assert not comparison["low"].converged
-    assert not comparison["high"].converged
 
 
 def test_one_chain_is_compared_with_itself():
@@ -260,26 +248,11 @@ def test_processor_time_is_not_that_of_others():
     assert processor.processor_seconds < processor.wall_seconds
 
 
-def test_schedules_that_others_have_slowed_are_told():
-    own = [chain(noise(0)), chain(noise(1))]
-    slowed = [attrs.evolve(one, processor_seconds=one.processor_seconds / 4) for one in own]
-    assert 'see clock="processor"' in str(judged(own=own, slowed=slowed))
-
-
 def test_a_schedule_without_a_turn_ends():
     began = time.perf_counter()
     one = compare({"none": [moves.TableGibbs().until(2)]}, seconds=0.01, chains=1)["none"]
     assert time.perf_counter() - began < 5
     assert not one.converged
-
-
-def test_long_records_are_thinned(monkeypatch, even_clock):
-    monkeypatch.setattr(chains_module, "_MOST", 10)
-    (record,) = compare({"a": FIRST}, seconds=0.05, chains=1)["a"].chains
-    assert 5 <= len(record.sweeps) <= 10
-    steps = set(np.diff(record.sweeps).tolist())
-    assert len(steps) == 1
-    assert (record.seconds[1:] > record.seconds[:-1]).all()
 
 
 @pytest.mark.parametrize("how", ["raise", "return"])
@@ -309,17 +282,6 @@ def test_ctrl_c_leaves_what_was_done(how):
     assert seen[-1].budget == 0.05
 
 
-def test_ctrl_c_in_the_first_chain_leaves_that():
-    def stop(standing):
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.warns(errors.InterruptedRunWarning):
-        comparison = compare({"a": FIRST, "b": FIRST}, progress=stop, seconds=5.0)
-    assert list(comparison) == ["a"]
-    assert not comparison["a"].chains[0].finished
-    assert str(comparison)
-
-
 def test_ctrl_c_before_anything_is_raised(monkeypatch):
     monkeypatch.setattr(chains_module, "start", lambda *a: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
@@ -343,25 +305,7 @@ def test_a_schedule_that_fails_doesnt_take_the_others_along(even_clock):
     assert "bad failed: ArithmeticError: a third of it" in str(comparison)
 
 
-def test_the_error_is_raised_where_nothing_else_was_run():
-    with pytest.raises(ArithmeticError):
-        compare({"bad": [moves.TableGibbs(), Failing()]})
-
-
-def test_errors_of_progress_are_the_callers():
-    def progress(standing):
-        raise LookupError("of the caller")
-
-    with pytest.raises(LookupError, match="of the caller"):
-        compare({"a": FIRST, "b": FIRST}, progress=progress)
-
-
 # ------------------------------------------------------------------ what it is given
-
-
-def test_a_schedule_without_a_franchise_is_told():
-    with pytest.raises(errors.ParameterError, match="Candidate"):
-        hk.compare_schedules({"a": FIRST}, seconds=0.01)
 
 
 @pytest.mark.parametrize(
@@ -416,20 +360,6 @@ def toy():
     return judged(good=both, bad=bad)
 
 
-def test_the_report_has_it_all(toy):
-    text = str(toy)
-    assert "from auto, one" in text
-    assert "bad has not converged: R-hat above 1.05: log probability" in text
-    assert "Processor time over wall-clock time: 0.50 (good) to 0.50 (good)." in text
-    assert "good has not converged" not in text
-    assert toy.moves_table() in text
-    lines = toy.table().splitlines()
-    assert len(lines) == 4
-    assert len({line.count("|") for line in lines}) == 1
-    assert len({len(line) for line in lines}) == 1
-    assert repr(toy) == "<Comparison of 2 schedules, 1 of them converged>"
-
-
 def rows_of(path):
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
@@ -458,17 +388,6 @@ def test_csv_of_moves_and_states(toy, tmp_path):
     ]  # fmt: skip
 
 
-def test_files_that_can_not_be_written_are_told(toy, tmp_path):
-    for path in (tmp_path, tmp_path / "nowhere" / "a.csv"):
-        with pytest.raises(errors.StorageError):
-            toy.to_csv(path)
-
-
-def test_unknown_schedules_are_told(toy):
-    with pytest.raises(errors.RegistryError, match="good"):
-        toy["better"]
-
-
 def test_the_picture_is_drawn_or_the_extra_named(toy, tmp_path, monkeypatch):
     pytest.importorskip("vl_convert")
     toy.plot(tmp_path / "a.png")
@@ -478,17 +397,6 @@ def test_the_picture_is_drawn_or_the_extra_named(toy, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
         toy.plot(tmp_path / "a.png")
-
-
-def test_a_picture_of_what_never_got_anywhere(tmp_path):
-    pytest.importorskip("vl_convert")
-    stump = attrs.evolve(chain(noise(0, 3)), finished=False)
-    judged(a=[stump]).plot(tmp_path / "a.png")
-    empty = chain(np.empty(0))
-    comparison = judged(a=[empty])
-    assert comparison.best_chain is None
-    comparison.plot(tmp_path / "b.png")
-    assert "0 states a chain" in str(comparison)
 
 
 def test_names_are_safe_to_print(tmp_path):

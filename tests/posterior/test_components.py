@@ -18,17 +18,6 @@ from hdpkit.report import write_report
 from hdpkit.summaries import components, diagnose
 
 
-def test_a_component_in_a_third_of_the_samples_is_in_the_rest():
-    rng = np.random.default_rng(0)
-    samples = [planted(0, sweep, [0, 1, 2, *([3] if sweep % 3 == 0 else [])], rng) for sweep in range(9)]
-    found = components(samples)
-    assert len(found) == 3
-    assert found.rest == pytest.approx(np.mean([one.shares()[3:].sum() for one in samples]))
-    assert len(components(samples, min_occurrence=0.3)) == 4
-    half = [planted(0, sweep, [0, 1, *([2] if sweep % 2 else [])], rng) for sweep in range(8)]
-    assert components(half).occurrence.tolist() == [1.0, 1.0, 0.5]
-
-
 def test_near_duplicates_are_one():
     """Every other state has two dishes for one topic; their customers are counted together."""
     rng = np.random.default_rng(1)
@@ -123,14 +112,6 @@ def test_shares_of_documents_are_averaged_over_the_samples(folder):
     ]
     np.testing.assert_allclose(counts, np.mean(each, axis=0))
     np.testing.assert_allclose(document_shares(found), (counts >= 0.05 * 40).mean(axis=0))
-
-
-def test_the_number_of_an_estimator_is_that_of_its_samples():
-    rng = np.random.default_rng(4)
-    X = np.concatenate([rng.normal(m, 0.5, size=(30, 2)) for m in ([0, 0], [6, 0])])
-    model = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X)
-    assert model.n_components_ == len(components(model)) == len(model.aligned_)
-    np.testing.assert_array_equal(model.labels_, components(model).partition)
 
 
 def weeks(n=30, seed=0):
@@ -232,15 +213,3 @@ def test_components_over_chains_and_draws_for_arviz(folder):
     without = group_of(found.to_inference_data(rows=False), "posterior")
     assert "row" not in without
     assert "share" in without
-
-
-def test_parameters_of_points_for_arviz():
-    pytest.importorskip("arviz")
-    rng = np.random.default_rng(4)
-    X = np.concatenate([rng.normal(m, 0.5, size=(30, 2)) for m in ([0, 0], [6, 0])])
-    found = hk.MixtureModel(sweeps=40, samples=10, chains=2, random_state=0).fit(X).aligned_
-    posterior = group_of(found.to_inference_data(), "posterior")
-    assert posterior["row"].shape[2:] == found.rows.shape
-    np.testing.assert_allclose(posterior["row"].mean(("chain", "draw")), found.rows, rtol=1e-6)
-    alone = components([found.samples[0]])
-    assert group_of(alone.to_inference_data(), "posterior")["share"].shape == (1, 1, len(alone))

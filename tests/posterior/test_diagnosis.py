@@ -1,8 +1,6 @@
 """Whether a run has converged, in one sentence."""
 
-import math
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.posterior.verdicts import _part
 
 RNG = np.random.default_rng(0)
 
@@ -140,22 +137,6 @@ def test_real_runs_have_the_numbers(tmp_path):
     assert np.isnan(found.numbers["n_dishes"].rhat)
 
 
-def test_of_observed_dishes_the_log_joint_is_judged():
-    data = hk.NGrams.from_sentences([["a", "b"], ["a"]] * 3, order=1)
-    franchise = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=1.0), data)
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=4, rng=0)
-    assert "largest_shares" not in trace
-    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint"]
-
-
-def test_no_optional_package_is_needed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    found = hk.summaries.diagnose(noise())
-    assert found.quotable.light == "amber"  # one chain
-    assert math.isfinite(found.quotable.figures["rhat"])
-    assert "run about 30 more" in hk.summaries.diagnose(noise(10)).sentence
-
-
 def continued(folder, sweeps):
     """Two chains of 20 sweeps with samples of the second half, continued for as many sweeps."""
     corpus = hk.Corpus.from_documents(RNG.integers(0, 9, (12, 20)).tolist(), n_terms=9)
@@ -232,11 +213,6 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     assert min(used(flat, late(100, 100))) >= 66
     # The verdict still judges the second half.
     assert hk.summaries.diagnose(trace).after == 50
-
-
-def test_a_part_is_not_the_whole():
-    shares = {1.0: "100%", 1.0 - 1e-12: "100%", 0.996: "99.6%", 0.99999: "99.9%", 0.97: "97%"}
-    assert {share: _part(share) for share in shares} == shares
 
 
 def test_the_folder_of_a_run_is_judged_like_the_run(tmp_path):

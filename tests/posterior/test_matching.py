@@ -96,19 +96,6 @@ def test_the_smallest_cosine_of_a_pair():
     assert table["nearest_cosine"] == pytest.approx([0.6, 0.6])
 
 
-def test_terms_that_cannot_be_matched_are_refused():
-    named, numbered = Planted([[1.0, 0.0]], ["a", "b"]), Planted([[1.0, 0.0]], 2)
-    with pytest.raises(DataError, match="names"):
-        match_topics(named, numbered)
-    with pytest.raises(DataError, match="equally many"):
-        match_topics(numbered, Planted([[1.0, 0.0, 0.0]], 3))
-    with pytest.raises(DataError, match="in common"):
-        match_topics(named, Planted([[1.0]], ["c"]))
-    assert match_topics(numbered, numbered).cosine.tolist() == [1.0]
-    with pytest.raises(ParameterError, match="one ="):
-        match_topics(5, named)
-
-
 def test_two_runs_over_corpora_with_other_words(runs):
     first, second = runs
     found = match_topics(*runs)
@@ -124,19 +111,6 @@ def test_two_runs_over_corpora_with_other_words(runs):
     assert sorted(again.pairs[:, ::-1].tolist()) == sorted(found.pairs.tolist())
     np.testing.assert_allclose(again.cosines, found.cosines.T, atol=1e-12)
     assert "missing in second" in str(found)
-
-
-def test_a_run_has_every_topic_of_itself(runs):
-    found = match_topics(runs[0], runs[0])
-    assert found.pairs.tolist() == [[k, k] for k in range(len(found.names[0]))]
-    np.testing.assert_allclose(found.cosine, 1.0)
-    assert found.shared[0] == found.shared[1]
-
-
-def test_topics_in_common_are_matched_by_the_number_of_terms(runs):
-    aligned = hk.summaries.components(runs[0])
-    found = match_topics(aligned, aligned.selected(aligned.agreed()))
-    assert (found.cosine > 0.99).all()
 
 
 def test_the_table_has_a_row_for_every_topic(runs):

@@ -6,7 +6,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.posterior import salso
 from hdpkit.posterior.salso import canonical, expected_loss
 from hdpkit.summaries import co_clustering, point_partition
 
@@ -71,32 +70,6 @@ def test_it_is_never_worse_than_the_best_sample(loss):
     assert np.array_equal(found.labels, again.labels)
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.3])
-def test_passes_that_are_left_out_would_move_no_item(noise, monkeypatch):
-    """Where clusters that were taken apart come back as they were."""
-    rng, passes = np.random.default_rng(3), []
-    centre = rng.integers(0, 6, 50)
-    samples = np.where(rng.random((20, 50)) < noise, rng.integers(0, 9, (20, 50)), centre)
-    improve = salso.Search._improve
-
-    def counted(self):
-        passes[-1] += 1
-        return improve(self)
-
-    def never(labels, others):
-        return False
-
-    monkeypatch.setattr(salso.Search, "_improve", counted)
-    found = []
-    for function in (salso._are_one_partition, never):
-        monkeypatch.setattr(salso, "_are_one_partition", function)
-        passes.append(0)
-        found.append(point_partition(samples, runs=3))
-    assert passes[0] < passes[1]
-    assert np.array_equal(found[0].labels, found[1].labels)
-    assert found[0].expected_loss == found[1].expected_loss
-
-
 def test_samples_that_agree_are_the_answer():
     centre = RNG.integers(0, 4, 30)
     found = point_partition(np.tile(centre, (5, 1)))
@@ -143,26 +116,3 @@ def test_of_a_flat_mixture_the_customers_are_partitioned(tmp_path):
     without = [attrs.evolve(one, dishes=None) for one in trace.samples]
     with pytest.raises(errors.DataError, match="record"):
         point_partition(without)
-
-
-def test_too_many_items_are_refused():
-    with pytest.raises(errors.ParameterError, match="10000"):
-        co_clustering(np.zeros((1, 10_001), dtype=int))
-
-
-def test_a_flat_mixture_is_a_partition_of_its_customers_straight_from_a_run(tmp_path):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(m, 0.4, size=(30, 2)) for m in ([0, 0], [5, 0], [0, 5])])
-    root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
-    franchise = hk.Franchise(root, hk.Groups.from_labels(X))
-    trace = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(
-        franchise, sweeps=30, rng=0, chains=2, samples=10, folder=tmp_path / "run"
-    )
-    for given in (trace, hk.open_run(tmp_path / "run"), trace.samples):
-        found = hk.summaries.point_partition(given)
-        assert sorted(found.sizes.tolist()) == [30, 30, 30]
-        assert [len(set(found.labels[30 * k : 30 * k + 30])) for k in range(3)] == [1, 1, 1]
-    assert hk.summaries.co_clustering(trace).shape == (90, 90)
-    without = hk.Scheduler([moves.TableGibbs()]).run(franchise.copy(), sweeps=2, rng=0)
-    with pytest.raises(errors.DataError, match="samples"):
-        hk.summaries.point_partition(without)

@@ -169,14 +169,6 @@ def test_one_chain_is_never_green_and_its_halves_show_a_change():
     assert "still changing" in changing.readable.sentence
 
 
-def test_few_draws_and_no_samples_are_grey():
-    assert diagnose(chains(range(7), range(7), samples=())).readable.light == "grey"
-    short = diagnose(chains(range(7), range(7), sweeps=30, samples=(20, 30)))
-    assert short.readable.light == "grey"
-    assert short.quotable.light == "red"
-    assert "run about" in short.sentence
-
-
 def test_shared_components_need_a_cosine_between_the_means_of_the_pieces():
     rng = np.random.default_rng(5)
     pieces = [[state(number, s, range(7), rng) for s in range(4)] for number in range(2)]
@@ -207,25 +199,6 @@ def test_scores_of_left_out_words_tell_a_chain_that_predicts_worse():
     # the perplexity of a token of its law is a lower limit.
     law = np.exp(-np.mean([counts[d] @ np.log(LAWS[k] + 1e-9) / 60 for d, k in enumerate(home)]))
     assert found.perplexities[0] > 0.9 * law
-
-
-def test_nouns_of_a_field_are_used():
-    class Nouns:
-        topics, tokens, documents = "signatures", "mutations", "samples"
-
-    found = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]), words=Nouns())
-    assert "another run would find other signatures" in found.readable.sentence
-    assert "% of the mutations" in found.readable.sentence
-    assert "coarser view" not in found.advice
-    for name in ("topics", "tokens", "documents"):
-        assert name not in str(found)
-
-
-def test_a_verdict_is_json():
-    data = diagnose(chains(range(7), range(7))).as_data()
-    assert set(data) == {"readable", "quotable", "number", "advice"}
-    assert data["readable"]["light"] == "green"
-    assert data["readable"]["figures"]["perplexity_lowest"] is None
 
 
 # ---------------------------------------------------------------------- many short chains

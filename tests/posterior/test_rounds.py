@@ -116,16 +116,6 @@ def test_a_topic_model_stops_when_the_time_is_over():
     assert fitted.fit(COUNTS).partial_fit(COUNTS[:3]).n_iter_ > 50
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"until": "converged"}, {"until": 5}, {"until": "readable", "at_most": "soon"},
-     {"at_most": 10, "sweeps": 5}, {"until": "readable", "samples": hk.Samples(after=3)}],
-)  # fmt: skip
-def test_what_a_topic_model_refuses_before_it_runs(given):
-    with pytest.raises(ParameterError):
-        model(**given).fit(COUNTS)
-
-
 def test_a_model_that_ran_until_a_verdict_is_saved_and_loaded(tmp_path):
     fitted = model(until="readable", at_most="5min", sweeps=100, samples=4).fit(COUNTS)
     fitted.save(tmp_path / "model")

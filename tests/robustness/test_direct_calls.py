@@ -1,17 +1,17 @@
 """Measures, readable stores, sources and moves called by hand: what they can't use is named."""
 
+import pickle
+
 import numpy as np
 import pytest
 from bad_values import tiny
-from call_cases import exact_model, known_signatures
 
 import hdpkit as hk
-from hdpkit import moves, signatures
-from hdpkit.errors import HdpkitError, MissingMethodError, ParameterError
+from hdpkit import summaries
+from hdpkit.errors import DataError, HdpkitError, MissingMethodError, ParameterError
 from hdpkit.franchise.state_homes import HomeState
 from hdpkit.random import RandomStream, Streams
 from hdpkit.stores import CountsReference, ExplicitReference, HistogramReference
-from hdpkit.testing import step_matrices
 
 READABLE = (ExplicitReference, HistogramReference, CountsReference)
 WHOLE = (-1, 2**31, 2**63, 10**19, 0.5, np.nan, None, "a")
@@ -59,26 +59,6 @@ def test_words_of_streams(bad):
         _ = stream.bit_generator.state
 
 
-@pytest.mark.parametrize("bad", [None, 5, "a", moves.TableGibbs, object()])
-def test_steps_of_a_move(bad):
-    with pytest.raises(ParameterError, match="move"):
-        step_matrices(exact_model(), bad)
-    with pytest.raises(ParameterError, match="model"):
-        step_matrices(bad, moves.TableGibbs())
-    if bad is not moves.TableGibbs:
-        with pytest.raises(ParameterError, match="apply"):
-            exact_model().matrix(bad)
-
-
-@pytest.mark.parametrize("bad", [None, 5, "one", ["none"], [[]], [np.array([1, 2])]])
-def test_names_of_known_signatures(bad):
-    with pytest.raises(ParameterError, match="names"):
-        known_signatures().chosen(bad)
-    if bad is not None:
-        with pytest.raises(HdpkitError):
-            signatures.channels_of(["a"], known=bad)
-
-
 def test_snapshots_and_homes():
     snapshot = tiny().snapshot()
     for place in range(3):
@@ -100,21 +80,43 @@ def test_snapshots_and_homes():
         HomeState(None, None, 0, 0)
 
 
-def test_what_is_known():
-    for counts in (np.array(3.0), 4, [4.0]):
-        assert hk.Known([[0.5, 0.5]], counts=counts).n_components == 1
-    for options in ({"counts": hk.Trace()}, {"frozen": [[True], []]}, {"names": np.array("a")}):
-        with pytest.raises(ParameterError):
-            hk.Known([[0.5, 0.5]], **options)
+@pytest.mark.parametrize("read", [hk.Corpus.from_ldac, hk.Corpus.from_uci])
+def test_paths_that_cannot_be_read(read, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "none", link, tmp_path / "file" / "more", "/proc/self/mem"):
+        with pytest.raises(DataError, match="file"):
+            read(path)
+        with pytest.raises(DataError):
+            read(tmp_path / "file", vocabulary=path)
+    for path in ("", "a\0b", "a\ud800", None, 5):
+        with pytest.raises(ParameterError, match="must be a path"):
+            read(path)
 
 
-def test_texts_that_are_no_paths(tmp_path):
-    (tmp_path / "c.ldac").write_text("1 0:1\n")
-    for bad in ("a\0b", "\ud800"):
+def test_a_damaged_pickle_of_a_franchise():
+    function, arguments, _ = tiny().__reduce__()
+    for damaged in ({}, {"components": 5, "frozen": {}}, {"components": {}}, 5, None, [1]):
+        made = function(*arguments)
         with pytest.raises(HdpkitError):
-            hk.Corpus.from_ldac(tmp_path / "c.ldac", vocabulary=bad)
-    with pytest.raises(ParameterError, match="kernel"):
-        tiny().walk(np.array([]))
-    for allow in (object, 5):
-        with pytest.raises(HdpkitError):
-            hk.NGramModel.open(tmp_path, allow)
+            made.__setstate__(damaged)
+    for place in range(1, len(arguments)):
+        with pytest.raises((HdpkitError, TypeError)):
+            function(*arguments[:place], object(), *arguments[place + 1 :])
+    assert pickle.loads(pickle.dumps(tiny())).n_dishes == tiny().n_dishes
+
+
+def test_nested_and_endless_lists():
+    nested = []
+    for _ in range(20_000):
+        nested = [nested]
+    itself = [1.0]
+    itself.append(itself)
+    for bad in (nested, itself, [10**400]):
+        for call in (summaries.diversity, summaries.group_topics, hk.Corpus.from_counts):
+            with pytest.raises(HdpkitError):
+                call(bad)
+        for names in ("names", "vocabulary"):
+            with pytest.raises(HdpkitError):
+                hk.Corpus.from_documents([[0]], **{names: bad})

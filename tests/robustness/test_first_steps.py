@@ -1,7 +1,5 @@
 """Typical mistakes of new users: wrong data, wrong names, wrong order."""
 
-import inspect
-
 import numpy as np
 import pytest
 
@@ -60,14 +58,6 @@ def test_a_measure_runs_over_its_own_kind_of_data_or_says_which_it_takes(measure
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, audit_every=1)
 
 
-@pytest.mark.parametrize("measure", [hk.NormalGamma(), hk.GammaPoisson(), hk.BetaBernoulli()], ids=repr)
-@pytest.mark.parametrize("kind", WORDS)
-def test_words_are_no_numbers(measure, kind):
-    with pytest.raises(errors.DataError, match="DirichletMultinomial") as caught:
-        hk.Franchise(hk.Restaurant(measure), DATA[kind]())
-    assert "Groups" in caught.value.remedy
-
-
 # ---------------------------------------------------------------------- tables of counts
 
 
@@ -98,33 +88,12 @@ def test_a_table_of_pandas_brings_words_and_names():
             hk.Corpus.from_counts(wrong)
 
 
-def test_a_table_without_an_index_brings_words():
-    class Table:
-        """As polars' DataFrame."""
-
-        columns = ("lord", "said")
-
-        def __array__(self, dtype=None, copy=None):
-            return np.array([[2, 0], [1, 3]])
-
-    corpus = hk.Corpus.from_counts(Table())
-    assert tuple(corpus.vocabulary) == ("lord", "said")
-
-
 # ---------------------------------------------------------------------- labels that cross
 
 
 def two_levels(data, outer, inner):
     upper = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=outer)
     return hk.Franchise(hk.Restaurant(upper, each=inner), data)
-
-
-def test_the_advice_on_labels_in_the_wrong_order_helps():
-    data = hk.Corpus.from_documents([[0, 1], [1, 1], [2]], groups={"author": ["ann", "ann", "bob"]})
-    with pytest.raises(errors.DataError) as caught:
-        two_levels(data, "document", "author")
-    assert "'author' above 'document'" in caught.value.remedy
-    two_levels(data, "author", "document").audit()
 
 
 def test_the_advice_on_labels_that_cross_helps():
@@ -152,12 +121,6 @@ def traced():
     return hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(franchise, sweeps=20, rng=0)
 
 
-def test_the_summary_has_every_scalar():
-    pytest.importorskip("arviz")
-    names = set(traced().summary().index)
-    assert {"n_dishes", "n_tables", "log_joint", "log_likelihood", "concentration/root"} <= names
-
-
 def test_no_total_is_taken_for_a_pointwise_log_likelihood():
     arviz = pytest.importorskip("arviz")
     data = traced().to_arviz()
@@ -166,27 +129,6 @@ def test_no_total_is_taken_for_a_pointwise_log_likelihood():
     assert not hasattr(data, "log_likelihood")
     with pytest.raises(TypeError, match="log likelihood"):
         arviz.loo(data)
-
-
-# ---------------------------------------------------------------------- keywords that nobody knows
-
-
-def public_classes():
-    spaces = (hk, moves)
-    found = {name: getattr(space, name) for space in spaces for name in space.__all__}
-    return {
-        name: cls
-        for name, cls in found.items()
-        if inspect.isclass(cls) and not inspect.isabstract(cls) and not getattr(cls, "_is_protocol", False)
-    }
-
-
-@pytest.mark.parametrize("name", list(public_classes()))
-def test_an_unknown_keyword_is_named(name):
-    cls = public_classes()[name]
-    with pytest.raises(TypeError) as caught:
-        cls(zzz=1)
-    assert "'zzz'" in str(caught.value) or f"{name}() takes no arguments" in str(caught.value)
 
 
 # ---------------------------------------------------------------------- a sentence is no file

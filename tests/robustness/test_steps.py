@@ -14,7 +14,7 @@ from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, S
 from hdpkit.measures.dirichlet_multinomial import TermCounts
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.steps.step import COMPILED_STORES
-from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
+from hdpkit.stores import ExplicitStore, HistogramStore
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
 STORES = ("histogram", "explicit")
@@ -264,16 +264,6 @@ def test_a_reserved_slot_is_one_only_within_its_block(store):
     go_on(state)
 
 
-@pytest.mark.parametrize("kernel", ["auto", "generic"])
-@pytest.mark.parametrize("store", STORES)
-def test_a_dish_without_customers(store, kernel):
-    state, rng = started(topics, store, kernel), RandomStream()
-    with pytest.raises(StateError, match="customers"), state.transaction():  # noqa: PT012
-        state.open_dish()
-        state.reseat(0, 1, rng)
-    go_on(state)
-
-
 class Meddler(hk.Part):
     """Calls what it can from inside a step."""
 
@@ -335,9 +325,6 @@ def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
 # ------------------------------------------------------------------ moves, and the tree
 
 
-NO_FRANCHISE = (None, 3, "a", object(), hk.Franchise)
-
-
 @pytest.mark.parametrize("build", [topics, words])
 def test_numbers_of_restaurants_and_declarations(build):
     tree = started(build, "histogram").topology
@@ -397,16 +384,6 @@ def test_a_store_that_declares_itself_is_compiled():
     go_on(state)
     state.audit()
     assert type("Fourth", (third,), {}) not in COMPILED_STORES
-
-
-def test_a_third_store_is_not_taken_for_explicit():
-    for kind in (
-        named(ExplicitStore, "hdpkit.stores.third"),
-        named(HistogramStore, "hdpkit.stores.third"),
-        named(CountsStore, "hdpkit.stores.third"),
-    ):
-        assert kind not in COMPILED_STORES
-    assert all(kind in COMPILED_STORES for kind in (CountsStore, HistogramStore, ExplicitStore))
 
 
 class ProudMeasure(hk.DirichletMultinomial):
