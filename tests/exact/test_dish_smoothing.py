@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 import pytest
-from exact_points import check_balance, one_step_of_points
+from exact_points import check_balance
 from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel
-from long_cases import some_long
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from smoothing_checks import Grid
 
@@ -22,10 +21,9 @@ from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import exact_model
-from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.geweke import statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -144,20 +142,6 @@ for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
 
 
-# The readable measure: what its moves have in common with the compiled one's is tested there.
-FURTHER_STEPS = [
-    f"one step: {name}, {KINDS[1].__name__}" for name in ("Selectors", "SelectorCounts", "a schedule")
-]
-
-
-@pytest.mark.parametrize("case", some_long(ONE_STEP, lambda case: case in FURTHER_STEPS))
-def test_one_step_from_exact_draws(case):
-    name, kind = ONE_STEP[case]
-    model = stored("2+1", kind)
-    draws = 1000 if kind is KINDS[0] else 300
-    FAMILY.check(case, lambda more, seed: one_step_of_points(model, MOVES[name], draws * more, seed))
-
-
 # ---------------------------------------------------------------------- a prior with a density
 
 PRIOR = hk.Gamma(2.0, 2.0)
@@ -247,28 +231,3 @@ def free(scheme, kind, update, store, shape, root):
 
 for name_, case_ in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(*case_))))
-
-
-# Every scheme, update, depth and root once at least; the rest with -m long.
-FURTHER = [
-    ("integrated", "3+3", "explicit"),
-    ("stored", "3+3", "histogram"),
-    ("stored", "flat 4", "explicit"),
-]
-
-
-def is_long(name):
-    scheme, _, _, store, shape, root = GEWEKE[name]
-    return root == "restaurant" and (scheme, shape, store) in FURTHER
-
-
-@pytest.mark.parametrize("name", some_long(GEWEKE, is_long))
-def test_gewekes_test(name):
-    franchise = free(*GEWEKE[name])
-    schedule = [
-        moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), UPDATES[GEWEKE[name][2]],
-        moves.SelectorCounts(), moves.BaseMeasureParameters(),
-    ]  # fmt: skip
-    schedule = [move for move in schedule if serves(franchise, move)]
-    replicas = 100 if GEWEKE[name][1] is KINDS[0] else 50
-    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))

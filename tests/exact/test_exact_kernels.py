@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from marginals import (
 from montecarlo import swept
 
 import hdpkit as hk
-from hdpkit.errors import ReturnValueError, ScheduleError
+from hdpkit.errors import ScheduleError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.known import Known
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -524,14 +523,6 @@ def test_split_merge_with_more_units(move, shape, store):
     check_exact(model, move, reversible=True)
 
 
-def test_corners_and_shapes_are_all_in_use():
-    used = set(itertools.chain(DEPTHS, ["2+2", "2+2+2", "3+3", "4+3", "3+3+2", "flat 5"]))
-    used |= {"flat 3", "2+1", "three levels of three"}  # for moves with intermediate scans
-    from hdpkit.testing.cases import SHAPES
-
-    assert used == set(SHAPES)
-
-
 # ---------------------------------------------------------------------- what moves declare
 
 
@@ -611,20 +602,6 @@ def test_a_move_with_tables_serves_a_restaurant_unless_it_declares_more():
 def test_what_a_move_declares_falsely_is_found(serves, error):
     with pytest.raises(ExactFailure, match=error):
         check_move(AdoptDish(*serves), shapes=["2+2"], corners=["middle"])
-
-
-def test_failures_name_the_kernel_and_the_state():
-    with pytest.raises(ExactFailure, match=r"AdoptDish, step 0, .*kernel 'fused'.*most at state \(\(0, 0\)"):
-        check_move(AdoptDish("fixed weights"), shapes=["2+2"], corners=["middle"])
-
-
-@pytest.mark.parametrize("names", ["restaurant", ["restaurant"], ("restuarant",), None])
-def test_names_of_models_are_checked(names):
-    class Wrong(TableGibbs):
-        serves = names
-
-    with pytest.raises(ReturnValueError, match="serves"):
-        Scheduler([Wrong()]).run(tiny_franchise("2+1", SYMMETRIC), sweeps=1, rng=0)
 
 
 def is_slow(move):

@@ -10,7 +10,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import StateError
-from hdpkit.franchise.sample import SeatingSample, hyperparameter_values
 from hdpkit.posterior.merging import merged_sample
 from hdpkit.random import as_source
 
@@ -145,16 +144,6 @@ def test_a_measure_over_numbers_keeps_its_means():
         sample.topics()
 
 
-def test_a_subclass_with_means_of_its_own_is_believed():
-    class Even(DirichletMultinomialReference):
-        def posterior_mean(self, statistics):
-            return np.full(6, 1 / 6)
-
-    sample = begun(lambda: two_levels(Even(0.3))).sample()
-    assert sample.term_means is None
-    assert np.allclose(sample.topics(), 1 / 6)
-
-
 def test_tables_teach_topics_where_terms_repeat():
     franchise = begun(FRANCHISES["bursty"])
     sample = franchise.sample()
@@ -197,16 +186,6 @@ def test_samples_change_no_more_and_travel():
             assert not array.flags.writeable
         with pytest.raises(TypeError):
             twin.hyperparameters["mine"] = 1.0
-
-
-def test_observed_dishes_are_no_components():
-    data = hk.Corpus.from_documents([[0, 1, 1], [3, 0]], n_terms=5)
-    franchise = hk.Franchise(hk.Restaurant(base=hk.Uniform(), concentration=1.0), data)
-    with pytest.raises(StateError, match="observed"):
-        franchise.sample()
-    # A run keeps their seating instead, which predictions need.
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, samples=1)
-    assert [type(sample) for sample in trace.samples] == [SeatingSample]
 
 
 DRAWS = 1000
@@ -284,13 +263,3 @@ def test_drawn_topics_have_the_posterior_mean(base, known):
         assert np.allclose(drawn[:, 1].var(axis=0), mean * (1 - mean) / (n + 1), rtol=0.25)
     restored = pickle.loads(pickle.dumps(sample))
     assert np.array_equal(restored.draw_topics(3), sample.draw_topics(3))
-
-
-def test_parameters_of_a_measure_may_be_lists():
-    class Listed(DirichletMultinomialReference):
-        @property
-        def parameters(self):
-            return {"shape": [1.0, 2.0], "eta": 0.5, "whole": 3}
-
-    found = hyperparameter_values(two_levels(Listed(0.5), kernel="reference"))
-    assert (found["base/shape"], found["base/eta"], found["base/whole"]) == ([1.0, 2.0], 0.5, 3.0)

@@ -14,7 +14,6 @@ from calibration import random_rank, rank_uniformity_p
 from scipy.stats import norm
 
 import hdpkit as hk
-from hdpkit.errors import StateError
 from hdpkit.franchise.sample import _pitman_yor
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
@@ -217,9 +216,3 @@ def test_shares_of_a_pitman_yor_process_have_their_third_moments(name):
         return 2.0 * norm.sf(np.abs(z))
 
     FAMILY.check(f"process, {name}", run)
-
-
-def test_proportions_are_not_drawn_where_the_root_is_integrated_out():
-    franchise = Case().franchise()
-    with pytest.raises(StateError, match=r"Sample\.draw_group_weights"):
-        franchise.draw_proportions(Streams(0).source(1))

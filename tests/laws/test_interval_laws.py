@@ -18,7 +18,6 @@ import importlib
 import attrs
 import numpy as np
 import pytest
-from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
@@ -133,7 +132,7 @@ def places(case, generator):
     return {name: place(truth[name], ends[name]) for name in READ}
 
 
-@pytest.mark.parametrize("name", some_long(RUNS, lambda name: name != "restaurant, short"))
+@pytest.mark.parametrize("name", RUNS)
 def test_truths_lie_in_intervals_as_often_as_they_should(name):
     case, size = CASES[RUNS[name][0]], RUNS[name][1]
 

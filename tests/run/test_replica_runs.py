@@ -131,39 +131,6 @@ def test_a_franchise_alone():
         franchise.thaw(frozen)
 
 
-@pytest.mark.parametrize("powers", [(1.0,), (0.9, 0.5), (1.0, 0.5, 0.5), (1.0, 0.0), (1.0, "x"), 1.0, "1.0"])
-def test_powers_that_are_refused(powers):
-    with pytest.raises(errors.ParameterError, match="powers"):
-        moves.ReplicaExchange(powers)
-
-
-def test_what_has_no_powers_is_refused_before_the_first_sweep():
-    exchange = moves.ReplicaExchange(POWERS)
-    values = hk.Groups.from_arrays([[0.1, 0.2], [0.3]])
-    restaurant = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
-    with pytest.raises(errors.ScheduleError, match="NormalGamma"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(hk.Franchise(restaurant, values), 1, rng=0)
-
-    class WithoutMarginals(hk.NormalGamma):
-        def tempered(self, power):
-            return self
-
-        log_marginal, log_marginals = hk.BaseMeasure.log_marginal, hk.BaseMeasure.log_marginals
-
-    franchise = hk.Franchise(hk.Restaurant(WithoutMarginals(), concentration=1.0), values)
-    with pytest.raises(errors.ScheduleError, match="log_marginal"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
-    known = hk.Known(np.full((1, 3), 1 / 3), counts=[10.0])
-    base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    franchise = hk.Franchise(
-        hk.Restaurant(base, concentration=1.0, each="document"), hk.Corpus.from_counts(COUNTS), known=known
-    )
-    with pytest.raises(errors.ScheduleError, match="known components"):
-        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
-    with pytest.raises(errors.ScheduleError, match="one franchise"):
-        hk.Mixture([(moves.TableGibbs(), 1.0), (exchange, 1.0)])
-
-
 class Fails(Move):
     """Raises an error in a sweep of a further chain, once."""
 
@@ -234,31 +201,3 @@ def test_a_schedule_has_one_ensemble():
     assert pair.made[0].sweep == 3
     with pytest.raises(errors.ScheduleError, match="ensemble"):
         hk.Scheduler([*BY_CELL, Pair(), moves.ReplicaExchange(POWERS)]).run(franchise_of(), 3, rng=1)
-
-
-class Wrong(Move):
-    """An ensemble move of a user that returns something else."""
-
-    by_cell = ensemble = True
-
-    def __init__(self, others=(), details=()):
-        self.given = others
-        self.details = details
-
-    def others(self, state):
-        return self.given
-
-    def apply(self, state, rng, steps=None):
-        return MoveInfo(1, 1, self.details)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        Wrong(None), Wrong([5]), Wrong(details={"a": 1}), Wrong(details=(("a", 1),)),
-        Wrong(details=((5, MoveInfo()),)),
-    ],
-)  # fmt: skip
-def test_what_a_move_returns_is_checked(wrong):
-    with pytest.raises(errors.ReturnValueError, match="Wrong"):
-        hk.Scheduler([*BY_CELL, wrong]).run(franchise_of(), 2, rng=1)

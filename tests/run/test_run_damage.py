@@ -10,7 +10,7 @@ import sys
 import kill_trials
 import numpy as np
 import pytest
-from npz_files import tree_of, write_members, write_tree
+from npz_files import write_members
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -191,23 +191,6 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
         with pytest.raises(errors.CorruptRunError, match="trace"):
             hk.open_run(folder).resume()
         gone.write_bytes(content)
-
-
-def test_another_version_is_said_to_be_one(small, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    text = (folder / "run.json").read_text()
-    (folder / "run.json").write_text(text.replace('"version": 3', '"version": 2', 1))
-    with pytest.raises(errors.RunVersionError, match="version 3"):
-        hk.open_run(folder)
-    (folder / "run.json").write_text(text)
-    file = folder / "chain-000" / "state.npz"
-    held = tree_of(file)
-    with monkeypatch.context() as patch:
-        patch.setattr("hdpkit.files.FORMAT_VERSION", 4)
-        write_tree(file, *held)
-    with pytest.raises(errors.RunVersionError, match="version 3"):
-        hk.open_run(folder).resume()
 
 
 def test_other_data_are_noticed(small, tmp_path):

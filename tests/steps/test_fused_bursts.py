@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 import pytest
-from bugs.fused import BURST_FAULTS
+from bugs import BURST_FAULTS
 from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from exact_bursts import ExactBurstyModel

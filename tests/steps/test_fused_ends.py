@@ -122,12 +122,6 @@ def test_the_law_at_the_ends_of_everything():
     assert min(served.values()) > 15
 
 
-@pytest.mark.long
-def test_the_law_at_the_ends_of_everything_at_length():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}: {campaign(5000, seed)}")
-
-
 CASES = {
     # n_terms, eta, (theta0, d0), P(a second token of the term joins the dish of the first)
     "eta": (10, 1e6, (-1.0 + 16e-6, 1.0 - 8e-6), 0.5),

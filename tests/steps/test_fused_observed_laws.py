@@ -12,7 +12,6 @@ import pytest
 from bugs import OBSERVED_FAULTS
 from bugs.planting import planted_fault
 from fused_cases import p_of
-from long_cases import some_long
 from test_fused_observed import STORES, franchise_of
 
 from hdpkit.franchise.freezing import take_over
@@ -63,11 +62,6 @@ def generic_step(franchise, customer, source):
 # ------------------------------------------------------------------ laws
 
 
-def is_long(case):
-    """Each store has the corners at which its own faults are planted (POWER); explicit has one more."""
-    return case in (("large discounts", "explicit"), ("no discounts", "histogram"))
-
-
 @functools.cache
 def fused_laws(store, name):
     """A franchise, its state, and the law of every customer's step."""
@@ -81,7 +75,7 @@ CASES = [(name, store) for name in HYPERPARAMETERS for store in STORES]
 
 
 # Both stores with discounts, each with one of the other corners; the rest with -m long.
-@pytest.mark.parametrize("case", some_long(CASES, is_long), ids=", ".join)
+@pytest.mark.parametrize("case", CASES, ids=", ".join)
 def test_every_customer_has_the_generic_law(case):
     name, store = case
     (franchise, state, laws), branches = fused_laws(store, name), 0
@@ -164,7 +158,7 @@ def drawn(franchise, state, customer, draws, seed):
     return counts
 
 
-@pytest.mark.parametrize("name", some_long(SITES, lambda name: is_long((SITES[name][1], SITES[name][0]))))
+@pytest.mark.parametrize("name", SITES)
 def test_one_step_of_production(name):
     franchise, state, customer, law = site(name)
     assert max(law.values()) < 0.75

@@ -80,12 +80,6 @@ def test_weights_and_hyperparameters_at_their_ends():
     assert min(served.values()) > 0
 
 
-@pytest.mark.long
-def test_weights_and_hyperparameters_at_their_ends_at_length():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}: {campaign(3000, seed)}")
-
-
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_the_kernel_does_not_depend_on_weights(store):
     """They change within a step, so that the sweep serves them all or none."""
