@@ -1,7 +1,4 @@
-"""Topics that differ by document: every state with its numbers of tables, enumerated.
-
-Posterior and states come from `ExactBurstyModel`, which seats terms one by one, with no code of the measure.
-"""
+"""Topics that differ by document: every state with its numbers of tables, enumerated."""
 
 import functools
 
@@ -369,6 +366,3 @@ def test_counts_in_place_of_tables_are_caught(monkeypatch):
         # Recounted tables may be fewer than those that the mistake removes.
         with pytest.raises((ExactFailure, FloatingPointError, RuntimeWarning)):
             check_exact(model, move)
-
-
-# ------------------------------------------------------------------ what can't be

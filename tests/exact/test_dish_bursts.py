@@ -1,8 +1,4 @@
-"""One concentration per dish where topics differ by document: seatings, tables, concentrations, enumerated.
-
-A grid of concentrations makes the states finitely many (see `ExactBurstyModel`). What draws numbers is
-sampled: all p-values are registered in FAMILY before the first is computed (see `SampledTests`).
-"""
+"""One concentration per dish where topics differ by document: seatings, tables, concentrations, enumerated."""
 
 import functools
 import math
@@ -183,9 +179,6 @@ GEWEKE = {
 }
 for name_, case_ in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(*case_[:3]))))
-
-
-# ---------------------------------------------------------------------- runs, and what is refused
 
 
 # ---------------------------------------------------------------------- mistakes that are caught

@@ -1,9 +1,4 @@
-"""One smoothing per dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated.
-
-A grid of smoothings makes the states finitely many. The marginal of a dish given its smoothing goes through
-all subsets of the vocabulary; it is no code of the measure's. What draws numbers is sampled: all p-values are
-registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""One smoothing per dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated."""
 
 import functools
 import math

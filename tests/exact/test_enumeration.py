@@ -65,11 +65,7 @@ def test_prior_sums_to_one(shape, name):
 
 
 def sequential_probability(key, shape, theta, d, order) -> float:
-    """Product of predictive probabilities when the data customers arrive one by one.
-
-    Sit at a table of n: (n - d)/(theta + c). Open one: (theta + d T)/(theta + c), for certain if the
-    restaurant is empty; the new table then enters the parent as a customer.
-    """
+    """Product of predictive probabilities when the data customers arrive one by one."""
     sizes: list[dict[int, int]] = [{} for _ in shape.parent]
     probability = 1.0
     for i in order:

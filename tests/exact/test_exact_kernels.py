@@ -117,11 +117,7 @@ READABLE_STORES = ("explicit-reference", "histogram-reference", "counts-referenc
 
 
 def check(move, shape, corner, measure, stores=None, kernels=None, readable=None):
-    """Exactness of every step over stores and kernels, and one law for all kernels of the same states.
-
-    Stores of seats and of sizes have one law, lumped to what both keep. ``readable``: the stores over which
-    readable kernels run.
-    """
+    """Exactness of every step over stores and kernels, and one law for all kernels of the same states."""
     law, models = {}, {}
     for store, kernel in stores_and_kernels(measure, shape=shape):
         if (stores and store not in stores) or (kernels and kernel not in kernels):
@@ -180,12 +176,7 @@ WITH_INNER = ("2+1 with one at the root", "three levels, inner customers")
 
 
 def kernels_at(shape, corner, move):
-    """Compiled kernels everywhere; readable ones, which are slow, where inner restaurants have customers.
-
-    That is at the corner with discounts, and for moves without many branches. Three customers have readable
-    kernels at all depths and for all moves (`WITH_READABLE`), documents of two and two for all measures;
-    launches besides in test_planted_bugs.py (`check_split_merge_by_scans`), all of it with `-m long`.
-    """
+    """Compiled kernels everywhere; readable ones, which are slow, where inner restaurants have customers."""
     readable = corner == "discounts" and shape in WITH_INNER and not has_many_branches(move, shape)
     return None if readable else COMPILED
 
@@ -194,19 +185,12 @@ LENT_TO = ("explicit", "explicit-reference")
 
 
 def is_lent(move):
-    """Whether other stores lend their states for this move to an explicit one.
-
-    What is drawn for it, and what is taken back, doesn't depend on the move: dish Gibbs shows it for all.
-    """
+    """Whether other stores lend their states for this move to an explicit one."""
     return bool(move.needs_tables) and not isinstance(move, DishGibbs)
 
 
 def stores_at(shape, move):
-    """Of four and five customers explicit stores alone for moves that all others lend their states for.
-
-    With three customers all stores have them (`stores_with`). Dish Gibbs shows for all of them what is drawn
-    and taken back; of five customers, where a histogram has many labelled seatings, with `-m long`.
-    """
+    """Of four and five customers explicit stores alone for moves that all others lend their states for."""
     if has_many_branches(move, shape) and shape == "3+2":
         return ["explicit"]
     return LENT_TO if is_lent(move) or (move.needs_tables and shape == "3+2") else None
@@ -224,10 +208,7 @@ LAUNCHES = {0: ("flat 4",), 1: ("3+2",)}
 
 
 def is_long(shape, corner, move):
-    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES.
-
-    Splits and merges of five customers, too: there are those of four at every depth.
-    """
+    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES."""
     scans = getattr(move, "scans", None)
     if scans is not None:
         return corner != "discounts" or shape not in LAUNCHES[scans]

@@ -225,9 +225,3 @@ def test_values_far_from_every_dish_open_no_dish():
         hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1, init="one")
         franchise.audit()
         assert franchise.n_dishes <= 2
-
-
-# ---------------------------------------------------------------------- declarations and moves
-
-
-# ---------------------------------------------------------------------- states that are kept

@@ -1,7 +1,4 @@
-"""Tests of the tests: every planted bug makes the check that it names fail.
-
-The checks are deterministic except those of hyperparameters, whose error rate is given with them.
-"""
+"""Tests of the tests: every planted bug makes the check that it names fail."""
 
 import collections
 import functools

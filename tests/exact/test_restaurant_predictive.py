@@ -1,8 +1,4 @@
-"""A predictive that depends on the customer's restaurant: dishes that differ by document, enumerated.
-
-The measure of this file is written here, over the interface `ByRestaurant` alone. Its posterior is enumerated
-with a marginal likelihood that is no code of the measure's.
-"""
+"""A predictive that depends on the customer's restaurant: dishes that differ by document, enumerated."""
 
 import collections
 import functools
@@ -35,11 +31,7 @@ TERMS = [0, 0, 1, 0, 1]
 
 @attrs.frozen(eq=False)
 class Own(ByRestaurant):
-    """phi_jk ~ Dirichlet(psi_k) for each restaurant j and dish k; psi_k is one of a few vectors.
-
-    Given one vector, restaurants tell nothing of each other's phi_jk; given two, they share psi_k. Statistics
-    are the counts of the three terms in each restaurant that has some.
-    """
+    """phi_jk ~ Dirichlet(psi_k) for each restaurant j and dish k; psi_k is one of a few vectors."""
 
     vectors: tuple = TWO
     differ_by: str = "document"
@@ -370,6 +362,3 @@ def test_an_audit_finds_statistics_in_the_wrong_restaurant(kind, vectors):
             franchise.audit()
         found += 1
     assert found > 40
-
-
-# ------------------------------------------------------------------ what can't serve it

@@ -1,7 +1,4 @@
-"""Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes."""
 
 import math
 

@@ -1,10 +1,4 @@
-"""The sparse Dirichlet-multinomial: laws of dishes, stored proportions, their moves.
-
-Integrated proportions are enumerated in test_exact_kernels.py, as every registered measure is. Here are the
-laws of whole chains, and what draws numbers: detailed balance, one step from exact draws, Geweke's test. All
-p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate). First
-looks are small; what they suspect is repeated with four times the draws.
-"""
+"""The sparse Dirichlet-multinomial: laws of dishes, stored proportions, their moves."""
 
 import math
 

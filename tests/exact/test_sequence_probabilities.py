@@ -275,23 +275,6 @@ def statistics(franchise):
     return [*franchise.bank.statistics(slots, franchise.seating.dishes()), franchise.measure.make()]
 
 
-@pytest.mark.parametrize("middle", [None, 2.0])
-def test_mean_parameters_with_a_discount_and_levels_in_between(middle):
-    from state_homes_checks import state_franchise
-
-    data = hk.Sequences.from_arrays([[0, 1, 2], [0, 1]])
-    franchise = state_franchise(
-        hk.PreviousDish(), 5, data=data, store="explicit", d=(0.2, 0.3), middle=middle
-    )
-    found = franchise.state_probabilities()
-    assert found.smoothed.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-12)
-    sample = franchise.sample()
-    assert sample.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)
-    assert sample.start() == pytest.approx(franchise.start(), abs=1e-13)
-    with pytest.raises(errors.DeclarationError, match="discount"):
-        franchise.state_probabilities(parameters="drawn")
-
-
 def test_new_sequences_have_the_law_of_the_readings():
     franchise = fitted()
     K, first = franchise.n_dishes, np.zeros(franchise.n_dishes + 1)
@@ -306,12 +289,6 @@ def test_new_sequences_have_the_law_of_the_readings():
     assert np.all(np.abs(first / n - franchise.start()) < 4.5 * np.sqrt(0.25 / n))
     expected = franchise.transitions()[0]
     assert np.all(np.abs(after / after.sum() - expected) < 4.5 * np.sqrt(0.25 / after.sum()))
-
-
-# ---------------------------------------------------------------------- samples and alignment
-
-
-# ---------------------------------------------------------------------- what is refused
 
 
 # ---------------------------------------------------------------------- forecasts

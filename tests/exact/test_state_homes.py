@@ -192,6 +192,3 @@ def test_a_step_that_fails_is_undone(store, calls):
     franchise.audit()
     assert (franchise.dishes.tolist(), franchise.log_joint()) == (before, log_joint)
     kept.run(franchise, sweeps=1, init=None)
-
-
-# ---------------------------------------------------------------------- what is refused

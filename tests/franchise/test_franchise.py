@@ -101,9 +101,6 @@ def test_a_negative_concentration_above_minus_discount_is_legal():
     assert math.isfinite(franchise.log_joint())
 
 
-# ------------------------------------------------------------------------- refusals of a franchise
-
-
 # ------------------------------------------------------------------------- trees
 
 
@@ -545,12 +542,6 @@ def test_weights_that_cannot_be_drawn_from(store, kernel):
         assert same_state(franchise.freeze(), before)
         franchise.audit()
         stirred(franchise).audit()
-
-
-def test_a_start_takes_no_memory_for_dishes_that_nobody_has():
-    made = hk.Franchise(two_levels(), corpus())
-    hk.Scheduler([moves.TableGibbs()]).run(made, 1, rng=0, init=hk.init.Random(2**31 - 1))
-    made.audit()
 
 
 def test_a_franchise_is_released_without_a_collection_after_sweeps_over_documents():

@@ -167,9 +167,6 @@ def test_simulate_draws_discounts_and_keeps_them_if_asked():
     assert kept.concentration("document") == franchise.concentration("document") == 0.5
 
 
-# ---------------------------------------------------------------------- values
-
-
 # ---------------------------------------------------------------------- traces and folders
 
 

@@ -1,7 +1,4 @@
-"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by Geweke's test.
-
-The laws of the hyperparameters are integrated on a grid, from numbers of tables counted here.
-"""
+"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by Geweke's test."""
 
 import collections
 import itertools
@@ -147,9 +144,6 @@ def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
         copy = franchise.copy()
         copy.bank.rebuild(franchise.store.dishes(), franchise.slots.occupied_slots())
         assert franchise.log_likelihood() == pytest.approx(copy.log_likelihood(), abs=1e-12)
-
-
-# ------------------------------------------------------------------ what is refused, and the plain measure
 
 
 # ------------------------------------------------------------------ data drawn from the model

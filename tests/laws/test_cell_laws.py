@@ -1,7 +1,4 @@
-"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora."""
 
 import functools
 

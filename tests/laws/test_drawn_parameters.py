@@ -1,7 +1,4 @@
-"""Drawn parameters of dishes: their law, densities given them, and sweeps over documents with them.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Drawn parameters of dishes: their law, densities given them, and sweeps over documents with them."""
 
 import math
 

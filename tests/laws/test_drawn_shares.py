@@ -1,11 +1,4 @@
-"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root and store.
-
-The truth and the state are drawn together, without the package's samplers: every restaurant's sticks, whose
-atoms are sticks of the restaurant above, and customers among the sticks. Those that have customers are the
-tables. There is one term, so data say nothing about dishes, and the state has its posterior.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root and store."""
 
 import attrs
 import numpy as np

@@ -1,9 +1,4 @@
-"""One step of `Concentration` and `Discount` from exact draws of their conditional laws, by every method.
-
-The laws are integrated on a grid (`hyperparameter_law`), which is itself checked here against
-the seating probabilities of `hdpkit.testing.enumeration`. Seatings are fixed. Every hyperparameter that the
-move updates is started from an independent exact draw, and must end as one: a p-value for each restaurant.
-"""
+"""One step of `Concentration` and `Discount` from exact draws of their conditional laws, by every method."""
 
 import math
 

@@ -1,8 +1,4 @@
-"""Intervals of the parameters of components: quantiles of the posterior, not of its means.
-
-All customers of a chain are in one dish, so the posterior of its parameters is known, and the ends of their
-intervals have to be its quantiles, up to the error of a quantile of draws.
-"""
+"""Intervals of the parameters of components: quantiles of the posterior, not of its means."""
 
 import numpy as np
 import pytest
@@ -151,17 +147,6 @@ def test_draws_repeat_and_use_no_random_numbers_of_the_chain(tmp_path):
     assert len(np.unique(np.concatenate(drawn)[..., 0, 0])) == 20 * len(drawn)  # different in each
     again = [franchise.sample().parameters["drawn"] for _ in range(2)]
     np.testing.assert_array_equal(*again)
-
-
-def test_samples_of_many_or_large_components_have_fewer_draws():
-    for n, d, k in ((300, 0, 40), (300, 0, 150), (600, 0, 600), (30, 60, 3), (4, 300, 4)):
-        x = np.random.default_rng(0).normal(size=(n, d) if d else n)
-        prior = hk.NormalInverseWishart(np.zeros(d), 1.0, d + 2.0, np.eye(d)) if d else hk.NormalGamma()
-        franchise = hk.Franchise(hk.Restaurant(prior, concentration=hk.Gamma(1, 1)), hk.Groups.from_labels(x))
-        hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=hk.init.Random(k))
-        parameters, k = franchise.sample().parameters, franchise.n_dishes
-        draws = min(20, max(5, 1000 // k), max(1, 2**17 // parameters["mean"].size))
-        assert parameters["drawn"].shape == (k, draws, *parameters["mean"].shape[1:])
 
 
 def test_merged_components_have_draws():

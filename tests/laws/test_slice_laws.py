@@ -1,7 +1,4 @@
-"""Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads."""
 
 import numpy as np
 import pytest

@@ -47,6 +47,3 @@ def test_memory_of_a_table_is_bounded():
     assert empty < sizes[0]
     assert max(sizes) > limit / 2
     assert max(sizes) <= 1.1 * limit + scratch
-
-
-# ---------------------------------------------------------------------------------- outside the domain

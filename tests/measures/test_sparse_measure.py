@@ -27,9 +27,6 @@ def schedule(*more):
     return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *more])
 
 
-# ---------------------------------------------------------------------- parameters
-
-
 # ---------------------------------------------------------------------- dishes
 
 
@@ -127,9 +124,6 @@ def test_given_proportions_are_seen_by_both_forms():
     assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
     assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
     assert both[1].simulate(3).n_dishes >= 1
-
-
-# ---------------------------------------------------------------------- runs
 
 
 # ---------------------------------------------------------------------- blocks, small and large

@@ -286,6 +286,3 @@ def test_a_language_model_scores_new_words_of_any_length():
         known + new + math.log(model.probability("</s>", ("wa" * 500,))), rel=1e-12
     )
     assert np.isfinite([end, model.perplexity([["she", "wä"]])]).all()
-
-
-# ---------------------------------------------------------------------- refusals

@@ -213,6 +213,3 @@ def test_one_concentration_that_is_the_only_one(kind):
         lambda bank: bank.log_block([3, 4, 5], [0, 1]),
     ):
         assert call(banks[0]) == pytest.approx(call(banks[1]), rel=1e-10)
-
-
-# ---------------------------------------------------------------------- chains, errors

@@ -366,12 +366,6 @@ def scheduler_without_failure():
 # ------------------------------------------------------------------------- progress
 
 
-def test_the_tick_of_a_chain_that_dies_ends_its_line():
-    ticks = []
-    hk.Scheduler([Misbehaving("die")]).run(franchise(), 5, rng=0, chains=2, progress=ticks.append)
-    assert {tick.chain for tick in ticks if tick.finished} == {0, 1}
-
-
 def tick(chain, sweep, finished=False):
     return hk.Tick(sweep, 10, 0.0, 3, -5.0, 100.0, 1.0, finished, chain, 2)
 
@@ -412,16 +406,6 @@ def test_to_arviz_and_summary():
             trace.to_arviz(after=bad)
     with pytest.raises(errors.DataError):
         trace.to_arviz(after=30)
-
-
-def test_chains_of_different_lengths_say_so():
-    trace = hk.ChainTrace(
-        [schedule().run(franchise(), n, rng=2) for n in (6, 9)],
-    )
-    assert trace["n_dishes"].shape == (2, 6)
-    assert "6 to 9" in repr(trace)
-    with pytest.warns(UserWarning, match="first 6"):
-        assert trace.to_arviz().posterior["n_dishes"].shape == (2, 6)
 
 
 def test_without_arviz_the_extra_is_named(monkeypatch):

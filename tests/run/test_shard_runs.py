@@ -257,17 +257,6 @@ def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     same(run(source, sweeps=5, folder=tmp_path / "run").state(), run(source, sweeps=5).state())
 
 
-def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
-    resource = pytest.importorskip("resource")
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
-    try:
-        with pytest.raises(hk.errors.StorageError, match=r"shards [02] to [13] = .*leave spool out"):
-            run(shards.cut(DATA, 4), workers=2, spool=tmp_path / "spool")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-
-
 @pytest.mark.usefixtures("both")
 def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
@@ -365,15 +354,6 @@ def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_p
     shutil.copy(*(place_of(tmp_path / name, 1) for name in ("other", "one")))
     with pytest.raises(hk.errors.ShardError, match="the file of this run"):
         run(source, folder=tmp_path / "one", rng=1)
-
-
-def test_a_damaged_shard_is_an_error_that_names_it(folder, tmp_path):
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    flip(next(iter(sorted((broken / "shard-0003").glob("terms.npy")))))
-    with pytest.raises(hk.errors.ShardError, match="shard 3") as caught:
-        run(hk.ShardedCorpus.open(broken), workers=2)
-    assert caught.value.shard == 3
 
 
 # ------------------------------------------------------------------ one run, over shards too

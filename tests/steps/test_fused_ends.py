@@ -1,9 +1,4 @@
-"""Table Gibbs over topic models at the ends of all hyperparameters together, from production's own draws.
-
-`production_law` gives production its random words and finds the outcome of each by bisection, so that all
-parts of the decision are tested: the choice of the kernel, floats, integer units, the order of the parts, the
-searches. It is compared with the formula in fractions.
-"""
+"""Table Gibbs over topic models at the ends of all hyperparameters together, from production's own draws."""
 
 import attrs
 import numpy as np

@@ -1,10 +1,4 @@
-"""Single steps of the fused sweep of observed dishes in states of real size.
-
-A script takes every branch of a step. The step changes the sizes of the tables of one dish, from the
-customer's restaurant up to the root: for every customer the law of these sizes is that of the generic kernel.
-Steps of production are drawn many times; the sampled tests register their p-values, as in
-test_sampled_laws.py.
-"""
+"""Single steps of the fused sweep of observed dishes in states of real size."""
 
 import functools
 

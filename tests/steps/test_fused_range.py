@@ -1,7 +1,4 @@
-"""Eta at the ends of the range of the fused sweep of topic models, and beyond its single precision.
-
-The sampled tests register their p-values, as test_sampled_laws.py does.
-"""
+"""Eta at the ends of the range of the fused sweep of topic models, and beyond its single precision."""
 
 import numpy as np
 import pytest

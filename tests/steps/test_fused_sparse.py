@@ -1,7 +1,4 @@
-"""The fused sweep of topic models over a sparse measure: the tests of the plain one, and specific ones.
-
-The sampled tests register their p-values, as test_sampled_laws.py does.
-"""
+"""The fused sweep of topic models over a sparse measure: the tests of the plain one, and specific ones."""
 
 import numpy as np
 import pytest
@@ -245,17 +242,3 @@ def test_under_weights_the_generic_sweep_runs():
 
 
 # ------------------------------------------------------------------ many dishes, many customers
-
-
-@both_stores
-def test_a_sweep_in_pieces_is_the_sweep(store):
-    """Also in those into which a long one is cut."""
-    whole = state(MEASURES["integrated"](), store, data=corpus(60, 200, 300), sweeps=0)
-    n = whole.topology.n_customers
-    assert n > 8192
-    pieces = whole.copy()
-    sources = [RandomStream((6, 3)) for _ in range(2)]
-    whole.reseat(0, n, sources[0])
-    for first in range(0, n, 5000):
-        pieces.reseat(first, min(first + 5000, n), sources[1])
-    assert same(whole.freeze(), pieces.freeze())

@@ -1,9 +1,4 @@
-"""The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes.
-
-`test_fused_sites.py` compares entire sweeps with the generic kernel, `test_fused_faults.py` plants faults.
-Here production's own draws are compared with the formula in fractions, as in `test_fused_ends.py` for a root
-restaurant. The sampled test registers its p-values, as in test_sampled_laws.py.
-"""
+"""The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes."""
 
 import numpy as np
 import pytest
