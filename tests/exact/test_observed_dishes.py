@@ -22,7 +22,7 @@ from observed_checks import (
 )
 
 import hdpkit as hk
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
 from hdpkit.random import ScriptedSource
@@ -292,19 +292,3 @@ def test_components_know_all_atoms_at_all_times():
     franchise.register("watcher", watcher)
     hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
     assert watcher.known == {0, 1, 2}
-
-
-def test_the_vocabulary_of_a_corpus_is_that_of_uniform():
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1]], n_terms=5)
-    root = hk.Restaurant(hk.Uniform())
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    assert franchise.measure.n_terms == 5
-    hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=3, rng=0)
-    assert franchise.dishes.tolist() == [0, 0, 1, 1]
-    assert franchise.n_dishes == 2
-    assert franchise.dish_parameters().tolist() == [0, 1, 2, 3, 4]
-    assert franchise.simulate(1).measure.n_terms == 5
-    with pytest.raises(DeclarationError, match="n_terms"):
-        hk.Uniform().log_probabilities()
-    with pytest.raises(DataError, match="latent"):
-        _ = franchise.dish_counts

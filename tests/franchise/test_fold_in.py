@@ -5,7 +5,6 @@ import pytest
 from evaluation_checks import row_of, three_levels, two_levels
 
 import hdpkit as hk
-from hdpkit import errors
 from hdpkit.base_measures import base_measures
 from hdpkit.franchise.starts import start
 from hdpkit.posterior.fold_in import new_group_model
@@ -149,23 +148,6 @@ def test_groups_of_other_labels_than_documents():
     found = franchise.fold_in(new, 2, rng=0)
     assert (found.label, found.names) == ("author", ("cid", "ann"))
     assert found.group.tolist() == [0, 1, 1, 0]
-
-
-def test_groups_across_restaurants():
-    def groups(values, **labels):
-        return hk.Groups.from_labels(values, labels)
-
-    data = groups([0.5, 1.0, 2.0], region=["N", "N", "S"], town=["n1", "n2", "s1"], house=[1, 2, 3])
-    restaurant = hk.Restaurant(hk.NormalGamma())
-    for each in ("region", "town", "house"):
-        restaurant = hk.Restaurant(restaurant, each=each, name=each)
-    franchise = begun(restaurant, data)
-    fine = groups([0.1, 0.2], region=["N", "N"], town=["n1", "n1"], house=["a", "a"])
-    assert franchise.fold_in(fine, rng=0).names == ("a",)
-    with pytest.raises(errors.DataError, match="customers of several towns"):
-        franchise.fold_in(groups([0.1, 0.2], region=["N", "N"], town=["n1", "n2"], house=["a", "a"]))
-    with pytest.raises(errors.DataError, match="below the same region"):
-        franchise.fold_in(groups([0.1], region=["S"], town=["n1"], house=["a"]))
 
 
 # ---------------------------------------------------------------------- every measure

@@ -142,16 +142,6 @@ def test_a_step_that_needs_tables_runs_where_they_are():
         assert made.run_step(looks, source=source) == "ExplicitStore"
 
 
-def test_a_second_step_of_a_name_takes_nothing_from_the_first():
-    @step(draws_tables=True)
-    def reseat(walk, bank, first, last, source):
-        raise AssertionError
-
-    assert STEPS["reseat"] is sweeps.reseat
-    assert franchise().kernel("reseat") == "fused"
-    assert franchise().kernel(reseat) == "reference"
-
-
 def chosen_or_refused(made, one):
     try:
         return made._kernel_of(one)

@@ -9,7 +9,6 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
-from hdpkit.errors import StateError
 from hdpkit.posterior.merging import merged_sample
 from hdpkit.random import as_source
 
@@ -96,18 +95,6 @@ def test_a_sample_says_what_the_franchise_says(name):
         assert sample.label == "document"
 
 
-def test_restaurants_of_contexts_are_not_contiguous():
-    data = hk.NGrams.from_sentences([["a", "b", "a", "c"], ["b", "b", "c"], ["c", "a", "b"]], order=3)
-    model = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    for level in (1, 2):
-        model = hk.Restaurant(model, each=f"context {level}", concentration=1.0)
-    franchise = hk.Franchise(model, data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0)
-    sample = franchise.sample()
-    assert sample.names == tuple(franchise.keys("context 2"))
-    assert np.allclose(sample.group_weights(), franchise.group_weights("context 2"), rtol=0, atol=1e-12)
-
-
 def test_sparse_topics_with_a_smoothing_each():
     franchise = two_levels(hk.SparseDirichletMultinomial(hk.Gamma(1.0, 2.0)))
     schedule = [moves.TableGibbs(), moves.BaseMeasureParameters()]
@@ -128,20 +115,6 @@ def test_counts_by_cell():
     assert np.array_equal(np.asarray(sample.group_counts.sum(axis=1)), counts.sum(axis=1))
     assert np.allclose(sample.group_weights(), franchise.group_weights("document"), rtol=1e-12)
     assert np.allclose(sample.topics(), franchise.dish_parameters(), rtol=1e-12)
-
-
-def test_a_measure_over_numbers_keeps_its_means():
-    values = [np.array([0.1, 5.2, 0.0]), np.array([4.9, 5.0])]
-    root = hk.Restaurant(base=hk.NormalGamma(0.0, 0.1, 1.0, 1.0), concentration=1.0)
-    data = hk.Groups.from_arrays(values, label="patient")
-    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="patient"), data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 5, rng=0)
-    sample = franchise.sample()
-    assert sample.counts is None
-    assert np.array_equal(sample.parameters["mean"], franchise.dish_parameters())
-    assert sample.label == "patient"
-    with pytest.raises(StateError, match=r"sample\.parameters"):
-        sample.topics()
 
 
 def test_tables_teach_topics_where_terms_repeat():

@@ -48,25 +48,6 @@ def smoothings(franchise):
 # ---------------------------------------------------------------------- the measure
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_of_the_measure(kind):
-    measure = kind(hk.Each(GAMMA), hk.Beta(GAMMA, 2.0), n_terms=5)
-    assert not measure.conjugate
-    assert measure.predicts
-    assert measure.parameters == {"r": 0.5, "s": 2.0}
-    assert measure.with_parameters(r=0.3).smoothing == hk.Each(GAMMA)
-    assert kind(hk.Each(GAMMA), 0.3).parameters == {"selection": 0.3}
-    for smoothing in (1e-3, 0.4, 20.0):
-        began = measure.begun(smoothing)
-        assert measure.log_predictive(2, [began, measure.make()]) == pytest.approx(
-            measure.log_predictive(2, [measure.make()])[0], rel=1e-12
-        )
-    with pytest.raises(StateError, match="begun"):
-        measure.log_block([0, 1], [measure.make()])
-    with pytest.raises(ParameterError, match="smoothing"):
-        measure.begun(0.0)
-
-
 # ---------------------------------------------------------------------- states
 
 

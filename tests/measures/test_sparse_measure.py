@@ -78,26 +78,6 @@ def test_the_contract_of_a_measure():
 # ---------------------------------------------------------------------- stored proportions
 
 
-def test_the_part_is_the_measures_own():
-    franchise = documents(hk.SparseDirichletMultinomial(0.5, proportions="stored"))
-    assert set(franchise.measure_parts) == set(franchise.parts) == {NAME}
-    assert not franchise.components
-    assert not documents(hk.SparseDirichletMultinomial(0.5)).parts
-    with pytest.raises(StateError, match="proportion"), franchise.transaction():
-        franchise.open_dish()
-    trace = schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
-    assert np.all((trace[f"{NAME}/mean"] > 0.0) & (trace[f"{NAME}/mean"] < 1.0))
-    twin = franchise.copy()
-    assert twin.parts[NAME] is not franchise.parts[NAME]
-    assert np.array_equal(twin.parts[NAME].proportions(), franchise.parts[NAME].proportions())
-    assert twin.log_joint() == franchise.log_joint()
-    before = franchise.log_likelihood()
-    with franchise.parts_integrated(RandomStream((1, 2))):
-        assert franchise.log_likelihood() != before
-    assert franchise.log_likelihood() != before  # drawn anew
-    assert twin.log_likelihood() == before
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_goes_from_one_scheme_to_the_other(kind):
     stored = documents(kind(0.5, proportions="stored"))

@@ -153,35 +153,7 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
 # ---------------------------------------------------------------------- halves
 
 
-def test_an_empty_half_has_the_labels_of_the_other():
-    """Of groups that aren't documents of a corpus, only customers have labels."""
-
-    def places(values, places, regions):
-        return hk.Groups.from_labels(values, {"place": places, "region": regions})
-
-    data = places([5.0, 5.2, -5.0], ["x", "x", "y"], ["N", "N", "S"])
-    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 1.0), concentration=0.1)
-    region = hk.Restaurant(root, concentration=0.1, each="region")
-    franchise = hk.Franchise(hk.Restaurant(region, concentration=1.0, each="place"), data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0)
-    observed = hk.Groups.from_arrays([[5.0], []], groups={"region": ["N", "S"]}, label="place")
-    held = hk.Groups.from_arrays([[], [-5.0]], groups={"region": ["N", "S"]}, label="place")
-    swapped = hk.Groups.from_arrays([[], [5.0]], groups={"region": ["N", "S"]}, label="place")
-    likely, unlikely = (hk.evaluate(franchise, observed, held_out=h).log_probability for h in (held, swapped))
-    assert likely > unlikely + 1
-
-
 # ---------------------------------------------------------------------- the result
-
-
-def test_a_perplexity_that_no_float_holds():
-    data = hk.Groups.from_arrays([[0.0, 0.1]])
-    franchise = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.NormalGamma(0.0, 1.0, 1e4, 1e-3)), each="group"), data
-    )
-    found = hk.evaluate(franchise, hk.Groups.from_arrays([[1e3, 1e5]]))
-    assert found.log_probability_per_token < -709
-    assert found.perplexity == math.inf
 
 
 # ---------------------------------------------------------------------- topics of other systems

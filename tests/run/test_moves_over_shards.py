@@ -165,31 +165,6 @@ def test_held_documents_keep_their_dishes():
     assert np.mean(before[~held] != after[~held]) > 0.1
 
 
-def test_documents_in_any_order_of_their_tokens_are_given_once():
-    """Tokens of groups may be interleaved."""
-    seen = []
-
-    class Listing(moves.ByDocument):
-        def document(self, document, common):
-            seen.append((document.number, document.terms.tolist()))
-            assert len(common.weights) == len(common.topics)
-            np.testing.assert_allclose(common.topics.sum(axis=1), 1.0)
-            with pytest.raises(ValueError, match="read-only"):
-                common.topics[0] = 1.0
-            return moves.MoveInfo()
-
-    labels = np.array([2, 0, 1, 0, 2, 1, 0])
-    data = hk.Groups.from_labels(np.array([0, 1, 2, 1, 0, 2, 2]), {"document": labels})
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.0)
-    franchise = hk.Franchise(
-        hk.Restaurant(root, each="document"), data, store="counts", root=hk.FixedWeights(3)
-    )
-    hk.Scheduler([Listing()]).run(franchise, sweeps=1, rng=0)
-    assert [terms for _, terms in sorted(seen)] == [
-        data.values[labels == franchise.keys("document")[number]].tolist() for number in range(3)
-    ]
-
-
 # ------------------------------------------------------------------ laws
 
 
@@ -304,13 +279,3 @@ def test_what_a_move_does_wrong_is_an_error_everywhere_and_changes_nothing(how, 
     same(franchise.freeze(), before)
     with pytest.raises(error, match=message):
         over_workers([Failing(how)], 1, before, 2)
-
-
-def test_moves_over_documents_are_refused_where_topics_differ_by_document():
-    """Given topics alone, words of a document are not independent there: also in one process."""
-    document = restaurant(bursty=True)
-    franchise = hk.Franchise(document, DATA, store="counts", root="weights")
-    with pytest.raises(ScheduleError, match="topics that differ by document"):
-        hk.Scheduler([TokenGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
-    with pytest.raises(ScheduleError, match="topics that differ by document"):
-        run_shards(document, shards.cut(DATA, 2), [TokenGibbs(), moves.RootWeights()], sweeps=1, rng=0)

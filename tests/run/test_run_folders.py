@@ -370,20 +370,6 @@ def test_lambdas_are_recorded_and_asked_for_again(tmp_path):
     assert_same(run.resume(sweeps=2, record=record), gibbs().run(franchise(), 5, rng=0, record=record))
 
 
-class Fickle(hk.Part):
-    """Its scalars have other names in every sweep."""
-
-    def scalars(self, state):
-        return {f"of sweep {state.sweep}": 0.0}
-
-
-def test_scalars_with_changing_names_are_refused():
-    state = franchise()
-    state.register("fickle", Fickle())
-    with pytest.raises(errors.StateError, match="fickle/of sweep 2"):
-        hk.Scheduler([moves.TableGibbs()]).run(state, 3, rng=0)
-
-
 class Counting(hk.Part):
     def __init__(self, start=0):
         self.start = start

@@ -224,23 +224,6 @@ def test_ratios_of_large_counts():
 # ------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
-@pytest.mark.parametrize(("shape", "root"), [("2+1", "restaurant"), ("three levels", "weights")])
-def test_tables_are_part_of_the_state_under_a_restaurant_and_with_more_levels(shape, root, kind):
-    franchise = tiny_franchise(shape, MEASURE, store=kind, root=root)
-    assert not franchise.draws_tables
-    for method in ("bernoulli", "binomial"):
-        with pytest.raises(errors.ScheduleError, match="part of the state"):
-            hk.Scheduler([moves.TableGibbs(), moves.TableCounts(method)]).run(franchise, sweeps=1, rng=0)
-    for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
-                 lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
-        with pytest.raises(errors.StateError, match="part of the state"):
-            call()
-    if root == "restaurant":
-        with pytest.raises(errors.ScheduleError, match="RootWeights"):
-            hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
-
-
 # ------------------------------------------------------------------------- steps, both twins
 
 
