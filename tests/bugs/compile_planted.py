@@ -1,4 +1,6 @@
-"""Compile copies of modules in the current folder: `python compile_planted.py CHECKOUT PACKAGE MODULE ...`."""
+"""Compile copies of modules in the current folder: `python compile_planted.py CHECKOUT PACKAGE
+MODULE ...`.
+"""
 
 import os
 import sys

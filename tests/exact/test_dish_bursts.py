@@ -1,4 +1,6 @@
-"""One concentration per dish where topics differ by document: seatings, tables, concentrations, enumerated."""
+"""One concentration per dish where topics differ by document: seatings, tables, concentrations,
+enumerated.
+"""
 
 import functools
 import math

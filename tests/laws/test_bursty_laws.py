@@ -1,4 +1,6 @@
-"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by Geweke's test."""
+"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by
+Geweke's test.
+"""
 
 import collections
 import itertools

@@ -1,4 +1,6 @@
-"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root and store."""
+"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root
+and store.
+"""
 
 import attrs
 import numpy as np

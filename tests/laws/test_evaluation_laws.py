@@ -1,4 +1,6 @@
-"""Estimates of `hk.evaluate` and fold-in against enumeration: exact values lie within their standard errors."""
+"""Estimates of `hk.evaluate` and fold-in against enumeration: exact values lie within their
+standard errors.
+"""
 
 import math
 

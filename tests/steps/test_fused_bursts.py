@@ -93,7 +93,9 @@ def check_blocks():
 
 
 def check_blocks_in_three_dishes():
-    """Three words of a term, and others in two documents: the block's own dish, another one, and a new one."""
+    """Three words of a term, and others in two documents: the block's own dish, another one, and a
+    new one.
+    """
     model = tiny_words([0, 0, 0, 0, 1], TinyShape({"document": [0, 0, 0, 1, 2]}, 5))
     for number in (0, 1):
         check_exact(model, moves.DishGibbs(), matrices=[checked_matrix(model, step_of(number))])

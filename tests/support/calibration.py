@@ -31,7 +31,9 @@ _REPLICA = 1  # place of the streams
 
 
 def quantities(franchise: Franchise) -> dict[str, float]:
-    """The ranked quantities: dishes, tables, parts of the log joint, and every hyperparameter with a prior."""
+    """The ranked quantities: dishes, tables, parts of the log joint, and every hyperparameter with
+    a prior.
+    """
     seating, likelihood = franchise.log_seating(), franchise.log_likelihood()
     return rounded(
         {

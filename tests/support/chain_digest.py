@@ -15,7 +15,9 @@ def take_the_place_of_the_baseline(path):
 
 
 def digest(store, discounts, sparse=False):
-    """A number for a whole run to the last bit: its trace, its last state, and all weights of one more sweep."""
+    """A number for a whole run to the last bit: its trace, its last state, and all weights of one
+    more sweep.
+    """
     import numpy as np
     from choice_sources import AskedSource
     from fused_cases import corpus

@@ -24,7 +24,9 @@ Law = list[tuple[Tables, float, float]]
 
 
 class ExactBurstyModel(ExactModel):
-    """A tiny franchise over `Bursty`, with every seating of its terms at tables of each dish and restaurant."""
+    """A tiny franchise over `Bursty`, with every seating of its terms at tables of each dish and
+    restaurant.
+    """
 
     def __init__(
         self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None

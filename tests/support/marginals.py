@@ -41,7 +41,9 @@ def selected_numbers(
     shapes: tuple[float, float] | None = None,
     proportion: float | None = None,
 ) -> list[float]:
-    """p(values, R terms are selected) for R = 0 .. V and one dish, by enumerating subsets of the vocabulary."""
+    """p(values, R terms are selected) for R = 0 .. V and one dish, by enumerating subsets of the
+    vocabulary.
+    """
     counts = Counter(int(value) for value in values)
     found = [0.0] * (n_terms + 1)
     for size in range(n_terms + 1):

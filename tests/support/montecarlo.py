@@ -1,4 +1,6 @@
-"""One-step Monte Carlo from independent exact draws: complete production moves with their production source."""
+"""One-step Monte Carlo from independent exact draws: complete production moves with their
+production source.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def one_step_counts(
 
 
 def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
-    """Exact transition matrix of a complete application: the product of its steps, each of which is checked."""
+    """Exact transition matrix of a complete application: the product of its steps, each of which
+    is checked.
+    """
     if model.detail is Detail.SEATS or not move.needs_tables:
         return check_exact(model, move)
     own = model.franchise

@@ -126,7 +126,9 @@ _KNOWN: dict[tuple[str, str], list[weakref.ref[FunctionType]]] = {}  # by file a
 
 
 def _defined_once(code: CodeType) -> list[FunctionType]:
-    """Functions of this file and name that aren't made by other functions, so they don't change after import."""
+    """Functions of this file and name that aren't made by other functions, so they don't change
+    after import.
+    """
     key = code.co_filename, code.co_qualname
     if not any(one() is not None for one in _KNOWN.get(key, [])):
         _KNOWN.clear()

@@ -147,7 +147,9 @@ class _Step:
 
 
 def exact_law(franchise: Franchise, customer: int) -> Law:
-    """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions."""
+    """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in
+    fractions.
+    """
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()
     term, own = int(franchise.data.values[customer]), int(store.dish_of(customer))
