@@ -19,7 +19,6 @@ from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
-from hdpkit.testing.geweke import statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 GRID = Grid([0.3, 8.0], [1.0, 2.0])
@@ -165,22 +164,6 @@ def test_one_update_from_exact_draws_of_the_concentrations(name):
         ]
 
     FAMILY.check(name, run)
-
-
-def free(discount, inner, store):
-    """Six customers in two documents, with priors of everything."""
-    shape, prior = TinyShape({"document": [0] * 4 + [1] * 3}, 7), hk.Gamma(2.0, 1.0)
-    measure = hk.Bursty(inner(0.5, n_terms=3), hk.Each(PRIOR), discount)
-    return tiny_franchise(shape, measure, store=store, concentration=(prior, prior))
-
-
-GEWEKE = {
-    "geweke: slice": (0.0, hk.DirichletMultinomial, "explicit", moves.Concentration()),
-    "geweke: auxiliary": (hk.Beta(1.2, 2.0), READABLE, "histogram", moves.Concentration("auxiliary")),
-    "geweke: sparse": (0.3, hk.SparseDirichletMultinomial, "histogram", moves.Concentration()),
-}
-for name_, case_ in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(*case_[:3]))))
 
 
 # ---------------------------------------------------------------------- mistakes that are caught

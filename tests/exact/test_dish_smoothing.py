@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from exact_points import check_balance
-from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel
+from exact_selection import ExactSmoothedSelectionModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from smoothing_checks import Grid
 
@@ -18,7 +18,6 @@ from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import exact_model
-from hdpkit.testing.geweke import statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -124,19 +123,6 @@ def test_the_log_joint_has_the_density_of_proportions_and_smoothings(kind):
     assert len(offset) == 1
 
 
-MOVES = {
-    "TableGibbs": moves.TableGibbs(),
-    "DishGibbs": moves.DishGibbs(),
-    "Selectors": moves.Selectors(),
-    "SelectorCounts": moves.SelectorCounts(),
-    "Smoothing": moves.Smoothing(),
-    "a schedule": [moves.TableGibbs(), moves.DishParameters(), moves.DishGibbs(), moves.Selectors()],
-}
-ONE_STEP = {f"one step: {name}, {kind.__name__}": (name, kind) for name in MOVES for kind in KINDS}
-for name_ in ONE_STEP:
-    FAMILY.register(name_, SELECTION_P_VALUES)
-
-
 # ---------------------------------------------------------------------- a prior with a density
 
 PRIOR = hk.Gamma(2.0, 2.0)
@@ -198,31 +184,3 @@ def test_one_update_from_exact_draws_of_the_smoothings(name):
         ]
 
     FAMILY.check(name, run)
-
-
-WIDE = hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
-GEWEKE = {
-    f"geweke: {scheme}, {kind.__name__}, {store}, {shape}, {root}": (scheme, kind, update, store, shape, root)
-    for scheme, kind, update, store, shape, root in (
-        ("integrated", KINDS[0], "slice", "explicit", "3+3", "restaurant"),
-        ("integrated", KINDS[0], "walk", "histogram", "three levels", "restaurant"),
-        ("integrated", KINDS[0], "dish parameters", "counts", "3+3", "weights"),
-        ("stored", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
-        ("stored", KINDS[0], "dish parameters", "explicit", "flat 4", "restaurant"),
-        ("stored", KINDS[0], "walk", "explicit", "3+3", "weights"),
-        ("fixed", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
-        ("stored", KINDS[1], "slice", "explicit-reference", "2+1", "restaurant"),
-    )
-}
-
-
-def free(scheme, kind, update, store, shape, root):
-    selection = 0.4 if scheme == "fixed" else WIDE
-    more = {"proportions": scheme} if scheme != "fixed" else {}
-    measure = kind(hk.Each(PRIOR), selection, n_terms=3, **more)
-    prior = hk.Gamma(2.0, 1.0)
-    return tiny_franchise(shape, measure, store=store, root=root, concentration=(prior, prior))
-
-
-for name_, case_ in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(*case_))))

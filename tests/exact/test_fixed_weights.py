@@ -14,9 +14,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
-from hdpkit.testing.pvalues import SampledTests
 
-FAMILY = SampledTests()
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 PLAIN, DISCOUNT = Corner(1.5, 1.5), Corner(1.5, 0.4, 0.0, 0.6)
@@ -176,22 +174,6 @@ def test_the_log_joint_is_that_of_the_enumeration(store):
 
 
 # ---------------------------------------------------------------------- the law of the number of dishes
-
-SCHEDULES = {
-    "TableGibbs": [moves.TableGibbs()],
-    "DishGibbs": [moves.TableGibbs(), moves.DishGibbs()],
-    "SplitMerge": [moves.TableGibbs(), moves.SplitMerge()],
-    "ReseatGroups": [moves.TableGibbs(), moves.ReseatGroups()],
-}
-CELLS = {
-    f"{store}, {kernel}, {name}": (store, kernel, name)
-    for store in ("explicit", "histogram", "counts")
-    for kernel in ("auto", "generic")
-    for name in SCHEDULES
-}
-for name_ in CELLS:
-    FAMILY.register(name_)
-
 
 # Steps are enumerated over every store and kernel, above. Here are whole runs: of table Gibbs over all
 # stores, and of one other move over each, on one kernel each. The rest with -m long.

@@ -152,24 +152,10 @@ def free(store, shape):
     return weighted(shape, store, concentration=(prior, prior), discount=discount)
 
 
-SCHEDULES = {
-    "TableGibbs": [moves.TableGibbs(), moves.RootWeights()],
-    "DishGibbs": [moves.TableGibbs(), moves.DishGibbs(), moves.RootWeights()],
-    "SplitMerge": [moves.TableGibbs(), moves.SplitMerge()],
-    "ReseatGroups": [moves.TableGibbs(), moves.ReseatGroups()],
-}
-DISHES = {
-    f"dishes: {store}, {name}": (store, name)
-    for store in ("explicit", "histogram", "counts")
-    for name in SCHEDULES
-}
-
 for name_ in ONE_STEP:
     FAMILY.register(name_, WEIGHT_P_VALUES)
 for name_, case_ in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(*case_))))
-for name_ in DISHES:
-    FAMILY.register(name_)
 
 
 @pytest.mark.parametrize("name", ONE_STEP)

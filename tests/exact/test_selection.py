@@ -15,7 +15,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.geweke import statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -63,17 +62,6 @@ def test_dishes_and_tables_by_enumeration(kind):
             tables[entered.n_tables] += probability
         assert np.abs(dishes[1:5] - DISHES).max() < 6e-6
         assert np.abs(tables[2:] - TABLES).max() < 6e-6
-
-
-CHAINS = {
-    f"{name}: {scheme}, {store}": (scheme, store, schedule)
-    for scheme in ("integrated", "stored")
-    for store in ("explicit", "histogram")
-    for name, schedule in (
-        ("TableGibbs", [moves.TableGibbs()]),
-        ("all", [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups()]),
-    )
-}
 
 
 # ---------------------------------------------------------------------- stored: detailed balance
@@ -140,34 +128,8 @@ MEASURES = {
     "fixed": hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3),
     "stored, readable": SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
 }
-GEWEKE = {
-    f"geweke: {name}, {update}, {store}, {shape}, {root}": (name, update, store, shape, root)
-    for name, update, store, shape, root in (
-        ("integrated", "slice", "explicit", "3+3", "restaurant"),
-        ("integrated", "walk", "histogram", "three levels", "restaurant"),
-        ("integrated", "slice", "histogram", "flat 4", "restaurant"),
-        ("stored", "slice", "histogram", "3+3", "restaurant"),
-        ("stored", "walk", "explicit", "three levels", "restaurant"),
-        ("stored", "walk", "histogram", "flat 4", "restaurant"),
-        ("stored", "slice", "explicit", "3+3", "weights"),
-        ("stored", "slice", "counts", "3+3", "weights"),
-        ("fixed", "slice", "histogram", "3+3", "restaurant"),
-        ("stored, readable", "slice", "explicit-reference", "2+1", "restaurant"),
-    )
-}
-
-
-def free(name, store, shape, root):
-    prior = hk.Gamma(2.0, 1.0)
-    return tiny_franchise(shape, MEASURES[name], store=store, root=root, concentration=(prior, prior))
-
-
-for name_ in CHAINS:
-    FAMILY.register(name_, ["dishes", "tables"])
 for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
-for name_, (name__, _, store_, shape_, root_) in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(name__, store_, shape_, root_))))
 
 
 # Each scheme over both stores, each schedule with both schemes; the rest with -m long.
@@ -288,32 +250,6 @@ def test_one_update_from_exact_draws_of_a_parameter(name):
 
 
 # ---------------------------------------------------------------------- laws of the parameters themselves
-
-EACH = hk.Each(PRIOR)
-LAWS = {
-    "smoothing, integrated": (
-        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), n_terms=3), "smoothing",
-    ),
-    "smoothing, stored": (
-        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), "stored", n_terms=3), "smoothing",
-    ),
-    "smoothing, fixed": (hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3), "smoothing"),
-    "r, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), n_terms=3), "r"),
-    "r, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), "stored", n_terms=3), "r"),
-    "s, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), n_terms=3), "s"),
-    "s, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), "stored", n_terms=3), "s"),
-    "smoothing of a dish, integrated": (
-        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), n_terms=3), "of a dish",
-    ),
-    "smoothing of a dish, stored": (
-        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), "stored", n_terms=3), "of a dish",
-    ),
-    "smoothing of a dish, fixed": (hk.SparseDirichletMultinomial(EACH, 0.4, n_terms=3), "of a dish"),
-    "pi, stored": (STORED, "pi"),
-    "pi, stored, readable": (READABLE, "pi"),
-}  # fmt: skip
-for name_ in LAWS:
-    FAMILY.register(f"law of {name_}", ["marginal"])
 
 
 def selected(measure, values, **given):

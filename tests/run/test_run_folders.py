@@ -559,14 +559,8 @@ def test_numbers_out_of_range_are_refused_before_anything_is_written(tmp_path):
         return True
 
     largest = {"thin": 2**62, "audit_every": 2**62, "samples": hk.Samples(2**62, 2**62), "rng": 2**256 - 1}
-    gibbs().run(
-        franchise(),
-        2**62,
-        folder=tmp_path / "run",
-        callbacks=[stop],
-        checkpoint=hk.Checkpoint(2**62),
-        **largest,
-    )
+    options = {"folder": tmp_path / "run", "callbacks": [stop], "checkpoint": hk.Checkpoint(2**62), **largest}
+    gibbs().run(franchise(), 2**62, **options)
     assert all(check.passed for check in verify_run(tmp_path / "run"))
     run = hk.open_run(tmp_path / "run")
     with pytest.raises(errors.ParameterError, match="sweep 1"):
