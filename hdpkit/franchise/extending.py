@@ -21,7 +21,7 @@ from hdpkit.franchise.state import measure_of
 from hdpkit.franchise.topology import ContextTopology, Topology
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
-from hdpkit.stores import FrozenSeating
+from hdpkit.stores import FrozenSeating, KeepsCells
 
 _LABELLED = (Topology, GraphTopology)
 
@@ -58,6 +58,9 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
 
 def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     """The frozen state of a franchise, converted to one with more documents."""
+    if franchise.measure.seats_values and isinstance(franchise.store, KeepsCells):
+        franchise = franchise.copy()
+        franchise.expand_cells()  # tables of values are kept customer by customer below
     frozen = franchise.freeze()
     to = _numbers_in(franchise.topology, made.topology, franchise.declarations)
     seating = FrozenSeating.of(frozen["seating"])

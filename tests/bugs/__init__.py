@@ -1,69 +1,73 @@
-"""The planted bugs, by place."""
+"""Planted bugs: mistakes in Python code (`readable`, see `planted`) and in fused sweeps (`fused_faults`).
 
+Files have, of each mistake, a line ``# name``, a line ``check that detects it: what is wrong``, and patches:
+``--- module or file``, the text that the mistake changes, which occurs once there, ``+++``, and what takes
+its place. In fused sweeps FAULT is true while the mistake is planted (`planting`); patches of a file are
+applied one after the other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
 from planted import PlantedBug
 
-from bugs import (
-    counts,
-    evaluation,
-    fixed_weights,
-    hyperparameters,
-    known,
-    measures,
-    moves,
-    observed,
-    proposals,
-    replicas,
-    root_weights,
-    seating,
-    selection,
-    several_parents,
-    shared_values,
-    smoothings,
-    state_homes,
-    updates,
-)
-from bugs.fused import (
-    ALL_FAULTS,
-    BLOCK_FAULTS,
-    BURSTY_DOCUMENT_FAULTS,
-    CELL_FAULTS,
-    DOCUMENT_FAULTS,
-    FAULTS,
-    LEVEL_FAULTS,
-    OBSERVED_FAULTS,
-    STATE_FAULTS,
+FAULTS_IN = Path(__file__).with_name("fused_faults")
+
+
+@attrs.frozen
+class Patch:
+    """A replacement of text that occurs once in a file."""
+
+    file: str
+    old: str
+    new: str
+
+
+@attrs.frozen
+class PlantedFault:
+    """A mistake in a fused sweep, with the check that fails while it is planted."""
+
+    name: str
+    caught_by: str
+    what: str
+    patches: tuple[Patch, ...]
+
+
+def _read(path: Path) -> tuple[PlantedFault, ...]:
+    text = path.read_text(encoding="utf-8")
+    return tuple(_fault(part) for part in text.removeprefix("# ").removesuffix("\n").split("\n\n# "))
+
+
+def _fault(text: str) -> PlantedFault:
+    heading, *patches = text.split("\n--- ")
+    name, told = heading.split("\n")
+    return PlantedFault(name, *told.split(": ", 1), tuple(_patch(patch) for patch in patches))
+
+
+def _patch(text: str) -> Patch:
+    file, changed = text.split("\n", 1)
+    return Patch(file, *changed.split("\n+++\n"))
+
+
+BUGS = tuple(
+    PlantedBug(mistake.name, mistake.what, patch.file, patch.old, patch.new, mistake.caught_by)
+    for path in sorted(Path(__file__).with_name("readable").glob("*.txt"))
+    for mistake in _read(path)
+    for patch in mistake.patches
 )
 
-__all__ = [
-    "ALL_FAULTS",
-    "BLOCK_FAULTS",
-    "BUGS",
-    "BURSTY_DOCUMENT_FAULTS",
-    "CELL_FAULTS",
-    "DOCUMENT_FAULTS",
-    "FAULTS",
-    "LEVEL_FAULTS",
-    "OBSERVED_FAULTS",
-    "STATE_FAULTS",
-]
-
-BUGS: tuple[PlantedBug, ...] = (
-    *seating.BUGS,
-    *measures.BUGS,
-    *moves.BUGS,
-    *hyperparameters.BUGS,
-    *updates.BUGS,
-    *observed.BUGS,
-    *root_weights.BUGS,
-    *fixed_weights.BUGS,
-    *counts.BUGS,
-    *selection.BUGS,
-    *shared_values.BUGS,
-    *smoothings.BUGS,
-    *evaluation.BUGS,
-    *known.BUGS,
-    *replicas.BUGS,
-    *proposals.BUGS,
-    *several_parents.BUGS,
-    *state_homes.BUGS,
-)
+FAULTS = _read(FAULTS_IN / "topics.txt")
+BLOCK_FAULTS = _read(FAULTS_IN / "blocks.txt")
+OBSERVED_FAULTS = _read(FAULTS_IN / "observed.txt")
+DOCUMENT_FAULTS = _read(FAULTS_IN / "documents.txt")
+CELL_FAULTS = _read(FAULTS_IN / "cells.txt")
+LEVEL_FAULTS = _read(FAULTS_IN / "levels.txt")
+BURST_FAULTS = _read(FAULTS_IN / "bursts.txt")
+BURSTY_DOCUMENT_FAULTS = _read(FAULTS_IN / "bursty_documents.txt")
+STATE_FAULTS = _read(FAULTS_IN / "states.txt")
+ALL_FAULTS = (
+    *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *DOCUMENT_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
+    *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS,
+)  # fmt: skip

@@ -1,6 +1,5 @@
-"""Compile copies of modules in the current folder: `python compile_planted.py CHECKOUT PACKAGE MODULE ...`.
-
-As `setup.py` does, with less optimisation: tests plant faults into these copies (`planting.py`).
+"""Compile copies of modules in the current folder: `python compile_planted.py CHECKOUT PACKAGE
+MODULE ...`.
 """
 
 import os

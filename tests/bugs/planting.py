@@ -30,7 +30,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from bugs.fused import ALL_FAULTS, FAULTS_IN, PlantedFault
+from bugs import ALL_FAULTS, FAULTS_IN, PlantedFault
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"

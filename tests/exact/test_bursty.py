@@ -1,7 +1,4 @@
-"""Topics that differ by document: every state with its numbers of tables, enumerated.
-
-Posterior and states come from `ExactBurstyModel`, which seats terms one by one, with no code of the measure.
-"""
+"""Topics that differ by document: every state with its numbers of tables, enumerated."""
 
 import functools
 
@@ -15,7 +12,6 @@ from planted import PlantedBug, planted
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
-from hdpkit.errors import HdpkitError, ScheduleError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
 from hdpkit.measures.bursty import BurstyReferenceBank
@@ -200,26 +196,6 @@ def franchise_over(data, inner, store="histogram", root="restaurant", a=0.2, ker
     return franchise
 
 
-@pytest.mark.parametrize("inner", [hk.DirichletMultinomial, hk.SparseDirichletMultinomial])
-@pytest.mark.parametrize(
-    ("store", "root"), [("histogram", "restaurant"), ("explicit", "weights"), ("counts", "weights")]
-)
-def test_chains_do_not_depend_on_how_numbers_are_kept(monkeypatch, inner, store, root):
-    states = []
-    for _ in range(2):
-        franchise = franchise_over(corpus(), inner, store, root, kernel="generic")
-        for sweep in range(6):
-            for move in (moves.TableGibbs(), moves.DishGibbs()):
-                move.apply(franchise, RandomStream((sweep, 5)))
-                franchise.settle()
-                franchise.audit()
-        states.append(franchise.freeze())
-        listed(monkeypatch)
-    assert np.array_equal(states[0]["bank"]["opens"], states[1]["bank"]["opens"])
-    for name, array in states[0]["seating"].items():
-        assert np.array_equal(array, states[1]["seating"][name])
-
-
 class EndedError(Exception):
     """A source of choices has ended."""
 
@@ -319,16 +295,6 @@ class Opens(ScriptedSource):
         return p > 0.0
 
 
-def test_what_a_bank_refuses():
-    franchise = franchise_over(corpus(), hk.DirichletMultinomial)
-    bank, slot = franchise.bank, int(franchise.slots.occupied_slots()[0])
-    other = np.flatnonzero(franchise.dishes != slot)[:1]
-    for call in (lambda: bank.add(slot, [0]), lambda: bank.remove(slot, other)):
-        with pytest.raises(HdpkitError):
-            call()
-    franchise.audit()
-
-
 # ------------------------------------------------------------------ mistakes that are caught
 
 TABLE, DISH = moves.TableGibbs(), moves.DishGibbs()
@@ -400,24 +366,3 @@ def test_counts_in_place_of_tables_are_caught(monkeypatch):
         # Recounted tables may be fewer than those that the mistake removes.
         with pytest.raises((ExactFailure, FloatingPointError, RuntimeWarning)):
             check_exact(model, move)
-
-
-# ------------------------------------------------------------------ what can't be
-
-
-@pytest.mark.parametrize(
-    "move", [moves.SplitMerge(scans=0), moves.SplitMerge(scans=2), moves.ReseatGroups()], ids=repr
-)
-def test_restricted_scans_are_refused(move):
-    refused(move, "scans")
-
-
-def test_pairs_by_similarity_are_refused():
-    refused(moves.SplitMerge(candidates=9), "candidates")
-
-
-def refused(move, option):
-    with pytest.raises(ScheduleError, match=option) as told:
-        hk.Scheduler([move]).run(tiny("2+2", 1.0, 0.0), sweeps=1, rng=0)
-    assert isinstance(told.value, HdpkitError)
-    assert told.value.remedy

@@ -31,10 +31,7 @@ def franchise(counts, burst=None):
 
 
 def one_customer(theta, topics):
-    """Law of a customer's next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u.
-
-    ``topics`` are the probabilities of its term under each label.
-    """
+    """Law of a customer's next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
     P = np.zeros((K, K))
     ends = np.concatenate([[0.0], np.unique(XI)])
     for z in range(K):

@@ -12,7 +12,6 @@ from counts_checks import (
     leave_and_enter,
     matrix,
 )
-from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -57,44 +56,6 @@ def test_a_dish_is_born_and_dies_with_its_weight(kernel):
         births.add(franchise.n_dishes)
         franchise.audit()
     assert len(births) > 2
-
-
-def test_the_number_of_dishes_has_its_posterior():
-    # P(K) of three documents, by enumeration of the Chinese restaurant franchise.
-    expected = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5)
-    restaurant = hk.Restaurant(restaurant, each="document", concentration=0.7)
-    franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights")
-    schedule = [moves.TableGibbs(), moves.TableCounts("binomial"), moves.RootWeights()]
-    found = np.zeros(8)
-    for state in swept(schedule, franchise, 4000, 11):
-        found[state.n_dishes] += 1
-    assert 0.5 * np.abs(found[1:6] / 4000 - expected).sum() < 0.05
-
-
-@pytest.mark.parametrize("other", ["histogram", "explicit", "counts-reference"])
-def test_states_go_from_store_to_store_with_their_weights(other):
-    franchise = franchise_of("compiled")
-    moves.TableGibbs().apply(franchise, RandomStream((5, 5)))
-    frozen = franchise.freeze()
-    there = hk.Franchise(franchise.declarations[-1], franchise.data, store=other, root="weights")
-    there.thaw(frozen, RandomStream((5, 6)))
-    there.audit()
-    assert np.array_equal(there.dishes, franchise.dishes)
-    assert there.root_weights()[1] == franchise.root_weights()[1]
-    franchise.thaw(there.freeze())
-    again = franchise.freeze()
-    assert all(np.array_equal(again["seating"][name], a) for name, a in frozen["seating"].items())
-
-
-def test_a_run_over_counts_is_saved_and_resumed(tmp_path):
-    schedule = [moves.TableGibbs(), moves.TableCounts(), moves.RootWeights()]
-    whole = hk.Scheduler(schedule).run(franchise_of("compiled"), 6, rng=3, folder=tmp_path / "whole")
-    hk.Scheduler(schedule).run(franchise_of("compiled"), 3, rng=3, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    run.resume(3)
-    assert hk.open_run(tmp_path / "run").trace["log_joint"].tolist() == whole["log_joint"].tolist()
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.05, 0.7, 4.0, 60.0])

@@ -1,7 +1,5 @@
-"""One concentration per dish where topics differ by document: seatings, tables, concentrations, enumerated.
-
-A grid of concentrations makes the states finitely many (see `ExactBurstyModel`). What draws numbers is
-sampled: all p-values are registered in FAMILY before the first is computed (see `SampledTests`).
+"""One concentration per dish where topics differ by document: seatings, tables, concentrations,
+enumerated.
 """
 
 import functools
@@ -17,11 +15,10 @@ from smoothing_checks import Grid
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
-from hdpkit.errors import DataError, DeclarationError, HdpkitError, ParameterError, ScheduleError
+from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
-from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 GRID = Grid([0.3, 8.0], [1.0, 2.0])
@@ -167,87 +164,6 @@ def test_one_update_from_exact_draws_of_the_concentrations(name):
         ]
 
     FAMILY.check(name, run)
-
-
-def free(discount, inner, store):
-    """Six customers in two documents, with priors of everything."""
-    shape, prior = TinyShape({"document": [0] * 4 + [1] * 3}, 7), hk.Gamma(2.0, 1.0)
-    measure = hk.Bursty(inner(0.5, n_terms=3), hk.Each(PRIOR), discount)
-    return tiny_franchise(shape, measure, store=store, concentration=(prior, prior))
-
-
-GEWEKE = {
-    "geweke: slice": (0.0, hk.DirichletMultinomial, "explicit", moves.Concentration()),
-    "geweke: auxiliary": (hk.Beta(1.2, 2.0), READABLE, "histogram", moves.Concentration("auxiliary")),
-    "geweke: sparse": (0.3, hk.SparseDirichletMultinomial, "histogram", moves.Concentration()),
-}
-for name_, case_ in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(*case_[:3]))))
-
-
-@pytest.mark.parametrize("name", GEWEKE)
-def test_gewekes_test(name):
-    *case, update = GEWEKE[name]
-    franchise = free(*case)
-    schedule = [moves.TableGibbs(), moves.DishGibbs(), update]
-    if isinstance(case[0], hk.Beta):
-        schedule.append(moves.Discount())
-    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 80 * more, 4, seed))
-
-
-# ---------------------------------------------------------------------- runs, and what is refused
-
-
-def test_concentrations_are_in_traces_checkpoints_and_copies(tmp_path):
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()])
-    trace = schedule.run(larger(), sweeps=4, rng=1, samples=2, audit_every=1, folder=tmp_path / "run")
-    assert len(set(trace["bursts/median"])) == 4
-    run = hk.open_run(tmp_path / "run")
-    run.resume(sweeps=3)
-    whole = larger()
-    more = schedule.run(whole, sweeps=7, rng=1, samples=2)
-    assert np.array_equal(run.trace["bursts/median"], more["bursts/median"])
-    twin = whole.copy()
-    own = whole.measure_parts["bursts"].concentrations()
-    assert np.array_equal(twin.measure_parts["bursts"].concentrations(), own)
-    assert twin.log_joint() == whole.log_joint()
-    frozen = whole.freeze()
-    kept = frozen["bank"]
-    for bad in (kept["parameters"][:-1], [np.array(-1.0)] * len(own), [np.array("x")] * len(own)):
-        with pytest.raises(DataError, match="bank, in the frozen state"):
-            whole.thaw({**frozen, "bank": {**kept, "parameters": bad}})
-    whole.thaw(frozen)
-    whole.audit()
-
-
-@pytest.mark.parametrize(
-    "move",
-    [moves.SliceGibbs(), moves.CountGibbs(), moves.SplitMerge(scans=None), moves.ReseatGroups(scans=None)],
-    ids=repr,
-)
-def test_moves_that_sum_over_the_tables_of_a_topic_are_refused(move):
-    sweeping = isinstance(move, (moves.SliceGibbs, moves.CountGibbs))
-    measure = hk.Bursty(hk.DirichletMultinomial(0.5, n_terms=3), hk.Each(PRIOR))
-    options = {"store": "counts", "root": "weights"} if sweeping else {"store": "explicit"}
-    with pytest.raises(ScheduleError):
-        hk.Scheduler([move]).run(tiny_franchise("2+2", measure, **options), sweeps=1, rng=0)
-
-
-def test_what_needs_one_concentration_is_refused():
-    franchise = larger()
-    new = hk.Groups.from_labels([0, 1], {"document": [8, 8]})
-    known = hk.Known([[0.2, 0.3, 0.5]], counts=5)
-    for refused, match in (
-        (lambda: franchise.fold_in(new, rng=1), "one concentration"),
-        (lambda: larger(known=known), "known"),
-    ):
-        with pytest.raises(DeclarationError, match=match):
-            refused()
-    for prior in (hk.Normal(0.0, 1.0), hk.Shifted(hk.Gamma(1.0, 1.0))):
-        with pytest.raises(ParameterError, match=r"hk\.Each of a prior of positive numbers"):
-            hk.Bursty(hk.DirichletMultinomial(), hk.Each(prior))
-    with pytest.raises(ParameterError, match="bursty"):
-        hk.TopicModel(bursty=hk.Each(PRIOR)).fit(np.eye(3, dtype=int))
 
 
 # ---------------------------------------------------------------------- mistakes that are caught

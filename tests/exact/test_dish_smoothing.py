@@ -1,18 +1,12 @@
-"""One smoothing per dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated.
-
-A grid of smoothings makes the states finitely many. The marginal of a dish given its smoothing goes through
-all subsets of the vocabulary; it is no code of the measure's. What draws numbers is sampled: all p-values are
-registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""One smoothing per dish of the sparse Dirichlet-multinomial: laws of seatings and smoothings, enumerated."""
 
 import functools
 import math
 
 import numpy as np
 import pytest
-from exact_points import check_balance, one_step_of_points
-from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel
-from long_cases import some_long
+from exact_points import check_balance
+from exact_selection import ExactSmoothedSelectionModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from smoothing_checks import Grid
 
@@ -22,10 +16,8 @@ from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import exact_model
-from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -131,33 +123,6 @@ def test_the_log_joint_has_the_density_of_proportions_and_smoothings(kind):
     assert len(offset) == 1
 
 
-MOVES = {
-    "TableGibbs": moves.TableGibbs(),
-    "DishGibbs": moves.DishGibbs(),
-    "Selectors": moves.Selectors(),
-    "SelectorCounts": moves.SelectorCounts(),
-    "Smoothing": moves.Smoothing(),
-    "a schedule": [moves.TableGibbs(), moves.DishParameters(), moves.DishGibbs(), moves.Selectors()],
-}
-ONE_STEP = {f"one step: {name}, {kind.__name__}": (name, kind) for name in MOVES for kind in KINDS}
-for name_ in ONE_STEP:
-    FAMILY.register(name_, SELECTION_P_VALUES)
-
-
-# The readable measure: what its moves have in common with the compiled one's is tested there.
-FURTHER_STEPS = [
-    f"one step: {name}, {KINDS[1].__name__}" for name in ("Selectors", "SelectorCounts", "a schedule")
-]
-
-
-@pytest.mark.parametrize("case", some_long(ONE_STEP, lambda case: case in FURTHER_STEPS))
-def test_one_step_from_exact_draws(case):
-    name, kind = ONE_STEP[case]
-    model = stored("2+1", kind)
-    draws = 1000 if kind is KINDS[0] else 300
-    FAMILY.check(case, lambda more, seed: one_step_of_points(model, MOVES[name], draws * more, seed))
-
-
 # ---------------------------------------------------------------------- a prior with a density
 
 PRIOR = hk.Gamma(2.0, 2.0)
@@ -219,56 +184,3 @@ def test_one_update_from_exact_draws_of_the_smoothings(name):
         ]
 
     FAMILY.check(name, run)
-
-
-WIDE = hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
-GEWEKE = {
-    f"geweke: {scheme}, {kind.__name__}, {store}, {shape}, {root}": (scheme, kind, update, store, shape, root)
-    for scheme, kind, update, store, shape, root in (
-        ("integrated", KINDS[0], "slice", "explicit", "3+3", "restaurant"),
-        ("integrated", KINDS[0], "walk", "histogram", "three levels", "restaurant"),
-        ("integrated", KINDS[0], "dish parameters", "counts", "3+3", "weights"),
-        ("stored", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
-        ("stored", KINDS[0], "dish parameters", "explicit", "flat 4", "restaurant"),
-        ("stored", KINDS[0], "walk", "explicit", "3+3", "weights"),
-        ("fixed", KINDS[0], "slice", "histogram", "3+3", "restaurant"),
-        ("stored", KINDS[1], "slice", "explicit-reference", "2+1", "restaurant"),
-    )
-}
-
-
-def free(scheme, kind, update, store, shape, root):
-    selection = 0.4 if scheme == "fixed" else WIDE
-    more = {"proportions": scheme} if scheme != "fixed" else {}
-    measure = kind(hk.Each(PRIOR), selection, n_terms=3, **more)
-    prior = hk.Gamma(2.0, 1.0)
-    return tiny_franchise(shape, measure, store=store, root=root, concentration=(prior, prior))
-
-
-for name_, case_ in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(*case_))))
-
-
-# Every scheme, update, depth and root once at least; the rest with -m long.
-FURTHER = [
-    ("integrated", "3+3", "explicit"),
-    ("stored", "3+3", "histogram"),
-    ("stored", "flat 4", "explicit"),
-]
-
-
-def is_long(name):
-    scheme, _, _, store, shape, root = GEWEKE[name]
-    return root == "restaurant" and (scheme, shape, store) in FURTHER
-
-
-@pytest.mark.parametrize("name", some_long(GEWEKE, is_long))
-def test_gewekes_test(name):
-    franchise = free(*GEWEKE[name])
-    schedule = [
-        moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), UPDATES[GEWEKE[name][2]],
-        moves.SelectorCounts(), moves.BaseMeasureParameters(),
-    ]  # fmt: skip
-    schedule = [move for move in schedule if serves(franchise, move)]
-    replicas = 100 if GEWEKE[name][1] is KINDS[0] else 50
-    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))

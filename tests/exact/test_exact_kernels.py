@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from marginals import (
 from montecarlo import swept
 
 import hdpkit as hk
-from hdpkit.errors import ReturnValueError, ScheduleError
+from hdpkit.errors import ScheduleError
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.franchise.known import Known
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -118,11 +117,7 @@ READABLE_STORES = ("explicit-reference", "histogram-reference", "counts-referenc
 
 
 def check(move, shape, corner, measure, stores=None, kernels=None, readable=None):
-    """Exactness of every step over stores and kernels, and one law for all kernels of the same states.
-
-    Stores of seats and of sizes have one law, lumped to what both keep. ``readable``: the stores over which
-    readable kernels run.
-    """
+    """Exactness of every step over stores and kernels, and one law for all kernels of the same states."""
     law, models = {}, {}
     for store, kernel in stores_and_kernels(measure, shape=shape):
         if (stores and store not in stores) or (kernels and kernel not in kernels):
@@ -181,12 +176,7 @@ WITH_INNER = ("2+1 with one at the root", "three levels, inner customers")
 
 
 def kernels_at(shape, corner, move):
-    """Compiled kernels everywhere; readable ones, which are slow, where inner restaurants have customers.
-
-    That is at the corner with discounts, and for moves without many branches. Three customers have readable
-    kernels at all depths and for all moves (`WITH_READABLE`), documents of two and two for all measures;
-    launches besides in test_planted_bugs.py (`check_split_merge_by_scans`), all of it with `-m long`.
-    """
+    """Compiled kernels everywhere; readable ones, which are slow, where inner restaurants have customers."""
     readable = corner == "discounts" and shape in WITH_INNER and not has_many_branches(move, shape)
     return None if readable else COMPILED
 
@@ -195,19 +185,12 @@ LENT_TO = ("explicit", "explicit-reference")
 
 
 def is_lent(move):
-    """Whether other stores lend their states for this move to an explicit one.
-
-    What is drawn for it, and what is taken back, doesn't depend on the move: dish Gibbs shows it for all.
-    """
+    """Whether other stores lend their states for this move to an explicit one."""
     return bool(move.needs_tables) and not isinstance(move, DishGibbs)
 
 
 def stores_at(shape, move):
-    """Of four and five customers explicit stores alone for moves that all others lend their states for.
-
-    With three customers all stores have them (`stores_with`). Dish Gibbs shows for all of them what is drawn
-    and taken back; of five customers, where a histogram has many labelled seatings, with `-m long`.
-    """
+    """Of four and five customers explicit stores alone for moves that all others lend their states for."""
     if has_many_branches(move, shape) and shape == "3+2":
         return ["explicit"]
     return LENT_TO if is_lent(move) or (move.needs_tables and shape == "3+2") else None
@@ -225,10 +208,7 @@ LAUNCHES = {0: ("flat 4",), 1: ("3+2",)}
 
 
 def is_long(shape, corner, move):
-    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES.
-
-    Splits and merges of five customers, too: there are those of four at every depth.
-    """
+    """What proves little that the others don't, and takes long: see OTHER_CORNERS and LAUNCHES."""
     scans = getattr(move, "scans", None)
     if scans is not None:
         return corner != "discounts" or shape not in LAUNCHES[scans]
@@ -524,14 +504,6 @@ def test_split_merge_with_more_units(move, shape, store):
     check_exact(model, move, reversible=True)
 
 
-def test_corners_and_shapes_are_all_in_use():
-    used = set(itertools.chain(DEPTHS, ["2+2", "2+2+2", "3+3", "4+3", "3+3+2", "flat 5"]))
-    used |= {"flat 3", "2+1", "three levels of three"}  # for moves with intermediate scans
-    from hdpkit.testing.cases import SHAPES
-
-    assert used == set(SHAPES)
-
-
 # ---------------------------------------------------------------------- what moves declare
 
 
@@ -611,20 +583,6 @@ def test_a_move_with_tables_serves_a_restaurant_unless_it_declares_more():
 def test_what_a_move_declares_falsely_is_found(serves, error):
     with pytest.raises(ExactFailure, match=error):
         check_move(AdoptDish(*serves), shapes=["2+2"], corners=["middle"])
-
-
-def test_failures_name_the_kernel_and_the_state():
-    with pytest.raises(ExactFailure, match=r"AdoptDish, step 0, .*kernel 'fused'.*most at state \(\(0, 0\)"):
-        check_move(AdoptDish("fixed weights"), shapes=["2+2"], corners=["middle"])
-
-
-@pytest.mark.parametrize("names", ["restaurant", ["restaurant"], ("restuarant",), None])
-def test_names_of_models_are_checked(names):
-    class Wrong(TableGibbs):
-        serves = names
-
-    with pytest.raises(ReturnValueError, match="serves"):
-        Scheduler([Wrong()]).run(tiny_franchise("2+1", SYMMETRIC), sweeps=1, rng=0)
 
 
 def is_slow(move):

@@ -184,34 +184,6 @@ def model_of(data, store="counts", root="weights"):
     return hk.Franchise(document, data, store=store, root=root)
 
 
-SCHEDULE = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
-
-
-@pytest.mark.parametrize(
-    "schedule", [SCHEDULE, [moves.TableGibbs(), moves.SplitMerge()]], ids=["cells", "seats"]
-)
-def test_a_run_keeps_held_groups_and_goes_on_from_its_folder(tmp_path, schedule):
-    franchise = model_of(corpus())
-    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1)
-    franchise.hold([1, 4])
-    before = franchise.dishes
-    begin = np.append(0, np.cumsum(franchise.data.document_lengths))
-    held_counts = [np.bincount(before[begin[d] : begin[d + 1]]).max() for d in (1, 4)]
-    twin = franchise.copy()
-    assert twin.held_groups() == [1, 4]
-    hk.Scheduler(schedule).run(franchise, sweeps=6, rng=2, init=None)
-    hk.Scheduler(schedule).run(twin, sweeps=3, rng=2, init=None, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    run.resume(sweeps=3)
-    again = hk.open_run(tmp_path / "run").franchise()
-    assert again.held_groups() == [1, 4]
-    assert again.dishes.tolist() == franchise.dishes.tolist()
-    assert franchise.log_joint() == again.log_joint()
-    after = franchise.dishes
-    assert held_counts == [np.bincount(after[begin[d] : begin[d + 1]]).max() for d in (1, 4)]
-    franchise.audit()
-
-
 def test_more_documents_are_sampled_beside_held_ones():
     franchise = model_of(corpus(), "histogram", "restaurant")
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)

@@ -3,14 +3,12 @@
 import itertools
 import math
 
-import attrs
 import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit.steps.fused._state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
-from montecarlo import swept
-from scipy import special, stats
+from scipy import stats
 from state_homes_checks import (
     SplitWeightsModel,
     StateHomesModel,
@@ -29,7 +27,6 @@ from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.sample import sample_of
 from hdpkit.franchise.starts import start
-from hdpkit.posterior.comparison.mixing import usual_moves
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps.state_sequences import StateSequences as ReadableSequences
 from hdpkit.steps.state_sequences import scaled_rows
@@ -132,25 +129,6 @@ def test_compiled_and_readable_single_sites_choose_alike(measure, sticky):
     assert len(set(ends[0])) > 2
 
 
-def test_which_kernel_serves_single_sites():
-    one = terms_franchise("compiled", "weights", 1.2, TWO)
-    assert hk.Franchise(one.declarations[-1], TWO, store="counts", root="weights").kernel("reseat") == "fused"
-
-    @attrs.frozen(eq=False)
-    class Own(hk.PreviousDish):
-        """A subclass may have other homes."""
-
-    for rule, store, root, measure in (
-        (Own(), "counts", "weights", hk.DirichletMultinomial(0.5)),
-        (hk.PreviousDish(), "histogram", "restaurant", hk.DirichletMultinomial(0.5)),
-        (hk.PreviousDish(), "counts", "weights", DirichletMultinomialReference(0.5)),
-    ):
-        rows = hk.Restaurant(hk.Restaurant(measure), each=rule)
-        franchise = hk.Franchise(rows, TWO, store=store, root=root)
-        assert franchise.kernel("reseat") == "reference"
-        hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0, audit_every=1)
-
-
 STARTS_ALONE = hk.Sequences.from_arrays([[0], [1, 0], [1]], n_terms=3)
 
 
@@ -176,23 +154,6 @@ def test_the_beam_with_a_start_row_of_its_own():
 @pytest.mark.parametrize("kappa", [0.0, 2.0])
 def test_concentrations_of_the_start_row_and_of_the_rows(kappa):
     check_start_row(kappa)
-
-
-def test_what_a_start_row_of_its_own_needs():
-    for options in ({"discount": 0.3}, {"name": "start"}):
-        rule = hk.PreviousDish(start_concentration=2.0)
-        rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=rule, **options)
-        with pytest.raises(errors.DeclarationError, match="start"):
-            hk.Franchise(rows, ONE)
-    franchise = sticky_franchise("weights", 0.0, begin=hk.Gamma(2.0, 1.0))
-    with pytest.raises(errors.ParameterError, match="start"):
-        franchise.set_discount("start", 0.1)
-    franchise.set_concentration("start", 7.0)
-    assert (franchise.concentration("start"), franchise.concentration("state")) == (7.0, 0.7)
-    frozen = franchise.freeze()
-    with pytest.raises(errors.DataError, match="concentration"):
-        sticky_franchise("weights", 0.0).thaw(frozen)  # its start row shares the concentration
-    assert franchise.copy().concentration("start") == 7.0
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -305,35 +266,6 @@ def states_of(key):
     return [label.setdefault(dish, len(label)) for dish in key[0]]
 
 
-def long_run(arrays, kappa, schedule, sweeps, measure=None):
-    """Number of states in each sweep."""
-    data = hk.Sequences.from_arrays(arrays, n_terms=2)
-    above = hk.Restaurant(measure or hk.DirichletMultinomial(0.4), concentration=1.5)
-    rows = hk.Restaurant(above, concentration=0.8, each=hk.PreviousDish(sticky=kappa))
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    return np.array([state.n_dishes for state in swept(schedule, franchise, sweeps, 4)])
-
-
-def check_numbers(numbers, arrays, kappa):
-    """Compare batches of a chain with the law."""
-    expected = by_number(law_of_states(arrays, 0.8, 1.5, 0.4, kappa))
-    batches = numbers[len(numbers) % 40 :].reshape(40, -1)
-    for k, p in enumerate(expected.tolist()):
-        means = np.mean(batches == k + 1, axis=1)
-        error = max(float(np.std(means, ddof=1)) / math.sqrt(40), 1e-4)
-        assert abs(float(np.mean(means)) - p) < 4.5 * error, f"{k + 1} states"
-
-
-@pytest.mark.long  # chains of steps that are proved above
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_long_chain_has_the_law(name):
-    arrays, kappa, _ = KNOWN[name]
-    schedule = [moves.TableGibbs(), moves.RootWeights()]
-    check_numbers(long_run(arrays, kappa, schedule, 8000), arrays, kappa)
-    measure = DirichletMultinomialReference(0.4, n_terms=2)
-    check_numbers(long_run(arrays, kappa, schedule, 4000, measure), arrays, kappa)
-
-
 # ---------------------------------------------------------------------- whole sequences
 
 WHOLE = {
@@ -343,16 +275,10 @@ WHOLE = {
 }
 
 
-# Compiled code; the checks of planted bugs have the readable one.
-LONG = {(0.0, "one sequence"), (0.0, "missing"), (1.2, "two sequences")}
 SERVED = [
-    *(
-        pytest.param(sticky, data, "auto", marks=[pytest.mark.long] if (sticky, data) in LONG else [])
-        for sticky in (0.0, 1.2)
-        for data in DATA
-    ),
-    pytest.param(0.0, "two sequences", "reference", marks=pytest.mark.long),
-    pytest.param(1.2, "missing", "reference", marks=pytest.mark.long),
+    *((sticky, data, "auto") for sticky in (0.0, 1.2) for data in DATA),
+    (0.0, "two sequences", "reference"),
+    (1.2, "missing", "reference"),
 ]
 
 
@@ -417,36 +343,13 @@ def test_the_beam_over_another_measure(sticky):
     [
         (0.0, "beam", "auto"),
         (1.2, "forward-backward", "auto"),
-        pytest.param(1.2, "beam", "reference", marks=pytest.mark.long),
+        (1.2, "beam", "reference"),
     ],
 )
 def test_states_with_parameters_from_exact_draws(sticky, move, kernel):
     """States, and the parameter of the last one, after one sweep of sequences with a missing observation."""
     data = hk.Sequences.from_arrays([[0, None, 1], [1]])
     step_with_parameters(hk.FixedWeights(3), sticky, data, WHOLE[move], kernel)
-
-
-@pytest.mark.long  # chains of steps that are proved above
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_long_chain_of_states_with_parameters_has_the_law(name):
-    """A Beta prior of the parameter, in place of the Dirichlet-multinomial that integrates it out."""
-    arrays, kappa, _ = KNOWN[name]
-    measure = hk.NonConjugate(log_bernoulli, beta_prior, update=beta_update)
-    schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
-    check_numbers(long_run(arrays, kappa, schedule, 6000, measure), arrays, kappa)
-
-
-def log_bernoulli(value, p):
-    return math.log(p if value else 1.0 - p)
-
-
-def beta_prior(generator):
-    return float(np.clip(generator.beta(0.4, 0.4), 1e-12, 1.0 - 1e-12))
-
-
-def beta_update(p, values, generator):
-    ones = sum(map(int, values))
-    return float(np.clip(generator.beta(0.4 + ones, 0.4 + len(values) - ones), 1e-12, 1.0 - 1e-12))
 
 
 def test_parameters_of_states_where_observations_are_missing():
@@ -463,14 +366,6 @@ def test_parameters_of_states_where_observations_are_missing():
     schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
     hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, audit_every=1)
     assert {x for values in seen for x in values} == {1.0, 2.0}
-
-
-@pytest.mark.long  # chains of steps that are proved above
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_long_chain_of_the_beam_has_the_law(name):
-    arrays, kappa, _ = KNOWN[name]
-    schedule = [moves.BeamSampler(), moves.RootWeights()]
-    check_numbers(long_run(arrays, kappa, schedule, 8000), arrays, kappa)
 
 
 def gaussian(n_sequences=3, length=200, seed=1):
@@ -495,20 +390,6 @@ def test_threads_do_not_change_the_chain():
         trace = schedule.run(numbers_franchise(arrays), sweeps=5, rng=1)
         ends.append(trace["log_joint"].tolist())
     assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize("init", ["one", hk.init.Random(30), "auto"])
-def test_sticky_states_that_are_apart_are_found(init):
-    arrays, states = gaussian()
-    franchise = numbers_franchise(arrays)
-    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(10), moves.RootWeights()])
-    numbers = schedule.run(franchise, sweeps=300, rng=3, init=init)["n_dishes"][-75:]
-    assert np.mean(np.asarray(numbers) == 3) > 0.5
-    true, found = np.concatenate(states), franchise.dishes
-    borders = [np.flatnonzero(np.diff(z) != 0) for z in (true, found)]
-    inside = [border for border in borders[0].tolist() if (border + 1) % 200 != 0]
-    near = [np.min(np.abs(borders[1] - border)) <= 1 for border in inside]
-    assert np.mean(near) > 0.95
 
 
 def test_batches_of_numbers_on_several_threads_give_the_chain_of_one(monkeypatch):
@@ -574,47 +455,10 @@ def test_pieces_of_a_long_sequence_give_the_states_of_one():
         assert len(set(ends[0])) == n
 
 
-def test_moves_of_sequences_are_refused_elsewhere():
-    groups = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"),
-        hk.Corpus.from_documents([[0, 1], [1]]), store="counts", root="weights",
-    )  # fmt: skip
-    for franchise, move in (
-        (groups, moves.BeamSampler()),
-        (groups, moves.SplitMergeStates()),
-        (sticky_franchise("restaurant", 0.0, store="histogram"), moves.BeamSampler()),
-        (sticky_franchise("weights"), moves.ForwardBackward()),
-    ):
-        with pytest.raises(errors.ScheduleError):
-            hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
-    kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
-    with pytest.raises(errors.ScheduleError, match="SplitMergeStates"):
-        hk.Scheduler([moves.SplitMergeStates()]).run(
-            sticky_franchise("weights", measure=kept), sweeps=1, rng=0
-        )
-    smoothed = hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(1.0, 1.0)), hk.Beta(1.0, 1.0), n_terms=3)
-    for measure in (smoothed, Directions()):
-        franchise = sticky_franchise("weights", 0.0, store="counts", measure=measure)
-        with pytest.raises(errors.ScheduleError, match="BeamSampler"):
-            hk.Scheduler([moves.BeamSampler()]).run(franchise, sweeps=1, rng=0)
-    with pytest.raises(errors.DeclarationError, match="sticky"):
-        sticky_franchise("restaurant", 1.0, store="histogram")
-
-
 # ---------------------------------------------------------------------- splits and merges of states
 
 
-# Sticky ones have four times the branches.
-SPLIT = [
-    *((0.0, data, "auto") for data in DATA),
-    (1.2, "two sequences", "auto"),
-    *(pytest.param(1.2, data, "auto", marks=pytest.mark.long) for data in ("one sequence", "missing")),
-    pytest.param(0.0, "two sequences", "reference", marks=pytest.mark.long),
-    pytest.param(1.2, "missing", "reference", marks=pytest.mark.long),
-]
-
-
-@pytest.mark.parametrize(("sticky", "data", "kernel"), SPLIT)
+@pytest.mark.parametrize(("sticky", "data", "kernel"), SERVED)
 def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, data, kernel):
     """Of one state and of two at a time; four customers can have four states."""
     model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), sticky, DATA[data], "counts", kernel=kernel))
@@ -628,10 +472,8 @@ def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, d
     ("franchise", "move"),
     [
         ((hk.FixedWeights(3), 0.0, TWO), moves.SplitMergeStates(scans=1, length=1)),
-        pytest.param(
-            (hk.FixedWeights(3), 1.2, TWO), moves.SplitMergeStates(scans=1, length=1), marks=pytest.mark.long
-        ),
-        pytest.param((hk.FixedWeights(4), 0.0, ONE), moves.SplitMergeStates(scans=1), marks=pytest.mark.long),
+        ((hk.FixedWeights(3), 1.2, TWO), moves.SplitMergeStates(scans=1, length=1)),
+        ((hk.FixedWeights(4), 0.0, ONE), moves.SplitMergeStates(scans=1)),
     ],
 )
 def test_scans_before_the_final_one(franchise, move):
@@ -664,14 +506,6 @@ def test_splits_of_two_states_from_exact_draws(case):
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
 
 
-@pytest.mark.long  # chains of steps that are proved above
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_long_chain_of_splits_and_merges_has_the_law(name):
-    arrays, kappa, _ = KNOWN[name]
-    schedule = [moves.SplitMergeStates(scans=1).repeat(3), moves.RootWeights()]
-    check_numbers(long_run(arrays, kappa, schedule, 4000), arrays, kappa)
-
-
 @pytest.mark.parametrize("init", ["one", hk.init.Random(30), "auto"])
 def test_the_letters_of_beal_have_ten_states(init):
     """ABCDEFEDCB thirty times (Beal et al. 2002): each of B to E needs two states, told apart by context."""
@@ -690,15 +524,6 @@ def test_the_letters_of_beal_have_ten_states(init):
     )
     trace = schedule.run(franchise, sweeps=200, rng=1, init=init, audit_every=50)
     assert np.mean(np.asarray(trace["n_dishes"][-100:]) == 10) > 0.5
-
-
-def test_splits_and_merges_are_counted_by_kind():
-    franchise = numbers_franchise(gaussian()[0])
-    schedule = hk.Scheduler([moves.BeamSampler(), moves.SplitMergeStates(), moves.RootWeights()])
-    schedule.run(franchise, sweeps=30, rng=2, init="one", audit_every=10)
-    assert franchise.n_dishes > 1
-    found = [moves.SplitMergeStates().apply(franchise, RandomStream((3, n))).details[0][0] for n in range(20)]
-    assert set(found) == {"split", "merge"}
 
 
 # ---------------------------------------------------------------------- readings and starts
@@ -753,15 +578,6 @@ def test_given_states_are_seated_at_once_from_the_prior_of_tables():
     assert stats.chi2_contingency(counts[:, counts.sum(axis=0) >= 20]).pvalue > 1e-4
 
 
-def test_a_long_start_is_fast_enough_to_try():
-    data = hk.Sequences.from_arrays([np.arange(50_000) % 3], n_terms=3)
-    rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=hk.PreviousDish(sticky=1.0))
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    start(franchise, hk.init.Random(10), Streams(0).source(STARTS))
-    franchise.audit()
-    assert franchise.n_dishes == 10
-
-
 def test_a_user_s_measure_over_sequences():
     """A measure in Python, with a missing observation: table Gibbs, and the beam with its own likelihood."""
     arrays, _ = gaussian(2, 60)
@@ -772,68 +588,6 @@ def test_a_user_s_measure_over_sequences():
     schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
     schedule.run(franchise, sweeps=40, rng=0, audit_every=10)
     assert 2 <= franchise.n_dishes <= 6
-
-
-KAPPA = 3.0
-
-
-def log_i0(length):
-    """Log of the Bessel function I0(kappa R)."""
-    return np.log(special.i0e(KAPPA * length)) + KAPPA * length
-
-
-class Directions(hk.BaseMeasure):
-    """Angles, von Mises with a known concentration around an unknown direction."""
-
-    support = "angles"
-
-    def make(self):
-        return np.zeros(2)
-
-    def add(self, statistics, value):
-        statistics += math.cos(value), math.sin(value)
-
-    def remove(self, statistics, value):
-        statistics -= math.cos(value), math.sin(value)
-
-    def log_predictive(self, value, many):
-        sums = np.array(many)
-        longer = sums + np.array([math.cos(value), math.sin(value)])
-        ratio = log_i0(np.hypot(*longer.T)) - log_i0(np.hypot(*sums.T))
-        return ratio - math.log(2 * math.pi) - log_i0(1.0)
-
-
-@pytest.mark.parametrize("move", [moves.TableGibbs(), moves.SplitMergeStates(scans=1)], ids=repr)
-def test_a_user_s_angles_in_a_sticky_model(move):
-    """The exact-kernel test over a measure that has the four required methods and nothing else."""
-
-    def marginal(values):
-        length = math.hypot(sum(map(math.cos, values)), sum(map(math.sin, values)))
-        return float(log_i0(length)) - len(values) * (math.log(2 * math.pi) + float(log_i0(1.0)))
-
-    data = hk.Sequences.from_arrays([[0.1, 3.0, 0.4]])
-    franchise = sticky_franchise(hk.FixedWeights(3), 1.2, data, "counts", measure=Directions())
-    check_exact(StateHomesModel(franchise, marginal), move)
-
-
-def test_a_user_s_angles_have_two_states():
-    generator = np.random.default_rng(1)
-    angles = [generator.vonmises(2.5 * (np.arange(60) // 15 % 2), 20.0) for _ in range(2)]
-    rows = hk.Restaurant(hk.Restaurant(Directions()), each=hk.PreviousDish(sticky=5.0))
-    franchise = hk.Franchise(rows, hk.Sequences.from_arrays(angles), store="counts", root="weights")
-    schedule = [moves.TableGibbs().every(5), moves.SplitMergeStates().repeat(2), moves.RootWeights()]
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=60, rng=0, init="one")
-    assert np.mean(np.asarray(trace["n_dishes"][-30:]) == 2) > 0.5
-
-
-def test_mixing_of_states_is_checked():
-    """Copies of sequences are simulated, and chains over them have the moves of sequences."""
-    data = hk.Sequences.from_arrays([[0, 0, 1, 1, None, 1] * 5, [1, 1, 0]], n_terms=2)
-    franchise = sticky_franchise("weights", 1.0, data, "counts", measure=hk.DirichletMultinomial(0.5))
-    names = [move.name for move in usual_moves(franchise)]
-    assert names[:3] == ["BeamSampler", "SplitMergeStates", "TableGibbs"]
-    checked = hk.check_mixing(franchise, sweeps=40, copies=10, rng=1, inits=["one", hk.init.Random(5)])
-    assert len(checked.redrawn.starts) == 3
 
 
 class Centres(hk.BaseMeasure):
@@ -860,14 +614,3 @@ class Centres(hk.BaseMeasure):
 
     def log_likelihood(self, value, parameters):
         return -0.5 * (math.log(2 * math.pi) + (value - parameters) ** 2)
-
-
-def test_letters_with_ten_states_from_the_default_start():
-    """ABCDEFEDCB thirty times (Beal et al. 2002)."""
-    data = hk.Sequences.from_arrays([list("ABCDEFEDCB" * 30)])
-    above = hk.Restaurant(hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1.0, 1.0))
-    rows = hk.Restaurant(above, concentration=hk.Gamma(1.0, 1.0), each=hk.PreviousDish())
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    schedule = [moves.BeamSampler(), moves.TableGibbs().every(4), moves.Concentration(), moves.RootWeights()]
-    numbers = np.asarray(hk.Scheduler(schedule).run(franchise, sweeps=200, rng=1)["n_dishes"])
-    assert np.mean(numbers[100:] == 10) > 0.5

@@ -1,10 +1,4 @@
-"""Sweeps with levels above the documents, over cells and customers: laws by enumeration, and planted bugs.
-
-Given topics, weights and proportions a sweep's law is that of its formulas: cells as customers drawn one by
-one, tables of documents given the weights of the restaurant above them, tables above given those. In a finite
-model these are integrated out by Gauss quadrature, so that the kernel is the whole move: it leaves the
-posterior of dishes and tables invariant.
-"""
+"""Sweeps with levels above the documents, over cells and customers: laws by enumeration, and planted bugs."""
 
 import itertools
 import math

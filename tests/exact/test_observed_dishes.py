@@ -12,7 +12,6 @@ from observed_checks import (
     STORES,
     Open,
     atoms_of,
-    check_frozen_observed_dishes,
     check_observed_components,
     check_predictive,
     check_scored,
@@ -23,7 +22,7 @@ from observed_checks import (
 )
 
 import hdpkit as hk
-from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
+from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
 from hdpkit.random import ScriptedSource
@@ -260,16 +259,6 @@ def test_a_remainder_has_its_share_everywhere_and_cannot_be_simulated():
 # ---------------------------------------------------------------------- what is refused
 
 
-def test_moves_that_propose_dishes_are_refused():
-    franchise = observed("2+2", [0, 0, 1, 0])
-    refused = {type(move).__name__ for move in example_moves() if not serves(franchise, move)}
-    assert refused >= {"SplitMerge", "ReseatGroups", "DishParameters", "BaseMeasureParameters", "AdoptDish"}
-    for move in example_moves():
-        if not serves(franchise, move):
-            with pytest.raises(ScheduleError):
-                hk.Scheduler([TableGibbs(), move]).run(franchise, sweeps=1, rng=0)
-
-
 def test_dishes_are_neither_born_nor_exchanged():
     franchise = observed("2+2", [0, 0, 1, 0])
     before = franchise.freeze()
@@ -296,10 +285,6 @@ def test_dishes_are_neither_born_nor_exchanged():
     assert np.array_equal(franchise.freeze()["slots"], before["slots"])
 
 
-def test_frozen_states_of_other_dishes_are_refused():
-    check_frozen_observed_dishes()
-
-
 def test_components_know_all_atoms_at_all_times():
     check_observed_components()
     franchise = observed("2+2", [0, 0, 1, 0], store="histogram")
@@ -307,35 +292,3 @@ def test_components_know_all_atoms_at_all_times():
     franchise.register("watcher", watcher)
     hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
     assert watcher.known == {0, 1, 2}
-
-
-@pytest.mark.parametrize("values", [[0, 3], [-1, 0], [0.5, 1.0], ["a", "b"], [[0, 1], [1, 0]], [True, False]])
-def test_values_that_are_no_atoms(values):
-    with pytest.raises(DataError, match="values"):
-        hk.Franchise(hk.Restaurant(hk.Uniform(3)), hk.Groups.from_labels(values))
-    with pytest.raises(DataError, match="positive probability"):
-        hk.Franchise(hk.Restaurant(hk.Categorical([1.0, 0.0])), hk.Groups.from_labels([0, 1]))
-
-
-def test_the_vocabulary_of_a_corpus_is_that_of_uniform():
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1]], n_terms=5)
-    root = hk.Restaurant(hk.Uniform())
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    assert franchise.measure.n_terms == 5
-    hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=3, rng=0)
-    assert franchise.dishes.tolist() == [0, 0, 1, 1]
-    assert franchise.n_dishes == 2
-    assert franchise.dish_parameters().tolist() == [0, 1, 2, 3, 4]
-    assert franchise.simulate(1).measure.n_terms == 5
-    with pytest.raises(DeclarationError, match="n_terms"):
-        hk.Uniform().log_probabilities()
-    with pytest.raises(DataError, match="latent"):
-        _ = franchise.dish_counts
-
-
-def test_only_atomic_measures_are_atomic():
-    class Odd(hk.GammaPoisson):
-        atomic = True
-
-    with pytest.raises(ParameterError, match=r"Derive it from hk\.AtomicMeasure"):
-        hk.Restaurant(base=Odd(1.0, 1.0))

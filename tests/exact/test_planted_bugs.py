@@ -1,11 +1,7 @@
-"""Tests of the tests: every planted bug makes the check that it names fail.
-
-The checks are deterministic except those of hyperparameters, whose error rate is given with them.
-"""
+"""Tests of the tests: every planted bug makes the check that it names fail."""
 
 import collections
 import functools
-import gc
 import itertools
 import warnings
 
@@ -27,7 +23,7 @@ from marginals import (
     von_mises_fisher_log_marginal,
 )
 from observed_checks import *  # noqa: F403 - the same
-from planted import PlantedBug, planted
+from planted import planted
 from proposal_checks import *  # noqa: F403 - the same
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
@@ -48,7 +44,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
     VonMisesFisherReference,
 )
-from hdpkit.errors import AuditError, HdpkitError, ParameterError
+from hdpkit.errors import AuditError, HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import MoveInfo
 from hdpkit.posterior.simulate import draw_seating
@@ -565,20 +561,6 @@ def test_there_are_bugs_enough_and_each_has_its_place():
     assert {bug.caught_by for bug in BUGS} == set(CHECKS)  # a check that catches nothing is no check
 
 
-def test_functions_are_found_that_the_collector_leaves_out():
-    before = gc.get_freeze_count()
-    bug = next(bug for bug in BUGS if bug.name == "scale for rate")
-    code = hk.Gamma._draw.__code__
-    gc.freeze()
-    try:
-        with planted(bug):
-            assert hk.Gamma._draw.__code__ is not code
-        assert gc.get_freeze_count() > before
-    finally:
-        if not before:
-            gc.unfreeze()
-
-
 def test_healthy_code_comes_back_also_after_an_exception():
     bug = next(bug for bug in BUGS if bug.name == "scale for rate")
     draw = hk.Gamma._draw
@@ -592,20 +574,3 @@ def test_healthy_code_comes_back_also_after_an_exception():
     with pytest.raises(RuntimeError, match="on purpose"), planted(bug):
         fail()
     assert draw.__code__ is code
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("text that is nowhere", "other text"),
-        ("value", "other"),  # many times
-        ("_SMALLEST = float(np.finfo(np.float64).tiny)", "_SMALLEST = 1.0"),  # no function runs it again
-        ("def _positive(parameter: str, value: object)", "def _positive(parameter: str, value: object = 1)"),
-    ],
-)
-def test_what_cannot_be_planted_is_refused(old, new):
-    with (
-        pytest.raises(ParameterError),
-        planted(PlantedBug("nonsense", "nothing", "hdpkit.priors", old, new, "check_scores")),
-    ):
-        pass

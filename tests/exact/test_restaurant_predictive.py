@@ -1,8 +1,4 @@
-"""A predictive that depends on the customer's restaurant: dishes that differ by document, enumerated.
-
-The measure of this file is written here, over the interface `ByRestaurant` alone. Its posterior is enumerated
-with a marginal likelihood that is no code of the measure's.
-"""
+"""A predictive that depends on the customer's restaurant: dishes that differ by document, enumerated."""
 
 import collections
 import functools
@@ -15,15 +11,13 @@ import pytest
 from lumping import lump_matrix
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
-from state_homes_checks import Before
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import ByRestaurant, Placed
-from hdpkit.errors import AuditError, DeclarationError, HdpkitError, KernelError, ScheduleError, StateError
+from hdpkit.errors import AuditError
 from hdpkit.measures.by_restaurant import RestaurantBank
 from hdpkit.stores import Detail
-from hdpkit.testing import check_base_measure
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
 from hdpkit.testing.states import to_histograms
@@ -37,11 +31,7 @@ TERMS = [0, 0, 1, 0, 1]
 
 @attrs.frozen(eq=False)
 class Own(ByRestaurant):
-    """phi_jk ~ Dirichlet(psi_k) for each restaurant j and dish k; psi_k is one of a few vectors.
-
-    Given one vector, restaurants tell nothing of each other's phi_jk; given two, they share psi_k. Statistics
-    are the counts of the three terms in each restaurant that has some.
-    """
+    """phi_jk ~ Dirichlet(psi_k) for each restaurant j and dish k; psi_k is one of a few vectors."""
 
     vectors: tuple = TWO
     differ_by: str = "document"
@@ -190,11 +180,6 @@ def test_groups_are_reseated(shape, scans):
     check_exact(model_of(shape), moves.ReseatGroups(scans=scans), reversible=True)
 
 
-def test_five_customers():
-    check_exact(model_of("3+2"), moves.TableGibbs())
-    check_exact(model_of("3+2", store="histogram"), moves.DishGibbs())
-
-
 @pytest.mark.parametrize("shape", ["2+2", "three levels"])
 def test_stores_have_one_law(shape):
     labelled, sizes = model_of(shape), model_of(shape, store="histogram")
@@ -243,12 +228,6 @@ def test_all_in_one_restaurant_is_the_plain_measure():
             for model in (own, plain)
         )
         assert np.abs(P - Q).max() <= TOLERANCE
-
-
-def test_levels_differ():
-    """The three declarations give three posteriors, so that the wrong one would be seen."""
-    laws = [model_of("three levels", TWO, name).pi for name in ("root", "author", "document")]
-    assert min(np.abs(a - b).max() for a, b in zip(laws, laws[1:] + laws[:1], strict=True)) > 1e-3
 
 
 # ------------------------------------------------------------------ planted bugs
@@ -363,63 +342,6 @@ WORDS = [0, 0, 1, 1, 2, 0, 0, 2, 1]
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
 
 
-def larger(store, differ_by="document"):
-    return tiny_franchise(
-        THREE, Own(TWO, differ_by), store=store, values=WORDS, concentration=(hk.Gamma(1, 1), 0.8)
-    )
-
-
-def log_data(franchise):
-    """log p(data | dishes) from the dishes and labels alone."""
-    labels = THREE.labels[franchise.measure.differ_by]
-    where = [
-        f"author {THREE.labels['author'][i]}" if label is None else label for i, label in enumerate(labels)
-    ]
-    of_dish = collections.defaultdict(list)
-    for i, dish in enumerate(franchise.dishes.tolist()):
-        of_dish[dish].append((WORDS[i], where[i]))
-    return sum(witness(TWO)(values) for values in of_dish.values())
-
-
-@pytest.mark.parametrize("differ_by", ["author", "document"])
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_a_run_keeps_statistics_and_scores(store, differ_by):
-    franchise = larger(store, differ_by)
-    seen = []
-
-    def look(state):
-        state.audit()
-        assert state.log_likelihood() == pytest.approx(log_data(state), abs=1e-10)
-        assert state.log_joint() == pytest.approx(
-            state.log_seating() + log_data(state) + state.log_prior(), abs=1e-10
-        )
-        seen.append(state.n_dishes)
-        return state.n_dishes
-
-    hk.Scheduler(SCHEDULE).run(franchise, sweeps=30, rng=3, record={"seen": look})
-    assert len(set(seen)) > 1
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_states_are_frozen_and_copied(store):
-    scheduler = hk.Scheduler(SCHEDULE)
-    straight, stopped = larger(store), larger(store)
-    whole = scheduler.run(straight, sweeps=20, rng=5)
-    scheduler.run(stopped, sweeps=8, rng=5)
-    frozen, joint = stopped.freeze(), stopped.log_joint()
-    copy, thawed = stopped.copy(), larger(store)
-    thawed.thaw(frozen)
-    for one in (copy, thawed):
-        one.audit()
-        assert one.log_joint() == joint
-        assert one.dishes.tolist() == stopped.dishes.tolist()
-        rest = scheduler.run(one, sweeps=12, rng=None, init=None)
-        assert rest["log_joint"].tolist() == whole["log_joint"][8:].tolist()
-        assert one.dishes.tolist() == straight.dishes.tolist()
-    assert stopped.log_joint() == joint  # what the copy did is its own
-    stopped.audit()
-
-
 @pytest.mark.parametrize("kind", [Own, WithMarginal])
 @pytest.mark.parametrize("vectors", [ONE, TWO])
 def test_an_audit_finds_statistics_in_the_wrong_restaurant(kind, vectors):
@@ -440,140 +362,3 @@ def test_an_audit_finds_statistics_in_the_wrong_restaurant(kind, vectors):
             franchise.audit()
         found += 1
     assert found > 40
-
-
-def test_data_are_simulated_by_restaurant():
-    """With a base vector of hardly any weight a dish repeats itself in a document, and only there."""
-    measure = Own(((1e-3, 1e-3, 1e-3),))
-    franchise = tiny_franchise("4+3", measure, values=[0] * 7, concentration=(1e-6, 1.0))
-    assert franchise.n_dishes == 1
-    drawn = [franchise.simulate(seed, keep="seating").data.values for seed in range(200)]
-    same = [len(set(values[:4].tolist())) == 1 and len(set(values[4:].tolist())) == 1 for values in drawn]
-    assert np.mean(same) > 0.95
-    assert 0.5 < np.mean([values[0] != values[-1] for values in drawn]) < 0.8  # two of three
-    drawn = franchise.simulate(0)
-    drawn.audit()
-
-
-def test_the_harness_checks_such_a_measure():
-    report = check_base_measure(WithMarginal(), values=[0, 1, 0, 2, 1], shapes=["2+1"])
-    assert any("simulate draws from the predictive" in line for line in report)
-    assert any("log_marginal" in line for line in report)
-    assert any("SplitMerge" in line for line in report)
-
-
-class Forgets(Own):
-    """Removes from whichever restaurant comes first."""
-
-    def remove(self, statistics, value):
-        super().remove(statistics, Placed(value.value, next(iter(statistics))))
-
-
-def test_the_harness_finds_a_wrong_removal():
-    with pytest.raises(AssertionError):
-        check_base_measure(Forgets(), values=[0, 1, 0, 2, 1], shapes=["2+1"])
-
-
-# ------------------------------------------------------------------ what can't serve it
-
-
-def refused(error, match, make):
-    with pytest.raises(error, match=match) as told:
-        make()
-    assert isinstance(told.value, HdpkitError)
-    assert told.value.remedy
-
-
-def test_a_declaration_that_does_not_exist():
-    refused(DeclarationError, "differ_by of Own", lambda: tiny("2+2", differ_by="patient"))
-    refused(DeclarationError, r"\['root', 'document'\]", lambda: tiny("2+2", differ_by="author"))
-
-
-def test_fused_kernels_are_not_for_it():
-    refused(KernelError, "kernel", lambda: tiny("2+2", kernel="fused"))
-    for step in ("reseat", "enter", "resample_dish", "scan_units", "move_units", "reseat_groups"):
-        assert tiny("2+2").kernel(step) == "generic"
-
-
-class Unnumbered(Own):
-    """Over numbers, not terms."""
-
-    n_terms = None
-
-
-def test_known_components_have_no_restaurant():
-    known = hk.KnownValues([[0, 0], [1]])
-    refused(DeclarationError, "differ by restaurant", lambda: tiny("2+2", kind=Unnumbered, known=known))
-
-
-class Elsewhere(Own):
-    """A bank that can't read restaurants."""
-
-    def bank(self, data):
-        from hdpkit.measures.python_bank import PythonBank
-
-        return PythonBank(self, data.values)
-
-
-class Drawn(Own):
-    """Draws parameters, given which observations of one restaurant are not independent."""
-
-    def draw_parameters(self, statistics, source):
-        return self.vectors[source.choose(np.ones(len(self.vectors)))]
-
-    def log_likelihood(self, value, parameters):
-        return math.log(parameters[value.value] / sum(parameters))
-
-
-def test_a_bank_must_read_restaurants():
-    refused(DeclarationError, "bank of Elsewhere", lambda: tiny("2+2", kind=Elsewhere))
-    bank = Own().bank(hk.Groups.from_labels([0, 1], {"document": [0, 1]}))
-    bank.born(0)
-    refused(StateError, "restaurant", lambda: bank.add(0, [0]))
-    refused(StateError, "restaurants", lambda: bank.read_restaurants(np.zeros(3, dtype=np.int32)))
-
-
-@pytest.mark.parametrize("move", [moves.SliceGibbs(), moves.CountGibbs(), moves.DrawTopics()], ids=repr)
-def test_moves_that_draw_parameters_are_refused(move):
-    franchise = tiny("2+2", kind=Drawn, store="counts", root="weights", discount=(0.0, 0.0))
-    refused(ScheduleError, "Drawn", lambda: hk.Scheduler([move]).run(franchise, sweeps=1, rng=0))
-
-
-@pytest.mark.parametrize("move", [moves.DishParameters(), moves.ReplicaExchange(powers=(1.0, 0.5))], ids=repr)
-def test_moves_for_other_measures_are_refused(move):
-    franchise = tiny("2+2")
-    refused(ScheduleError, "moves", lambda: hk.Scheduler([move]).run(franchise, sweeps=1, rng=0))
-
-
-def test_new_groups_are_refused():
-    franchise = tiny("2+2")
-    new = hk.Groups.from_labels(np.array([0, 1]), {"document": ["x", "x"]})
-    refused(DeclarationError, "the same in every restaurant", lambda: franchise.fold_in(new, rng=0))
-    refused(DeclarationError, "the same in every restaurant", lambda: hk.evaluate(franchise, new, rng=0))
-
-
-def test_homes_that_depend_on_the_state():
-    rows = hk.Restaurant(hk.Restaurant(Own(differ_by="before")), each=Before())
-    data = hk.Groups.from_labels([0, 1, 0], {})
-    refused(DeclarationError, "where dishes differ by restaurant", lambda: hk.Franchise(rows, data))
-
-
-def test_values_drawn_again_are_in_new_restaurants():
-    """With one vector, restaurants tell nothing of each other: new values depend on no value of the data."""
-    corpus = hk.Corpus.from_documents([[0, 0, 0, 0]], n_terms=3)
-    root = hk.Restaurant(base=Own(ONE), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
-    first = [franchise.simulate(seed, keep="dishes").data.values[0] for seed in range(400)]
-    expected = 1.2 / sum(ONE[0])
-    assert abs(np.mean(np.array(first) == 0) - expected) < 4 * math.sqrt(expected * (1 - expected) / 400)
-
-
-def test_mixing_is_checked_over_a_measure_whose_dishes_differ_by_restaurant():
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
-    root = hk.Restaurant(base=Own(TWO), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0)
-    found = hk.check_mixing(franchise, sweeps=40, inits=["one"], copies=10)
-    assert found.verdict in ("converged", "slow")
-    assert set(found.data.checks[0]) == {"distinct_cells", "count_variance"}

@@ -1,7 +1,4 @@
-"""Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Weights of the root: detailed balance, one step from exact draws, Geweke's test, the law of the dishes."""
 
 import math
 
@@ -9,17 +6,15 @@ import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
-from long_cases import some_long
 from marginals import dirichlet_multinomial_log_marginal
-from montecarlo import swept
 from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
-from hdpkit.testing.geweke import check_geweke, geweke, statistics
-from hdpkit.testing.pvalues import SampledTests, one_sample_p
+from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.pvalues import SampledTests
 
 FAMILY = SampledTests()
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
@@ -157,26 +152,10 @@ def free(store, shape):
     return weighted(shape, store, concentration=(prior, prior), discount=discount)
 
 
-LAW = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])  # P(K = 1..5) of these documents
-DOCUMENTS = [[0, 0, 1], [1, 2], [2, 2]]
-SCHEDULES = {
-    "TableGibbs": [moves.TableGibbs(), moves.RootWeights()],
-    "DishGibbs": [moves.TableGibbs(), moves.DishGibbs(), moves.RootWeights()],
-    "SplitMerge": [moves.TableGibbs(), moves.SplitMerge()],
-    "ReseatGroups": [moves.TableGibbs(), moves.ReseatGroups()],
-}
-DISHES = {
-    f"dishes: {store}, {name}": (store, name)
-    for store in ("explicit", "histogram", "counts")
-    for name in SCHEDULES
-}
-
 for name_ in ONE_STEP:
     FAMILY.register(name_, WEIGHT_P_VALUES)
 for name_, case_ in GEWEKE.items():
     FAMILY.register(name_, list(statistics(free(*case_))))
-for name_ in DISHES:
-    FAMILY.register(name_)
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
@@ -187,43 +166,11 @@ def test_one_step_from_exact_draws(name):
 
 
 # Whole schedules: counts at two depths, the other stores at one. The rest with -m long.
-ORDINARY = (("counts", "flat 4"), ("counts", "3+3"), ("explicit", "3+3"), ("histogram", "three levels"))
 
 
-@pytest.mark.parametrize("name", some_long(GEWEKE, lambda name: GEWEKE[name] not in ORDINARY))
+@pytest.mark.parametrize("name", GEWEKE)
 def test_gewekes_test_with_weights_and_hyperparameters(name):
     franchise = free(*GEWEKE[name])
     schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.Discount()]
     schedule = [move for move in [*schedule, moves.RootWeights()] if serves(franchise, move)]
     FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 75 * more, 4, seed))
-
-
-@pytest.mark.parametrize("move", [moves.RootWeights(), moves.Concentration()], ids=repr)
-def test_the_harness_runs_gewekes_test_with_weights(move):
-    report = check_geweke(move, root="weights", shapes=["2+1"], replicas=15)
-    assert len(report) >= 8  # two kinds of priors, every store
-
-
-# Steps of each move are tested above over every store. Here are whole runs: of table Gibbs over all stores,
-# and of one other move over each. The rest with -m long.
-def is_long(name):
-    store, schedule = DISHES[name]
-    return list(SCHEDULES).index(schedule) not in (0, 1 + ("explicit", "histogram", "counts").index(store))
-
-
-@pytest.mark.parametrize("name", some_long(DISHES, is_long))
-def test_the_number_of_dishes_has_its_law(name):
-    store, schedule = DISHES[name]
-    corpus = hk.Corpus.from_documents(DOCUMENTS, n_terms=3)
-    root = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.5)
-    document = hk.Restaurant(base=root, concentration=0.7, each="document")
-
-    def run(more, seed):
-        # Every tenth sweep, so that successive numbers of dishes depend little on each other.
-        franchise = hk.Franchise(document, corpus, store=store, root="weights")
-        chain = swept(SCHEDULES[schedule], franchise, 1000 * more, seed % 2**31)
-        counts = np.bincount([state.n_dishes for state in chain][10::10], minlength=8)[1:8]
-        law = np.append(LAW, 1.0 - LAW.sum())
-        return [one_sample_p(np.append(counts[:5], counts[5:].sum()), law)]
-
-    FAMILY.check(name, run)

@@ -1,10 +1,4 @@
-"""The sparse Dirichlet-multinomial: laws of dishes, stored proportions, their moves.
-
-Integrated proportions are enumerated in test_exact_kernels.py, as every registered measure is. Here are the
-laws of whole chains, and what draws numbers: detailed balance, one step from exact draws, Geweke's test. All
-p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate). First
-looks are small; what they suspect is repeated with four times the draws.
-"""
+"""The sparse Dirichlet-multinomial: laws of dishes, stored proportions, their moves."""
 
 import math
 
@@ -12,22 +6,15 @@ import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
-from long_cases import some_long
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
-from montecarlo import swept
-from scipy.special import betainc
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
-from hdpkit.measures.sparse_dirichlet_multinomial import SMOOTHING
-from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -75,31 +62,6 @@ def test_dishes_and_tables_by_enumeration(kind):
             tables[entered.n_tables] += probability
         assert np.abs(dishes[1:5] - DISHES).max() < 6e-6
         assert np.abs(tables[2:] - TABLES).max() < 6e-6
-
-
-CHAINS = {
-    f"{name}: {scheme}, {store}": (scheme, store, schedule)
-    for scheme in ("integrated", "stored")
-    for store in ("explicit", "histogram")
-    for name, schedule in (
-        ("TableGibbs", [moves.TableGibbs()]),
-        ("all", [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups()]),
-    )
-}
-
-
-def of_five_words(scheme, store, schedule, more, seed):
-    """Every tenth sweep, so that successive states depend little on each other."""
-    update = [moves.Selectors()] if scheme == "stored" else []
-    franchise = five_words(hk.SparseDirichletMultinomial(0.5, UNIFORM, scheme), store)
-    chain = swept([*schedule, *update], franchise, 1500 * more, seed % 2**31)
-    numbers = np.array([(state.n_dishes, state.n_tables) for state in chain])[10::10]
-    dishes = np.bincount(numbers[:, 0], minlength=6)[1:6]
-    tables = np.bincount(numbers[:, 1], minlength=6)[2:6]
-    return {
-        "dishes": one_sample_p(dishes, np.append(DISHES, 1.0 - DISHES.sum())),
-        "tables": one_sample_p(tables, TABLES / TABLES.sum()),
-    }
 
 
 # ---------------------------------------------------------------------- stored: detailed balance
@@ -166,42 +128,8 @@ MEASURES = {
     "fixed": hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3),
     "stored, readable": SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
 }
-UPDATES = {
-    "slice": [moves.Smoothing(), moves.Selectors(), moves.BaseMeasureParameters()],
-    "walk": [
-        moves.Smoothing("metropolis"),
-        moves.SelectorCounts(),
-        moves.BaseMeasureParameters("metropolis"),
-    ],
-}
-GEWEKE = {
-    f"geweke: {name}, {update}, {store}, {shape}, {root}": (name, update, store, shape, root)
-    for name, update, store, shape, root in (
-        ("integrated", "slice", "explicit", "3+3", "restaurant"),
-        ("integrated", "walk", "histogram", "three levels", "restaurant"),
-        ("integrated", "slice", "histogram", "flat 4", "restaurant"),
-        ("stored", "slice", "histogram", "3+3", "restaurant"),
-        ("stored", "walk", "explicit", "three levels", "restaurant"),
-        ("stored", "walk", "histogram", "flat 4", "restaurant"),
-        ("stored", "slice", "explicit", "3+3", "weights"),
-        ("stored", "slice", "counts", "3+3", "weights"),
-        ("fixed", "slice", "histogram", "3+3", "restaurant"),
-        ("stored, readable", "slice", "explicit-reference", "2+1", "restaurant"),
-    )
-}
-
-
-def free(name, store, shape, root):
-    prior = hk.Gamma(2.0, 1.0)
-    return tiny_franchise(shape, MEASURES[name], store=store, root=root, concentration=(prior, prior))
-
-
-for name_ in CHAINS:
-    FAMILY.register(name_, ["dishes", "tables"])
 for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
-for name_, (name__, _, store_, shape_, root_) in GEWEKE.items():
-    FAMILY.register(name_, list(statistics(free(name__, store_, shape_, root_))))
 
 
 # Each scheme over both stores, each schedule with both schemes; the rest with -m long.
@@ -209,47 +137,12 @@ IN_TURN = {("integrated", "explicit", 1), ("integrated", "histogram", 4), ("stor
 IN_TURN |= {("stored", "histogram", 1)}
 
 
-def is_long_chain(name):
-    scheme, store, schedule = CHAINS[name]
-    return (scheme, store, len(schedule)) not in IN_TURN
-
-
-@pytest.mark.parametrize("name", some_long(CHAINS, is_long_chain))
-def test_chains_have_the_law_of_dishes_and_tables(name):
-    FAMILY.check(name, lambda more, seed: of_five_words(*CHAINS[name], more, seed))
-
-
-# Groups and whole schedules by the readable measure take long; a flat mixture has nothing that others lack.
-def is_long_step(name):
-    move, _, _, kernel, _ = ONE_STEP[name]
-    return "flat" in name or (kernel == "reference" and isinstance(move, (list, moves.ReseatGroups)))
-
-
-@pytest.mark.parametrize("name", some_long(ONE_STEP, is_long_step))
+@pytest.mark.parametrize("name", ONE_STEP)
 def test_one_step_from_exact_draws(name):
     move, shape, store, kernel, measure = ONE_STEP[name]
     model = ExactSelectionModel(tiny(shape, store, kernel, measure))
     draws = 500 if kernel == "generic" else 250
     FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, draws * more, seed))
-
-
-# Every scheme, store, depth and root once at least; the rest with -m long.
-FURTHER = {
-    ("integrated", "slice", "histogram", "flat 4", "restaurant"),
-    ("stored", "slice", "histogram", "3+3", "restaurant"),
-    ("stored", "slice", "explicit", "3+3", "weights"),
-    ("integrated", "slice", "explicit", "3+3", "restaurant"),
-}
-
-
-@pytest.mark.parametrize("name", some_long(GEWEKE, lambda name: GEWEKE[name] in FURTHER))
-def test_gewekes_test_given_that_all_terms_are_observed(name):
-    measure, update, store, shape, root = GEWEKE[name]
-    franchise = free(measure, store, shape, root)
-    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), *UPDATES[update]]
-    schedule = [move for move in schedule if serves(franchise, move)]
-    replicas = 75 if "readable" not in measure else 40
-    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, replicas * more, 4, seed))
 
 
 # ---------------------------------------------------------------------- draws given a dish
@@ -358,49 +251,6 @@ def test_one_update_from_exact_draws_of_a_parameter(name):
 
 # ---------------------------------------------------------------------- laws of the parameters themselves
 
-EACH = hk.Each(PRIOR)
-LAWS = {
-    "smoothing, integrated": (
-        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), n_terms=3), "smoothing",
-    ),
-    "smoothing, stored": (
-        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), "stored", n_terms=3), "smoothing",
-    ),
-    "smoothing, fixed": (hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3), "smoothing"),
-    "r, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), n_terms=3), "r"),
-    "r, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), "stored", n_terms=3), "r"),
-    "s, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), n_terms=3), "s"),
-    "s, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), "stored", n_terms=3), "s"),
-    "smoothing of a dish, integrated": (
-        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), n_terms=3), "of a dish",
-    ),
-    "smoothing of a dish, stored": (
-        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), "stored", n_terms=3), "of a dish",
-    ),
-    "smoothing of a dish, fixed": (hk.SparseDirichletMultinomial(EACH, 0.4, n_terms=3), "of a dish"),
-    "pi, stored": (STORED, "pi"),
-    "pi, stored, readable": (READABLE, "pi"),
-}  # fmt: skip
-LATER, EVERY_NTH = 20, 12
-# One of each kind of parameter; the rest with -m long.
-LAWS_SOON = ("smoothing, stored", "r, integrated", "smoothing of a dish, integrated", "pi, stored")
-FOUR_VALUES = [0, 0, 1, 0]
-for name_ in LAWS:
-    FAMILY.register(f"law of {name_}", ["marginal"])
-
-
-def partitions():
-    """Prior probability of each partition of the customers by dish: their values, the first one's first."""
-    model = ExactModel(tiny("2+2", "explicit", values=FOUR_VALUES), lambda values: 0.0)
-    found = {}
-    for state, probability in zip(model._frozen, model.pi, strict=True):
-        dishes = FrozenSeating.of(state["seating"]).dishes
-        key = tuple(
-            tuple(np.array(FOUR_VALUES)[dishes == dish].tolist()) for dish in dict.fromkeys(dishes.tolist())
-        )
-        found[key] = found.get(key, 0.0) + probability
-    return found
-
 
 def selected(measure, values, **given):
     """p(values, R terms are selected) under a measure with other parameters."""
@@ -408,59 +258,3 @@ def selected(measure, values, **given):
     pi = present.get("selection")
     shapes = None if pi is not None else (present["r"], present["s"])
     return np.array(selected_numbers(present["smoothing"], 3, list(values), shapes, pi))
-
-
-def marginal_law(measure, parameter):
-    """Distribution function of the posterior of a parameter, seatings summed over: a function of a number."""
-    seatings = partitions()
-    blocks = {block for key in seatings for block in key}
-    if parameter == "pi":  # of the dish of the first customer; given R selected terms it is beta
-        of = {block: selected(measure, block) for block in blocks}
-        law = sum(p * of[key[0]] * math.prod(of[b].sum() for b in key[1:]) for key, p in seatings.items())
-        r, s = float(measure.selection.r), float(measure.selection.s)
-        R = np.arange(4)
-        return lambda x: float(law @ betainc(r + R, s + 3 - R, x) / law.sum())
-    grid = np.linspace(math.log(1e-5), math.log(60.0), 1500)
-    prior = measure.smoothing.prior if parameter == "of a dish" else measure.priors[parameter]
-    density = np.array([math.exp(prior.log_density(math.exp(y)) + y) for y in grid])
-    name = "smoothing" if parameter == "of a dish" else parameter
-    of = {b: np.array([selected(measure, b, **{name: math.exp(y)}).sum() for y in grid]) for b in blocks}
-    if parameter == "of a dish":  # the others have smoothings of their own
-        step = grid[1] - grid[0]
-        mean = {block: float((density * law).sum() * step) for block, law in of.items()}
-        law = sum(p * of[key[0]] * math.prod(mean[b] for b in key[1:]) for key, p in seatings.items())
-    else:
-        law = sum(p * np.prod([of[b] for b in key], axis=0) for key, p in seatings.items())
-    cdf = np.cumsum(density * law)
-    return lambda x: float(np.interp(math.log(x), grid, (cdf - 0.5 * density * law) / cdf[-1]))
-
-
-def read_parameter(parameter):
-    """A function of a franchise that returns the parameter."""
-    if parameter == "pi":
-        return lambda f: float(f.measure_parts[NAME].proportions()[f.dishes[0]])
-    if parameter == "of a dish":
-        return lambda f: float(f.measure_parts[SMOOTHING].smoothings()[f.dishes[0]])
-    return lambda f: float(f.base_parameters[parameter])
-
-
-@pytest.mark.parametrize("name", some_long(LAWS, lambda name: name not in LAWS_SOON))
-def test_parameters_have_their_posterior(name):
-    measure, parameter = LAWS[name]
-    law = marginal_law(measure, parameter)
-    update = [moves.Selectors()] if measure.proportions == "stored" else []
-    if parameter != "pi":
-        update.append(moves.Smoothing() if name.startswith("smoothing") else moves.BaseMeasureParameters())
-    kernel, store = ("reference", "explicit-reference") if "readable" in name else ("auto", "histogram")
-
-    def run(more, seed):
-        franchise = tiny("2+2", store, kernel, measure, values=FOUR_VALUES)
-        schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *update])
-        record = {"parameter": read_parameter(parameter)}
-        trace = schedule.run(
-            franchise, LATER + EVERY_NTH * 100 * more, rng=seed % 2**31, init="one", record=record
-        )
-        u = np.array([law(x) for x in trace["parameter"][LATER::EVERY_NTH]])
-        return [one_sample_p(np.bincount(np.minimum(u * 10, 9).astype(int), minlength=10), np.full(10, 0.1))]
-
-    FAMILY.check(f"law of {name}", run)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -12,12 +11,9 @@ from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.files import ChainFiles
-from hdpkit.posterior.hidden_states import LEAST, Densities, HiddenStates, hidden_states
+from hdpkit.posterior.hidden_states import Densities, HiddenStates, hidden_states
 from hdpkit.random import RandomStream
-from hdpkit.run.samples import SampleFile
 from hdpkit.steps.state_sequences import scaled_rows
-from hdpkit.summaries import components
 
 # ---------------------------------------------------------------------- given parameters: all paths
 
@@ -235,20 +231,6 @@ def test_samples_of_a_chain_give_the_scores_of_its_states():
     assert of_sample.group_log_probability[1] == 0.0
 
 
-def test_drawn_rows_leave_nearly_nothing_and_have_the_posterior_means():
-    franchise = small([[0, 1, 0], [1, 1]], 1.2)
-    hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=1)
-    draws = [hidden_states(franchise, "drawn", RandomStream((1, i))) for i in range(4000)]
-    assert all(abs(one.transitions.sum(axis=1) - 1.0).max() < 1e-12 for one in draws)
-    assert min(len(one.start) for one in draws) > franchise.n_dishes
-    for mean, rows in (
-        (franchise.start(), [one.summed(one.start) for one in draws]),
-        (franchise.transitions()[0], [one.summed(one.transitions)[0] for one in draws]),
-    ):
-        error = np.std(rows, axis=0) / math.sqrt(len(rows))
-        assert np.all(np.abs(np.mean(rows, axis=0) - mean) < 4.5 * error + 10 * LEAST)
-
-
 # ---------------------------------------------------------------------- readings of a state
 
 
@@ -256,30 +238,6 @@ def fitted(kappa=1.2, **options):
     franchise = sticky_franchise("weights", kappa, **options)
     hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=2)
     return franchise
-
-
-def test_readings_of_the_own_sequences():
-    data = hk.Sequences.from_arrays([[0, 1, 2, 1], [0, None]], names=["a", "b"])
-    franchise = fitted(data=data)
-    found = franchise.state_probabilities()
-    K = franchise.n_dishes
-    assert (found.names, found.n_states, found.parameters) == (("a", "b"), K, "mean")
-    assert found.sequence.tolist() == [0, 0, 0, 0, 1, 1]
-    for rows in (found.smoothed, found.filtered, found.next):
-        assert rows.shape[1] == K + 1
-        assert rows.sum(axis=1) == pytest.approx(np.ones(len(rows)), abs=1e-12)
-        assert not rows.flags.writeable
-    assert found.smoothed[[3, 5]] == pytest.approx(found.filtered[[3, 5]], abs=1e-12)
-    assert found.log_probability[5] == 0.0
-    assert found.sequence_log_probability.sum() == pytest.approx(found.log_probability.sum())
-    summed = franchise.log_likelihood(states="summed out")
-    assert summed == pytest.approx(found.log_probability.sum(), abs=1e-12)
-    assert franchise.log_likelihood() != summed
-    drawn = franchise.state_probabilities(parameters="drawn", rng=1)
-    summed = franchise.log_likelihood(states="summed out", parameters="drawn", rng=1)
-    assert summed == pytest.approx(drawn.log_probability.sum(), abs=1e-12)
-    assert found.most_probable.tolist() == found.smoothed.argmax(axis=1).tolist()
-    assert "2 sequences, 6 observations" in repr(found)
 
 
 @pytest.mark.parametrize("kappa", [0.0, 1.2])
@@ -303,23 +261,6 @@ def statistics(franchise):
     return [*franchise.bank.statistics(slots, franchise.seating.dishes()), franchise.measure.make()]
 
 
-@pytest.mark.parametrize("middle", [None, 2.0])
-def test_mean_parameters_with_a_discount_and_levels_in_between(middle):
-    from state_homes_checks import state_franchise
-
-    data = hk.Sequences.from_arrays([[0, 1, 2], [0, 1]])
-    franchise = state_franchise(
-        hk.PreviousDish(), 5, data=data, store="explicit", d=(0.2, 0.3), middle=middle
-    )
-    found = franchise.state_probabilities()
-    assert found.smoothed.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-12)
-    sample = franchise.sample()
-    assert sample.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)
-    assert sample.start() == pytest.approx(franchise.start(), abs=1e-13)
-    with pytest.raises(errors.DeclarationError, match="discount"):
-        franchise.state_probabilities(parameters="drawn")
-
-
 def test_new_sequences_have_the_law_of_the_readings():
     franchise = fitted()
     K, first = franchise.n_dishes, np.zeros(franchise.n_dishes + 1)
@@ -334,108 +275,6 @@ def test_new_sequences_have_the_law_of_the_readings():
     assert np.all(np.abs(first / n - franchise.start()) < 4.5 * np.sqrt(0.25 / n))
     expected = franchise.transitions()[0]
     assert np.all(np.abs(after / after.sum() - expected) < 4.5 * np.sqrt(0.25 / after.sum()))
-
-
-def test_new_sequences_are_like_the_data():
-    data = hk.Sequences.from_arrays([np.zeros((4, 2)), np.ones((3, 2))])
-    franchise = fitted(data=data, measure=hk.NormalGamma([0.0, 0.0], 1.0, 1.0, 1.0))
-    arrays, _ = franchise.draw_sequences([3], rng=1)
-    assert arrays[0].shape == (3, 2)
-    assert arrays[0].dtype == float
-
-
-# ---------------------------------------------------------------------- samples and alignment
-
-
-def test_a_sample_has_transitions_and_states(tmp_path):
-    data = hk.Sequences.from_arrays([[0, 1, 2, 1], [0, None]])
-    franchise = fitted(data=data)
-    sample = franchise.sample()
-    assert sample.names == ("start", *range(franchise.n_dishes))
-    assert sample.hyperparameters["sticky/kappa"] == 1.2
-    assert sample.dishes.tolist() == franchise.dishes.tolist()
-    file = SampleFile(ChainFiles(tmp_path, bytes(16), 0), sample.sweep)
-    file.write(sample)
-    for one in (sample, file.read(), pickle.loads(pickle.dumps(sample))):
-        assert one.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)
-        assert one.start() == pytest.approx(franchise.start(), abs=1e-13)
-    again = franchise.state_probabilities(sample=file.read())
-    assert again.smoothed == pytest.approx(franchise.state_probabilities().smoothed, abs=1e-12)
-    draws = [sample.draw_transitions(seed) for seed in range(3000)]
-    error = np.std(draws, axis=0) / math.sqrt(len(draws))
-    expected = np.concatenate([sample.transitions(), sample.start()[None]])
-    assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 5.0 * error + 1e-12)
-
-
-def test_drawn_proportions_of_sticky_rows_have_the_posterior_means():
-    franchise = fitted()
-    draws = []
-    for seed in range(2000):
-        franchise.draw_proportions(RandomStream((seed, 1)))
-        draws.append(franchise.drawn_proportions())
-    error = np.std(draws, axis=0) / math.sqrt(len(draws))
-    expected = np.concatenate([franchise.start()[None], franchise.transitions()])
-    assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 5.0 * error + 1e-12)
-
-
-def test_aligned_states_have_transitions_with_intervals():
-    generator = np.random.default_rng(1)
-    z = np.cumsum(generator.random(200) < 0.05) % 3
-    data = hk.Sequences.from_arrays([generator.normal(5.0 * z, 0.5)])
-    above = hk.Restaurant(hk.NormalGamma(5.0, 0.05, 2.0, 1.0), concentration=1.0)
-    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=20.0))
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
-    trace = schedule.run(franchise, 60, rng=1, samples=20, chains=2)
-    aligned = components(trace)
-    states = aligned.selected(range(3))
-    assert states.shares.sum() > 0.9
-    means = states.transitions
-    assert means.shape == (4, 4)
-    assert means.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
-    assert np.diag(means)[:3].min() > 0.8
-    assert np.all((states.transitions_lower <= means) & (means <= states.transitions_upper))
-    table = aligned.to_pandas("transitions")
-    assert table["probability"].to_numpy() == pytest.approx(aligned.transitions.ravel())
-    assert set(table["from"]) == {*range(1, len(aligned) + 1), "start"}
-    alone = components([trace.samples[0]])
-    own = trace.samples[0]
-    order = np.argsort(alone.which(own))
-    assert alone.transitions[:-1, :-1] == pytest.approx(own.transitions()[order][:, order], abs=1e-12)
-
-
-# ---------------------------------------------------------------------- what is refused
-
-
-def test_what_is_refused():
-    franchise = fitted()
-    new = hk.Sequences.from_arrays([[0, 1]], n_terms=3)
-    documents = hk.Corpus.from_documents([[0, 1], [1]])
-    topics = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), documents
-    )
-    for call in (topics.state_probabilities, topics.sample().transitions, topics.sample().draw_transitions):
-        with pytest.raises(errors.StateError):
-            call()
-    with pytest.raises(errors.StateError):
-        hk.evaluate(topics, documents, method="forward")
-    with pytest.raises(errors.DeclarationError, match="state_probabilities"):
-        franchise.fold_in(new)
-    with pytest.raises(errors.DeclarationError):
-        hk.evaluate(franchise, new, method="completion")
-    with pytest.raises(errors.DataError, match="terms"):
-        franchise.state_probabilities(hk.Sequences.from_arrays([[0, 3]], n_terms=4))
-    with pytest.raises(errors.DataError, match="terms"):
-        franchise.state_probabilities(hk.Sequences.from_arrays([[0.5, 3.0]]))
-    with pytest.raises(errors.StateError, match="unseated"):
-        small([[0, 1]], 0.0).state_probabilities()
-    with pytest.raises(errors.DataError, match="sequences"):
-        hk.evaluate(franchise, new, held_out=hk.Sequences.from_arrays([[0], [1]], n_terms=3))
-    with pytest.raises(errors.ParameterError, match="samples"):
-        hk.evaluate(topics, documents, samples=[topics.sample()])
-    kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
-    with pytest.raises(errors.DeclarationError):
-        fitted(measure=kept).state_probabilities(sample=franchise.sample())
 
 
 # ---------------------------------------------------------------------- forecasts
@@ -480,25 +319,3 @@ def test_states_ahead_are_powers_of_the_transitions():
         expected = fixed.start @ np.linalg.matrix_power(fixed.transitions, h)
         assert found.ahead[1, h] == pytest.approx(expected, abs=1e-12)
     assert found.next.tolist() == found.ahead[:, 0].tolist()
-
-
-def test_forecasts_of_numbers():
-    """Long sticky states far from each other: one step ahead is mostly in the last one."""
-    generator = np.random.default_rng(1)
-    arrays = [
-        np.repeat([0.0, 8.0, 0.0], 60) + generator.normal(scale=0.5, size=180),
-        generator.normal(8.0, 0.5, 90),
-    ]
-    data = hk.Sequences.from_arrays([one[:, None] * [1.0, -1.0] for one in arrays])
-    franchise = fitted(50.0, data=data, measure=hk.NormalGamma([0.0, 0.0], 0.05, 2.0, 1.0))
-    trace = hk.Scheduler([moves.BeamSampler()]).run(franchise, 30, rng=1, samples=10)
-    found = hk.forecast(franchise, 3, samples=trace.samples, draws=400, particles=2, threads=2, rng=1)
-    assert found.draws.shape == (400, 2, 3, 2)
-    assert (found.probabilities, found.horizon) == (None, 3)
-    low, middle, high = found.quantiles()[:, :, 0]
-    assert middle == pytest.approx(np.array([[0.0, 0.0], [8.0, -8.0]]), abs=0.5)
-    assert np.all((low < middle) & (middle < high))
-    again = hk.forecast(franchise, 3, samples=trace.samples, draws=400, particles=2, rng=1)
-    assert again.draws.tolist() == found.draws.tolist()
-    assert "2 sequences, 3 steps, 400 draws" in repr(found)
-    assert found.mean.shape == (2, 3, 2)

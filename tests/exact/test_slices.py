@@ -123,14 +123,3 @@ def test_draws_have_their_means(store):
     weights, rest = fr.root_weights()
     first = [np.sum(fr.dishes[:3] == k) + ALPHA * w for k, w in enumerate(weights)]
     assert np.mean(shares, axis=0)[0] == pytest.approx(np.append(first, ALPHA * rest) / (3 + ALPHA), abs=0.03)
-
-
-def test_what_a_sweep_keeps_counts_as_memory():
-    fr = franchise([[0, 0, 1], [1, 2], [2, 2]])
-    hk.Scheduler([moves.TableGibbs()]).run(fr, sweeps=1, rng=0)
-    assert "drawn topics" not in fr.memory_parts()
-    before = fr.memory_bytes()
-    moves.SliceGibbs().apply(fr, Streams(1).source(1))
-    kept = fr.memory_parts()["drawn topics"]
-    assert kept >= 4 * 3 * 16
-    assert fr.memory_bytes() >= before + kept

@@ -10,13 +10,10 @@ from indicator_checks import (
     model_of,
 )
 from marginals import dirichlet_multinomial_log_marginal
-from montecarlo import swept
 
 import hdpkit as hk
-from hdpkit import errors, moves
-from hdpkit.franchise.starts import start
-from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import CountsReference
+from hdpkit import moves
+from hdpkit.random import RandomStream
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import n_dishes, n_tables
@@ -101,24 +98,6 @@ def documents(root="restaurant", store="counts", **options):
     return hk.Franchise(restaurant, corpus, store=store, root=root)
 
 
-@pytest.mark.parametrize("schedule", [[moves.TableGibbs()], [moves.TableGibbs(), moves.DishGibbs()]])
-def test_the_number_of_dishes_has_its_posterior(schedule):
-    expected = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])
-    franchise, found = documents(), np.zeros(8)
-    for state in swept(schedule, franchise, 6000, 11):
-        found[state.n_dishes] += 1
-    assert 0.5 * np.abs(found[1:6] / 6000 - expected).sum() < 0.05
-
-
-def test_the_default_root_is_a_restaurant():
-    restaurant, data = documents().declarations[-1], documents().data
-    franchise = hk.Franchise(restaurant, data, store="counts")
-    assert franchise.root.declared == "restaurant"
-    assert franchise.kernel("reseat") == "generic"
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0)
-    assert np.all(np.isfinite(trace["log_joint"]))
-
-
 def larger(store="counts", levels=3, kernel="auto"):
     rng = np.random.default_rng(5)
     documents = [rng.integers(0, 12, rng.integers(0, 40)).tolist() for _ in range(18)]
@@ -133,62 +112,6 @@ def larger(store="counts", levels=3, kernel="auto"):
     return hk.Franchise(restaurant, corpus, store=store, kernel=kernel)
 
 
-EVERYTHING = [
-    moves.TableGibbs(),
-    moves.DishGibbs(),
-    moves.SplitMerge(),
-    moves.Concentration(),
-    moves.Discount(),
-    moves.BaseMeasureParameters(),
-]
-
-
-@pytest.mark.parametrize("kernel", ["auto", "generic", "reference"])
-@pytest.mark.parametrize("levels", [2, 3])
-def test_a_franchise_goes_through_everything(levels, kernel):
-    franchise = larger(levels=levels, kernel=kernel)
-    for init in ("one", "sequential", hk.init.Random(4)):
-        start(franchise, init, Streams(3).source(STARTS))
-        franchise.audit()
-    hk.Scheduler(EVERYTHING).run(franchise, sweeps=2 if kernel == "reference" else 8, rng=0)
-    franchise.audit()
-    assert np.isfinite(franchise.log_joint())
-    franchise.simulate(5).audit()
-    franchise.simulate(5, keep="seating").audit()
-    view = franchise.restaurant("document", 1)
-    if len(view.customers):
-        view.unseat(view.customers[0], rng=1)
-        franchise.audit()
-        view.seat(view.customers[0], rng=1)
-    franchise.audit()
-
-
-@pytest.mark.parametrize("other", ["histogram", "explicit", "counts-reference"])
-def test_states_go_from_store_to_store(other):
-    franchise, there = larger(), larger(other)
-    hk.Scheduler(EVERYTHING).run(franchise, sweeps=3, rng=0)
-    frozen = franchise.freeze()
-    if other != "counts-reference":
-        with pytest.raises(errors.StateError, match="source"):
-            there.thaw(frozen)
-    there.thaw(frozen, RandomStream((5, 6)))
-    there.audit()
-    assert np.array_equal(there.dishes, franchise.dishes)
-    assert there.n_tables == franchise.n_tables
-    franchise.thaw(there.freeze())
-    again = franchise.freeze()
-    assert all(np.array_equal(again["seating"][name], a) for name, a in frozen["seating"].items())
-
-
-def test_a_run_is_saved_and_resumed(tmp_path):
-    whole = hk.Scheduler(EVERYTHING).run(larger(), 6, rng=3, folder=tmp_path / "whole")
-    hk.Scheduler(EVERYTHING).run(larger(), 3, rng=3, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    run.resume(3)
-    assert hk.open_run(tmp_path / "run").trace["log_joint"].tolist() == whole["log_joint"].tolist()
-    assert type(run.franchise().store).__name__ == "CountsStore"
-
-
 def test_the_chain_does_not_depend_on_how_large_the_ratios_have_grown():
     # A franchise that has seen larger counts has a larger table of ratios.
     ends = []
@@ -201,32 +124,3 @@ def test_the_chain_does_not_depend_on_how_large_the_ratios_have_grown():
         franchise.reseat(0, franchise.topology.n_customers, RandomStream((7, 7)))
         ends.append(franchise.freeze()["seating"])
     assert all(np.array_equal(ends[0][name], array) for name, array in ends[1].items())
-
-
-def test_discounts_of_ones_own_are_refused():
-    for store in ("counts", CountsReference):
-        with pytest.raises(errors.DeclarationError, match="Each"):
-            documents(store=store, discount=hk.Each(hk.Beta(1, 1)))
-    documents(store="histogram", discount=hk.Each(hk.Beta(1, 1)))
-
-
-def test_a_sweep_that_runs_in_pieces_is_one():
-    pieces, whole = larger(), larger()
-    for franchise in (pieces, whole):
-        start(franchise, "one", Streams(3).source(STARTS))
-    n, sources = whole.topology.n_customers, [RandomStream((1, 1)), RandomStream((1, 1))]
-    whole.reseat(0, n, sources[0])
-    for i in range(0, n, 7):
-        pieces.reseat(i, min(i + 7, n), sources[1])
-    assert all(
-        np.array_equal(array, pieces.freeze()["seating"][name])
-        for name, array in whole.freeze()["seating"].items()
-    )
-
-
-def test_the_ratios_are_counted_in_memory():
-    franchise = larger(levels=2)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1)
-    parts = franchise.memory_parts()
-    assert parts["ratios"] > 8
-    assert franchise.memory_bytes() == sum(parts.values())

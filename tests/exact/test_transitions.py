@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 
 import marginals
 import numpy as np
 import pytest
 from lumping import lump_matrix
 
-from hdpkit.errors import ParameterError
-from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.moves import TableGibbs
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import states as hs
-from hdpkit.testing.cases import tiny_franchise
-from hdpkit.testing.exact import ExactFailure, ExactModel, checked_matrix
 from hdpkit.testing.transitions import (
     detailed_balance_error,
     is_irreducible,
@@ -131,35 +125,3 @@ def test_lumping_to_histograms_keeps_the_posterior(chain):
     assert lumped.pi is not None
     assert stationary_error(lumped.matrix, lumped.pi) <= TOLERANCE
     assert row_error(lumped.matrix) <= TOLERANCE
-
-
-@pytest.mark.parametrize("pi", [[0.0, 0.0], [0.5, 0.4], [1.5, -0.5], [1.0], [math.nan, 1.0]])
-def test_what_is_not_a_law_is_refused(pi):
-    with pytest.raises(ParameterError):
-        stationary_error(np.eye(2), pi)
-
-
-def test_lump_matrix_refuses_what_it_cannot_answer():
-    with pytest.raises(ParameterError):
-        lump_matrix(np.eye(2), ["a"])
-    with pytest.raises(ParameterError, match="every class"):
-        lump_matrix(np.eye(2), ["a", "b"], pi=[1.0, 0.0])
-
-
-def test_the_first_rows_that_are_wrong_end_a_check():
-    model = ExactModel(tiny_franchise("2+1", DirichletMultinomial(0.5, n_terms=3), store="explicit"))
-
-    def right(franchise, source):
-        TableGibbs().apply(franchise, source, (1, 2))
-
-    assert np.array_equal(checked_matrix(model, right, reversible=True), model.matrix(right))
-    assert len(model.states) > 5
-    first, second = (re.escape(str(state)) for state in model.states[:2])
-    with pytest.raises(ExactFailure, match=f"from states up to {second}: no more flows"):
-        checked_matrix(model, lambda franchise, source: model.enter(0))
-    with pytest.raises(ExactFailure, match=f"from states up to ({first}|{second}): "):
-        checked_matrix(
-            model,
-            lambda franchise, source: model.enter((model.read() + 1) % len(model.states)),
-            reversible=True,
-        )

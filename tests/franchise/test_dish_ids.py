@@ -103,21 +103,6 @@ def test_a_split_gives_one_new_id_and_a_merge_gives_none():
     assert merges > 3
 
 
-def test_copies_frozen_states_and_pauses_keep_ids():
-    state = franchise()
-    run(state, TABLES, 15)
-    frozen, twin = state.freeze(), state.copy()
-    assert same(twin.freeze(), frozen)
-    run(state, TABLES, 5, rng=None, init=None)
-    twin.thaw(frozen)
-    run(twin, TABLES, 5, rng=None, init=None)
-    assert np.array_equal(state.dish_ids, twin.dish_ids)
-    assert same(state.freeze(), twin.freeze())
-    begun = franchise()
-    run(begun, TABLES[:1], 1, init=frozen)
-    assert begun.freeze()["births"] >= frozen["births"]
-
-
 def test_a_start_begins_a_chain_of_its_own():
     state = franchise()
     run(state, TABLES, 15)

@@ -5,7 +5,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.options import parse_init
 from hdpkit.errors import ParameterError
 
 LAWS = np.random.default_rng(3).dirichlet(np.full(20, 0.1), size=3)
@@ -91,24 +90,3 @@ def test_terms_that_no_known_component_has_begin_with_a_dish_of_their_own(by_cel
     assert franchise.n_dishes > 2
     with pytest.raises(ParameterError, match="no component is known"):
         started(corpus(by_cell), none, **options)
-
-
-@pytest.mark.parametrize("topics", [[[0.5, -0.5]], [[0.0, 0.0]], [0.5, 0.5], [[np.nan, 1.0]], "topics", []])
-def test_topics_that_are_none(topics):
-    with pytest.raises(ParameterError, match="topics"):
-        hk.init.Factors(topics=topics)
-
-
-def test_topics_that_do_not_fit():
-    with pytest.raises(ParameterError, match="n_dishes"):
-        hk.init.Factors(2, topics=np.ones((3, 4)))
-    with pytest.raises(ParameterError, match="over the"):
-        started(corpus(True), hk.init.Factors(topics=np.ones((2, LAWS.shape[1] + 1))))
-
-
-def test_it_is_for_topic_models_and_has_a_name_on_the_command_line():
-    assert parse_init("factors:20") == hk.init.Factors(20)
-    groups = hk.Groups.from_arrays([[0.5, 1.0]], label="g")
-    root = hk.Restaurant(hk.NormalGamma(0.0, 1.0, 2.0, 1.0), concentration=1.0)
-    with pytest.raises(ParameterError, match="Factors"):
-        hk.Scheduler([moves.TableGibbs()]).run(hk.Franchise(root, groups), sweeps=1, init=hk.init.Factors(2))

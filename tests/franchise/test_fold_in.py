@@ -1,13 +1,10 @@
 """`Franchise.fold_in`: words and labels, results, errors, and that it doesn't change the franchise."""
 
-import threading
-
 import numpy as np
 import pytest
 from evaluation_checks import row_of, three_levels, two_levels
 
 import hdpkit as hk
-from hdpkit import errors
 from hdpkit.base_measures import base_measures
 from hdpkit.franchise.starts import start
 from hdpkit.posterior.fold_in import new_group_model
@@ -130,84 +127,6 @@ def test_words_are_matched_by_the_vocabularies():
     assert own.proportions.tobytes() == same.proportions.tobytes() == ids.proportions.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("new", "told"),
-    [
-        (named([["cat", "emu", "owl"]]), "'emu', 'owl'"),
-        (named([["cat"], list("abcdefg")]), "'a', 'b', 'c', 'd', 'e' and 2 others"),
-        (named([[0, 1, 7]]), "7"),
-        (named([[0, 1, 2]], n_terms=100, names=["x"]), None),  # terms that no document has
-    ],
-)
-def test_unknown_terms_are_named(new, told):
-    franchise = topics(named(ANIMALS))
-    if told is None:
-        assert franchise.fold_in(new, 1, rng=0).n_groups == 1
-        return
-    with pytest.raises(errors.DataError, match="unknown terms") as caught:
-        franchise.fold_in(new, rng=0)
-    assert str(caught.value.value) == told
-    assert "vocabulary=franchise.data.vocabulary" in caught.value.remedy
-
-
-def test_data_of_the_wrong_kind():
-    numbers = hk.Groups.from_arrays([[0.5, 1.0]], label="document")
-    with pytest.raises(errors.DataError):
-        two_levels().fold_in(numbers)
-    root = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
-    franchise = begun(hk.Restaurant(root, each="document"), numbers)
-    with pytest.raises(errors.DataError, match="measure over, not words"):
-        franchise.fold_in(named([[0]]))
-    with pytest.raises(errors.DataError, match="single numbers"):
-        franchise.fold_in(hk.Groups.from_arrays([[[0.5, 1.0]]], label="document"))
-
-
-def test_a_value_that_nothing_allows():
-    class Even(hk.BaseMeasure):
-        """Whole numbers that are even, uniform from 0 to 8."""
-
-        def make(self):
-            return []
-
-        def add(self, statistics, value):
-            statistics.append(value)
-
-        def remove(self, statistics, value):
-            statistics.remove(value)
-
-        def log_predictive(self, value, many):
-            return np.full(len(many), -np.log(5) if value % 2 == 0 else -np.inf)
-
-    data = hk.Groups.from_arrays([[0, 2], [4]])
-    franchise = begun(hk.Restaurant(hk.Restaurant(Even()), each="group"), data)
-    assert franchise.fold_in(hk.Groups.from_arrays([[6, 8]]), rng=0).n_groups == 1
-    with pytest.raises(errors.DataError, match="positive density") as caught:
-        franchise.fold_in(hk.Groups.from_arrays([[6, 8], [2, 3]]), rng=0)
-    assert caught.value.value == 3
-
-
-def test_values_that_a_measure_in_python_takes():
-    class Same(hk.BaseMeasure):
-        """Strings; a dish prefers those that it has."""
-
-        def make(self):
-            return {}
-
-        def add(self, statistics, value):
-            statistics[value] = statistics.get(value, 0) + 1
-
-        def remove(self, statistics, value):
-            statistics[value] -= 1
-
-        def log_predictive(self, value, many):
-            return np.log([(s.get(value, 0) + 0.25) / (sum(s.values()) + 1.0) for s in many])
-
-    data = hk.Groups.from_arrays([["u", "v"], ["w"]])
-    franchise = begun(hk.Restaurant(hk.Restaurant(Same()), each="group"), data)
-    found = franchise.fold_in(hk.Groups.from_arrays([["w", "w"], ["z"]]), rng=0)
-    assert found.proportions.sum(axis=1) == pytest.approx(np.ones(2))
-
-
 # ---------------------------------------------------------------------- labels
 
 
@@ -229,115 +148,6 @@ def test_groups_of_other_labels_than_documents():
     found = franchise.fold_in(new, 2, rng=0)
     assert (found.label, found.names) == ("author", ("cid", "ann"))
     assert found.group.tolist() == [0, 1, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("groups", "kind", "told"),
-    [
-        ({"journal": ["A", "C"]}, errors.DataError, "'C'"),
-        ({"journal": list(range(10))[:2]}, errors.DataError, "0, 1"),
-        (None, errors.DeclarationError, "journal"),
-    ],
-)
-def test_labels_that_the_franchise_lacks(groups, kind, told):
-    with pytest.raises(kind) as caught:
-        three_levels().fold_in(named([[0], [1]], n_terms=3, groups=groups))
-    assert str(caught.value.value) == told
-    if kind is errors.DataError:
-        assert "None" in caught.value.remedy
-
-
-def test_customers_that_no_group_has():
-    data = hk.Groups.from_labels([0.5, 1.0, 2.0], {"place": ["x", "x", "y"]})
-    franchise = begun(hk.Restaurant(hk.Restaurant(hk.NormalGamma()), each="place"), data)
-    with pytest.raises(errors.DataError, match="given for every customer"):
-        franchise.fold_in(hk.Groups.from_labels([0.5, 1.0], {"place": ["x", None]}))
-    with pytest.raises(errors.DeclarationError, match="a label of the new data"):
-        franchise.fold_in(hk.Groups.from_arrays([[0.5]]))
-
-
-def test_groups_across_restaurants():
-    def groups(values, **labels):
-        return hk.Groups.from_labels(values, labels)
-
-    data = groups([0.5, 1.0, 2.0], region=["N", "N", "S"], town=["n1", "n2", "s1"], house=[1, 2, 3])
-    restaurant = hk.Restaurant(hk.NormalGamma())
-    for each in ("region", "town", "house"):
-        restaurant = hk.Restaurant(restaurant, each=each, name=each)
-    franchise = begun(restaurant, data)
-    fine = groups([0.1, 0.2], region=["N", "N"], town=["n1", "n1"], house=["a", "a"])
-    assert franchise.fold_in(fine, rng=0).names == ("a",)
-    with pytest.raises(errors.DataError, match="customers of several towns"):
-        franchise.fold_in(groups([0.1, 0.2], region=["N", "N"], town=["n1", "n2"], house=["a", "a"]))
-    with pytest.raises(errors.DataError, match="below the same region"):
-        franchise.fold_in(groups([0.1], region=["S"], town=["n1"], house=["a"]))
-
-
-# ---------------------------------------------------------------------- models that are refused
-
-
-def flat():
-    return begun(hk.Restaurant(hk.DirichletMultinomial(0.5)), named([[0, 1]]))
-
-
-def without_label():
-    return begun(hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5))), named([[0, 1]]))
-
-
-def own_concentrations():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    return begun(hk.Restaurant(root, concentration=hk.Each(hk.Gamma(1, 1)), each="document"), named([[0, 1]]))
-
-
-def observed():
-    return begun(hk.Restaurant(hk.Restaurant(hk.Uniform()), each="document"), named([[0, 1]]))
-
-
-def contexts():
-    data = hk.NGrams.from_sentences([["a", "b"]], order=2)
-    return begun(hk.Restaurant(hk.Restaurant(hk.Uniform()), each="context 1"), data)
-
-
-def no_predictive():
-    measure = hk.NonConjugate(
-        sample_prior=lambda generator: generator.normal(),
-        log_likelihood=lambda value, parameters: -0.5 * (value - np.asarray(parameters)) ** 2,
-    )
-    data = hk.Groups.from_arrays([[0.5, 1.0]], label="document")
-    return begun(hk.Restaurant(hk.Restaurant(measure), each="document"), data)
-
-
-@pytest.mark.parametrize("made", [flat, without_label, own_concentrations, observed, contexts, no_predictive])
-def test_models_that_have_no_fold_in(made):
-    franchise = made()
-    for call in (franchise.fold_in, lambda data: hk.evaluate(franchise, data)):
-        with pytest.raises(errors.DeclarationError):
-            call(franchise.data)
-
-
-# ---------------------------------------------------------------------- threads
-
-
-def test_another_thread_is_refused_while_a_step_runs_and_not_while_groups_are_sampled():
-    franchise, new = two_levels(), named([[0, 1, 2] * 50] * 50, n_terms=3)
-    caught = []
-
-    def other():
-        try:
-            franchise.fold_in(new, 1, rng=0)
-        except errors.BusyError as error:
-            caught.append(error)
-
-    with franchise.lock():
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join(30)
-    assert len(caught) == 1
-    thread = threading.Thread(target=lambda: franchise.fold_in(new, 400, rng=0))
-    thread.start()
-    while thread.is_alive():
-        franchise.n_dishes  # noqa: B018 - a BusyError would end the test
-    thread.join()
 
 
 # ---------------------------------------------------------------------- every measure

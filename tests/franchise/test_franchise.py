@@ -14,7 +14,6 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
 from hdpkit.franchise.starts import start
-from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, at_least, detail_of, stores
 from hdpkit.stores.labelled_seating import aggregate
@@ -65,13 +64,6 @@ def typed(error):
 # ------------------------------------------------------------------------- declarations
 
 
-def test_names_default_to_the_label_or_root():
-    lower = two_levels()
-    assert [declaration.name for declaration in lower.chain()] == ["root", "document"]
-    assert two_levels(name="doc").name == "doc"
-    assert lower.measure.eta == 0.5
-
-
 def test_a_prior_starts_at_its_mean_and_a_number_stays():
     franchise = hk.Franchise(two_levels(), corpus())
     assert franchise.concentration("root") == 0.5
@@ -100,53 +92,6 @@ def test_each_gives_every_restaurant_its_own():
     )
 
 
-def test_tied_restaurants_have_one_concentration():
-    franchise = hk.Franchise(two_levels(), corpus())
-    with pytest.raises(errors.ParameterError) as caught:
-        franchise.set_concentration("document", [1.0, 2.0, 3.0])
-    assert typed(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"concentration": math.nan}, "concentration"),
-        ({"concentration": math.inf}, "concentration"),
-        ({"concentration": 0.0}, "concentration"),
-        ({"concentration": -0.3, "discount": 0.3}, "concentration"),
-        ({"concentration": "big"}, "concentration"),
-        ({"concentration": True}, "concentration"),
-        ({"discount": 1.0}, "discount"),
-        ({"discount": -0.1}, "discount"),
-        ({"discount": math.nan}, "discount"),
-        ({"each": ""}, "each"),
-        ({"each": 3}, "each"),
-        ({"name": "a/b"}, "name"),
-        ({"name": ""}, "name"),
-    ],
-)
-def test_bad_declarations(arguments, parameter):
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    with pytest.raises((errors.ParameterError, errors.DeclarationError)) as caught:
-        hk.Restaurant(root, **{"each": "document", **arguments})
-    assert typed(caught.value)
-    assert caught.value.parameter == parameter
-
-
-def test_declarations_that_do_not_fit_together():
-    measure = hk.DirichletMultinomial(0.5)
-    for build in (
-        lambda: hk.Restaurant("G0"),
-        lambda: hk.Restaurant(hk.DirichletMultinomial),
-        lambda: hk.Restaurant(measure, each="document"),
-        lambda: hk.Restaurant(two_levels(), each="document"),
-        lambda: hk.Restaurant(two_levels(), each="author", name="root"),
-    ):
-        with pytest.raises((errors.ParameterError, errors.DeclarationError)) as caught:
-            build()
-        assert typed(caught.value)
-
-
 def test_a_negative_concentration_above_minus_discount_is_legal():
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=-0.2, discount=0.3)
     franchise = stirred(
@@ -154,75 +99,6 @@ def test_a_negative_concentration_above_minus_discount_is_legal():
     )
     franchise.audit()
     assert math.isfinite(franchise.log_joint())
-
-
-# ------------------------------------------------------------------------- refusals of a franchise
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "parameter"),
-    [
-        ({"store": "table"}, errors.RegistryError, "store"),
-        ({"store": object}, errors.ParameterError, "store"),
-        ({"store": 3}, errors.ParameterError, "store"),
-        ({"kernel": "fast"}, errors.ParameterError, "kernel"),
-        ({"kernel": "generic", "store": "histogram-reference"}, errors.KernelError, "kernel"),
-        ({"kernel": "generic", "store": "explicit-reference"}, errors.KernelError, "kernel"),
-        ({"kernel": "fused", "store": "explicit-reference"}, errors.KernelError, "kernel"),
-    ],
-)
-def test_bad_options_are_refused_before_any_work(arguments, kind, parameter):
-    with pytest.raises(kind) as caught:
-        hk.Franchise(two_levels(), corpus(), **arguments)
-    assert typed(caught.value)
-    assert caught.value.parameter == parameter
-
-
-def test_generic_kernels_serve_a_python_measure_and_fused_ones_do_not():
-    restaurant = hk.Restaurant(hk.Restaurant(DirichletMultinomialReference(0.5)), each="document")
-    with pytest.raises(errors.KernelError) as caught:
-        hk.Franchise(restaurant, corpus(), kernel="fused")
-    assert typed(caught.value)
-    assert hk.Franchise(restaurant, corpus()).kernel("reseat") == "generic"
-    assert hk.Franchise(restaurant, corpus(), kernel="reference").kernel("reseat") == "reference"
-
-
-def test_kernel_says_which_ran():
-    assert hk.Franchise(two_levels(), corpus(), kernel="reference").kernel("reseat") == "reference"
-    assert hk.Franchise(two_levels(), corpus(), kernel="generic").kernel("resample_dish") == "generic"
-    assert hk.Franchise(two_levels(), corpus(), store="explicit-reference").kernel("reseat") == "reference"
-    with pytest.raises(errors.ParameterError):
-        hk.Franchise(two_levels(), corpus()).kernel("fly")
-
-
-def test_bad_data_and_labels():
-    with pytest.raises(errors.DeclarationError) as caught:
-        hk.Franchise(hk.Restaurant(two_levels(), each="paragraph"), corpus())
-    assert typed(caught.value)
-    assert caught.value.value == "paragraph"
-    for arguments in ((corpus(), two_levels()), (two_levels(), [[0, 1]])):
-        with pytest.raises(errors.ParameterError):
-            hk.Franchise(*arguments)
-    with pytest.raises(errors.DeclarationError):
-        hk.Franchise(two_levels(eta=[0.1, 0.2]), corpus())
-
-
-def test_wrong_names_and_keys():
-    franchise = started(two_levels(), corpus())
-    for ask in (
-        lambda: franchise.concentration("page"),
-        lambda: franchise.group_weights("page"),
-        lambda: franchise.restaurant("document"),
-        lambda: franchise.restaurant("document", 17),
-        lambda: franchise.restaurant("document", [0]),
-        lambda: franchise.simulate(0, keep="data"),
-        lambda: franchise.simulate("seed"),
-        lambda: franchise.set_concentration("root", math.nan),
-        lambda: franchise.set_concentration("root", -1.0),
-    ):
-        with pytest.raises(errors.ParameterError) as caught:
-            ask()
-        assert typed(caught.value)
 
 
 # ------------------------------------------------------------------------- trees
@@ -281,14 +157,6 @@ def test_every_depth(depth, store, kernel):
     assert np.array_equal(tables[0], trace["n_dishes"])
 
 
-def test_two_single_restaurants_in_a_row():
-    middle = hk.Restaurant(hk.Restaurant(MEASURE), name="middle")
-    franchise = started(hk.Restaurant(middle, each="document"), corpus())
-    assert franchise.restaurant("middle").n_customers == franchise.tables_of("document")
-    assert franchise.keys("middle") == [None]
-    stirred(franchise).audit()
-
-
 def test_empty_documents_are_legal():
     data = hk.Corpus.from_documents([[], [0, 1], [], [1]], n_terms=2, names=["a", "b", "c", "d"])
     franchise = stirred(started(two_levels(), data))
@@ -317,33 +185,6 @@ def test_one_term_and_one_token(documents, store, kernel):
 
 
 # ------------------------------------------------------------------------- what leaves a franchise
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-def test_dishes_counts_and_parameters(store):
-    franchise = stirred(started(two_levels(), corpus(), store=store))
-    franchise.restaurant("document", 0).unseat(0, 1)
-    franchise.restaurant("document", 0).seat(0, franchise.n_dishes, 1)
-    dishes, k = franchise.dishes, franchise.n_dishes
-    assert dishes.dtype == np.int64
-    assert dishes.shape == (7,)
-    assert sorted(set(dishes.tolist())) == list(range(k))
-    expected = np.zeros((k, 3), dtype=np.int64)
-    np.add.at(expected, (dishes, franchise.data.values), 1)
-    counts = franchise.dish_counts
-    assert counts.dtype == np.int64
-    assert np.array_equal(counts, expected)
-    parameters = franchise.dish_parameters()
-    assert parameters.shape == (k, 3)
-    assert np.allclose(parameters, (expected + 0.5) / (expected.sum(axis=1, keepdims=True) + 1.5))
-    assert np.allclose(parameters.sum(axis=1), 1.0)
-
-
-def test_dish_counts_while_somebody_is_unseated():
-    franchise = started(two_levels(), corpus(), init="one")
-    franchise.restaurant("document", 1).unseat(3, 0)
-    assert franchise.dishes.tolist() == [0, 0, 0, -1, 0, 0, 0]
-    assert franchise.dish_counts.tolist() == [[2, 1, 3]]
 
 
 def test_weights_by_hand():
@@ -398,64 +239,6 @@ def test_view_reads_seats_and_unseats(store, kernel):
     view.seat(1, rng=5)  # drawn
     assert franchise.dishes[1] >= 0
     franchise.audit()
-
-
-def test_view_errors():
-    franchise = started(two_levels(), corpus(), init="one")
-    view = franchise.restaurant("document", 0)
-    view.unseat(0, 1)
-    for act, kind in (
-        (lambda: view.unseat(0, 1), errors.StateError),
-        (lambda: view.seat(1, 0, 1), errors.StateError),
-        (lambda: view.seat(1, None, 1), errors.StateError),
-        (lambda: view.seat(5, 0, 1), errors.ParameterError),
-        (lambda: view.unseat(-1, 1), errors.ParameterError),
-        (lambda: view.seat(0, 7, 1), errors.ParameterError),
-        (lambda: view.seat(0, -1, 1), errors.ParameterError),
-        (lambda: view.probability(9), errors.ParameterError),
-        (lambda: view.customers_of(-1), errors.ParameterError),
-    ):
-        before = franchise.freeze()
-        with pytest.raises(kind) as caught:
-            act()
-        assert typed(caught.value)
-        after = franchise.freeze()
-        assert np.array_equal(before["seating"]["dish"], after["seating"]["dish"])
-        franchise.audit()
-
-
-@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
-def test_steps_refuse_customers_who_are_where_they_should_not_be(store, kernel):
-    franchise = started(two_levels(), corpus(), init="one", store=store, kernel=kernel)
-    source = RandomStream((1, 2))
-    for act in (
-        lambda: franchise.enter(0, 7, source),
-        lambda: franchise.enter_given(franchise.seating.dishes(), 3, 4, source),
-    ):
-        with pytest.raises(errors.StateError), franchise.transaction():
-            act()
-        franchise.audit()
-    for first, last in ((-1, 3), (3, 8), (5, 4)):
-        with pytest.raises(errors.ParameterError):
-            franchise.reseat(first, last, source)
-    franchise.restaurant("document", 1).unseat(4, 0)
-    before = franchise.freeze()
-    with pytest.raises(errors.StateError) as caught, franchise.transaction():
-        franchise.reseat(0, 7, source)
-    assert caught.value.value == 4
-    assert same_state(franchise.freeze(), before)
-    franchise.audit()
-
-
-def test_steps_that_need_tables_say_so():
-    franchise = started(two_levels(), corpus(), store="histogram")
-    with pytest.raises(errors.StateError) as caught:
-        franchise.units(1)
-    assert typed(caught.value)
-    with franchise.labelled_seating(RandomStream((1, 1))):
-        assert len(franchise.units(1)) == franchise.n_tables
-        with pytest.raises(errors.StateError):
-            franchise.freeze()
 
 
 # ------------------------------------------------------------------------- scores
@@ -548,69 +331,6 @@ def test_size_counts_are_the_tables_of_some_restaurants_by_size(store):
         assert [column.dtype for column in found] == [np.int64, np.int64]
         expected = np.unique([s for node in nodes for s in sizes[node]], return_counts=True)
         assert [column.tolist() for column in found] == [column.tolist() for column in expected]
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_size_counts_of_large_tables(store):
-    data = hk.Corpus.from_documents([[0] * 5000, [0] * 9000, [0] * 9000], n_terms=1)
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    franchise = started(hk.Restaurant(root, each="document"), data, store=store, init="one")
-    expected = np.unique(
-        np.concatenate([franchise.restaurant("document", j).table_sizes() for j in range(3)]),
-        return_counts=True,
-    )
-    found = franchise.size_counts([1, 2, 3])
-    assert [column.tolist() for column in found] == [column.tolist() for column in expected]
-    assert found[0].max() > 4096
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-def test_copies_are_independent(store):
-    franchise = started(two_levels(), corpus(), store=store)
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
-    scheduler.run(franchise, sweeps=3, rng=5)
-    twin = franchise.copy()
-    dishes, theta = franchise.dishes, franchise.concentration("root")
-    scheduler.run(twin, sweeps=5, rng=None, init=None)
-    assert np.array_equal(franchise.dishes, dishes)
-    assert franchise.concentration("root") == theta
-    assert franchise.sweep == 3
-    # The original goes on as its copy did: both have the streams of their key, but not the same object.
-    assert twin.streams is not franchise.streams
-    trace = scheduler.run(franchise, sweeps=5, rng=None, init=None)
-    assert np.array_equal(franchise.dishes, twin.dishes)
-    assert trace["log_joint"][-1] == twin.log_joint()
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_memory_bytes_grow_with_the_data(store):
-    small = started(two_levels(), corpus(), store=store)
-    documents = np.random.default_rng(0).integers(0, 50, size=(40, 60)).tolist()
-    large = started(two_levels(), hk.Corpus.from_documents(documents, n_terms=50), store=store)
-    assert 0 < small.memory_bytes() < large.memory_bytes()
-    assert large.memory_bytes() >= 4 * len(large.data)
-    assert large.memory_bytes() < 10_000_000
-
-
-def test_states_that_do_not_fit_are_refused():
-    franchise = started(two_levels(), corpus())
-    other = started(two_levels(), hk.Corpus.from_documents([[0, 1], [2]], n_terms=3))
-    good = franchise.freeze()
-    for state in (
-        other.freeze(),
-        {},
-        {**good, "seating": {}},
-        {**good, "slots": np.array([], dtype=np.int32)},
-        {**good, "concentration": np.ones(2)},
-    ):
-        with pytest.raises(errors.DataError) as caught:
-            franchise.thaw(state)
-        assert typed(caught.value)
-        franchise.audit()
-        assert np.array_equal(franchise.dishes, franchise.dishes)
-    histograms = started(two_levels(), corpus(), store="histogram").freeze()
-    with pytest.raises(errors.StateError):
-        started(two_levels(), corpus(), store="explicit").thaw(histograms)  # who sits where must be drawn
 
 
 # ------------------------------------------------------------------------- one thread at a time
@@ -824,12 +544,6 @@ def test_weights_that_cannot_be_drawn_from(store, kernel):
         stirred(franchise).audit()
 
 
-def test_a_start_takes_no_memory_for_dishes_that_nobody_has():
-    made = hk.Franchise(two_levels(), corpus())
-    hk.Scheduler([moves.TableGibbs()]).run(made, 1, rng=0, init=hk.init.Random(2**31 - 1))
-    made.audit()
-
-
 def test_a_franchise_is_released_without_a_collection_after_sweeps_over_documents():
     gc.disable()
     try:
@@ -840,19 +554,3 @@ def test_a_franchise_is_released_without_a_collection_after_sweeps_over_document
         assert there() is None
     finally:
         gc.enable()
-
-
-class Short(PythonBank):
-    def log_predictive(self, customer, slots):
-        return super().log_predictive(customer, slots)[:-1]
-
-
-class OfShort(DirichletMultinomialReference):
-    def bank(self, data):
-        return Short(self, np.asarray(data.values))
-
-
-def test_a_bank_in_python_that_returns_too_few_densities_is_refused():
-    made = hk.Franchise(hk.Restaurant(hk.Restaurant(OfShort(0.5)), each="document"), corpus())
-    with pytest.raises(errors.StateError, match="log densities"):
-        hk.Scheduler([moves.TableGibbs()]).run(made, 1, rng=0)

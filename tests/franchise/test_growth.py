@@ -13,7 +13,7 @@ from hdpkit.franchise.steps import Steps
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing import ExactModel, check_exact, step_matrices
+from hdpkit.testing import ExactModel, check_exact
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 
 TINY = [["a", "b", "a"], ["a", "b"]]
@@ -88,34 +88,9 @@ def test_a_tree_is_what_labels_would_make():
         assert paths[0] == paths[1]
 
 
-def path_of(franchise, customer):
-    t = franchise.topology
-    path = t.path(int(t.home[customer]))
-    return [t.keys_of(int(t.declaration[node]))[place_of(franchise, node)] for node in path]
-
-
-def labels_of(data):
-    return {
-        name: [data.keys(name)[code] if code >= 0 else None for code in data.codes(name)]
-        for name in data.label_names
-    }
-
-
 def place_of(franchise, node):
     declaration = int(franchise.topology.declaration[node])
     return np.arange(franchise.topology.n_nodes)[franchise.topology.nodes(declaration)].tolist().index(node)
-
-
-def test_chains_over_a_tree_and_over_labels_have_one_law():
-    data = ngrams(TINY, 2, end=None)
-    labels = {
-        name: [data.keys(name)[c] if c >= 0 else None for c in data.codes(name)] for name in data.labels
-    }
-    models = [
-        ExactModel(hk.Franchise(chain(2), one, store="explicit"))
-        for one in (data, hk.Groups.from_labels(data.values, labels))
-    ]
-    assert sorted(np.round(models[0].pi, 12)) == sorted(np.round(models[1].pi, 12))
 
 
 # ------------------------------------------------------------------ exact kernels over trees
@@ -224,37 +199,6 @@ def test_latent_dishes_live_through_growth(store, measure):
         franchise.audit()
 
 
-def test_latent_dishes_after_growth_that_fails(monkeypatch):
-    franchise = hk.Franchise(chain(2, base=hk.DirichletMultinomial(0.5)), ngrams(text(1, 12), 2))
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=1)
-    dishes, joint = franchise.dishes, franchise.log_joint()
-    enter = Steps.enter
-
-    def interrupted(self, first, last, source):
-        enter(self, first, last - 2, source)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Steps, "enter", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        franchise.extend(franchise.data.plus(text(2, 9, n_words=20)), rng=1)
-    assert np.array_equal(franchise.dishes, dishes)
-    assert franchise.log_joint() == pytest.approx(joint, abs=1e-9)
-    franchise.audit()
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_growth_is_the_same_for_the_same_seed(store):
-    def grown():
-        franchise = franchise_over(ngrams(text(3, 20), 3), store)
-        franchise.extend(franchise.data.plus(text(4, 10)), rng=5)
-        franchise.discard(3, 9, rng=6)
-        return franchise
-
-    one, two = grown(), grown()
-    assert one.log_joint() == two.log_joint()
-    assert one.copy().log_joint() == pytest.approx(one.log_joint(), abs=1e-9)
-
-
 def test_contexts_that_empty_are_freed():
     franchise = franchise_over(ngrams([["a", "b"], ["c", "d"]], 3))
     before = franchise.topology.n_nodes
@@ -281,25 +225,6 @@ def test_views_follow_their_context():
     assert view.n_customers == 2
     assert 0 < p < 1
     franchise.audit()
-
-
-def test_vocabularies_grow_with_the_text():
-    franchise = franchise_over(ngrams([["a"]], 2))
-    assert franchise.measure.n_terms == 2
-    franchise.extend(franchise.data.plus([["new", "words"]]), rng=1)
-    assert franchise.measure.n_terms == 4
-    assert franchise.walk().prior_row(0).sum() == pytest.approx(1.0)
-    franchise.audit()
-
-
-def test_a_fixed_base_refuses_more_words_than_it_has():
-    franchise = franchise_over(ngrams([["a"]], 2), base=hk.Uniform(3))
-    franchise.extend(franchise.data.plus([["b"]]), rng=1)
-    before = franchise.freeze()["seating"]
-    with pytest.raises(errors.DataError, match="3 atoms"):
-        franchise.extend(franchise.data.plus([["c"]]), rng=1)
-    after = franchise.freeze()["seating"]
-    assert all(np.array_equal(before[key], after[key]) for key in before)
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -342,14 +267,6 @@ def test_hyperparameters_of_new_restaurants():
     }  # fmt: skip
 
 
-def test_levels_without_restaurants():
-    franchise = franchise_over(ngrams([["a"], []], 6))
-    assert franchise.keys("context 5") == []
-    assert franchise.concentration("context 5") == 0.5
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=1)
-    assert trace["n_tables/context 5"].tolist() == [0, 0]
-
-
 @pytest.mark.parametrize("method", ["auto", "slice"])
 def test_levels_without_restaurants_keep_their_starting_values(method):
     restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
@@ -363,34 +280,6 @@ def test_levels_without_restaurants_keep_their_starting_values(method):
     assert set(trace["discount/context 3"]) == {0.25}
     assert set(trace["concentration/context 3"]) == {2.0}
     assert len(set(trace["discount/context 1"])) == 5
-
-
-def test_only_trees_grow():
-    data = hk.Groups.from_labels([0, 1], {"document": ["x", "y"]})
-    root = hk.Restaurant(hk.Uniform(2))
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), data)
-    with pytest.raises(errors.DeclarationError, match="over n-grams"):
-        franchise.extend(data)
-    with pytest.raises(errors.DeclarationError, match="over n-grams"):
-        franchise.discard(0, 1)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [ngrams([["b", "a"]], 3), ngrams(TINY, 2), ngrams(TINY[:1], 3), ngrams([["a"], ["b", "a", "a", "b"]], 3)],
-)
-def test_only_a_continuation_extends(other):
-    franchise = franchise_over(ngrams(TINY, 3))
-    with pytest.raises(errors.DataError, match="current customers first"):
-        franchise.extend(other, rng=1)
-    franchise.audit()
-
-
-def test_not_everything_can_go():
-    franchise = franchise_over(ngrams(TINY, 3))
-    with pytest.raises(errors.DataError, match="the text is empty"):
-        franchise.discard(0, 2, rng=1)
-    franchise.audit()
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
@@ -435,17 +324,6 @@ def test_snapshots_stay_while_the_franchise_goes_on(store, latent):
         unseen = snapshot.probabilities(nodes, np.full(len(nodes), 10**6, np.int32), above)
         assert (unseen > 0).all()
     assert snapshot.memory_bytes() > 0
-
-
-def test_step_matrices_of_a_tree_have_one_law_in_every_kernel():
-    data = ngrams([["a", "a"], ["a"]], 3)
-    laws = []
-    for kernel in ("generic", "reference"):
-        franchise = hk.Franchise(chain(3), data, store="histogram", kernel=kernel)
-        start(franchise, "sequential", Streams(0).source(STARTS))
-        laws.append(step_matrices(ExactModel(franchise), moves.TableGibbs()))
-    for P, Q in zip(*laws, strict=True):
-        assert np.abs(P - Q).max() < 1e-12
 
 
 class Remembered(hk.Part):

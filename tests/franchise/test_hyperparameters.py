@@ -1,7 +1,5 @@
 """Discounts and concentrations with priors: declared, set, drawn, recorded, saved."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +7,6 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
-from hdpkit.moves import hyperparameters
 from hdpkit.posterior.simulate import draw_hyperparameters
 from hdpkit.random import STARTS, Streams
 
@@ -97,31 +94,6 @@ class Anywhere:
         return generator.random(size)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"discount": hk.Gamma(1.0, 2.0)}, "discount"),  # beyond 1
-        ({"discount": hk.Normal(0.5, 0.1)}, "discount"),
-        ({"discount": Anywhere()}, "discount"),
-        ({"discount": hk.Shifted(hk.Gamma(1.0, 2.0))}, "discount"),
-        ({"discount": hk.Each(hk.Shifted(hk.Gamma(1.0, 2.0)))}, "discount"),
-        ({"concentration": hk.Normal(1.0, 1.0)}, "concentration"),  # below 0
-        ({"concentration": -0.5, "discount": hk.Beta(1.0, 1.0)}, "concentration"),
-        ({"concentration": -0.2, "discount": hk.Beta(1.0, 9.0)}, "concentration"),
-        ({"concentration": hk.Shifted(hk.Gamma(1.0, 1e20)), "discount": 0.5}, "concentration"),
-        (
-            {"concentration": hk.Shifted(hk.Gamma(1.0, 1.0)), "discount": hk.Each(hk.Beta(1.0, 1.0))},
-            "concentration",
-        ),
-    ],
-)
-def test_declarations_that_make_no_sense(arguments, parameter):
-    with pytest.raises(errors.ParameterError) as caught:
-        two_levels(**arguments)
-    assert caught.value.parameter == parameter
-    assert caught.value.remedy
-
-
 def test_a_fixed_concentration_below_zero_goes_with_a_prior_of_the_discount():
     franchise = hk.Franchise(two_levels(concentration=-0.2, discount=hk.Beta(1.0, 1.0)), corpus())
     assert franchise.concentration("document") == -0.2
@@ -195,24 +167,6 @@ def test_simulate_draws_discounts_and_keeps_them_if_asked():
     assert kept.concentration("document") == franchise.concentration("document") == 0.5
 
 
-# ---------------------------------------------------------------------- values
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.0, math.nan, [0.1, 0.2], "0.1", None, True])
-def test_discounts_that_are_none(value):
-    franchise = hk.Franchise(two_levels(discount=hk.Each(hk.Beta(1.0, 1.0))), corpus())
-    with pytest.raises(errors.ParameterError) as caught:
-        franchise.set_discount("document", value)
-    assert "value" in caught.value.parameter
-    assert franchise.discount("document").tolist() == [0.5, 0.5, 0.5]
-
-
-def test_one_number_is_taken_for_every_restaurant():
-    franchise = hk.Franchise(two_levels(discount=hk.Each(hk.Beta(1.0, 1.0))), corpus())
-    franchise.set_discount("document", 0.0)
-    assert franchise.discount("document").tolist() == [0.0, 0.0, 0.0]
-
-
 # ---------------------------------------------------------------------- traces and folders
 
 
@@ -265,41 +219,6 @@ def test_traces_have_every_value(store):
     assert trace["log_joint"][-1] == franchise.log_joint()
 
 
-def test_a_run_with_discounts_is_resumed_bit_for_bit(tmp_path):
-    whole = started(all_kinds(), authors())
-    expected = schedule().run(whole, sweeps=9, rng=5)
-    schedule().run(started(all_kinds(), authors()), sweeps=4, rng=5, folder=tmp_path / "run")
-    trace = hk.open_run(tmp_path / "run").resume(sweeps=5)
-    for key, values in expected.items():
-        assert np.array_equal(trace[key], values), key
-    back = hk.open_run(tmp_path / "run").franchise()
-    for a, b in zip(back.declarations, whole.declarations, strict=True):
-        assert a.hyperparameters == b.hyperparameters
-        assert (a.concentration, a.discount) == (b.concentration, b.discount)
-    assert np.array_equal(back.discount("document"), whole.discount("document"))
-
-
-def test_chains_and_arviz_take_discounts():
-    trace = schedule().run(started(all_kinds(), authors()), sweeps=9, rng=5, chains=2, processes=1)
-    data = trace.to_arviz()
-    for key, shape in SHAPES_OF_TRACES.items():
-        assert data.posterior[key.replace("/", "_")].shape == (2, *shape)
-    assert {"discount/root", "concentration/document[3]"} <= set(trace.summary().index)
-
-
-def test_copies_and_frozen_states_keep_discounts():
-    franchise = started(all_kinds(), authors())
-    schedule().run(franchise, sweeps=3, rng=2)
-    twin, frozen = franchise.copy(), franchise.freeze()
-    franchise.reset_hyperparameters()
-    assert franchise.discount("author") == 0.5
-    franchise.thaw(frozen)
-    for name in ("root", "author", "document"):
-        assert np.array_equal(franchise.discount(name), twin.discount(name))
-        assert np.array_equal(franchise.concentration(name), twin.concentration(name))
-    assert franchise.log_joint() == twin.log_joint()
-
-
 # ---------------------------------------------------------------------- moves
 
 
@@ -316,24 +235,6 @@ def test_a_concentration_outside_its_prior_is_an_error_not_a_wrong_draw():
     assert franchise.discount("document") != 0.5
 
 
-def test_nothing_is_done_in_no_steps():
-    franchise = started(all_kinds(), authors())
-    before = franchise.freeze()
-    source = Streams(1).source(3)
-    for move in (moves.Concentration(), moves.Discount()):
-        assert move.apply(franchise, source, (0, 0)) == moves.MoveInfo()
-    after = franchise.freeze()
-    assert np.array_equal(after["discount"], before["discount"])
-    assert np.array_equal(after["concentration"], before["concentration"])
-
-
-def test_moves_say_how_many_values_they_drew():
-    franchise = started(all_kinds(), authors())
-    source = Streams(1).source(3)
-    assert moves.Concentration().apply(franchise, source) == moves.MoveInfo(7, 7)
-    assert moves.Discount().apply(franchise, source) == moves.MoveInfo(6, 6)
-
-
 @pytest.mark.parametrize("method", ["auxiliary", "slice"])
 def test_restaurants_without_customers_have_the_prior(method):
     """A label's value without data, and a franchise before its start: p-values of Kolmogorov's test."""
@@ -348,19 +249,3 @@ def test_restaurants_without_customers_have_the_prior(method):
     columns = np.transpose(drawn)
     assert stats.kstest(columns[0], stats.expon.cdf).pvalue > ALARM
     assert all(stats.kstest(own, stats.beta(1.0, 2.0).cdf).pvalue > ALARM for own in columns[1:])
-
-
-def test_large_tables_in_pieces(monkeypatch):
-    """Factors come in pieces of a bounded length; what is drawn from them doesn't change."""
-    values, counts = np.array([1, 2, 5, 40]), np.array([3, 2, 1, 2])
-    whole = list(hyperparameters.exceeding(values, counts))
-    monkeypatch.setattr(hyperparameters, "_PIECE", 7)
-    pieces = list(hyperparameters.exceeding(values, counts))
-    assert len(whole) == 1
-    assert len(pieces) == 6
-    assert np.array_equal(np.concatenate([i for i, _ in pieces]), whole[0][0])
-    assert np.array_equal(np.concatenate([n for _, n in pieces]), whole[0][1])
-    flat = np.repeat(values, counts)
-    assert whole[0][1].tolist() == [int((flat > i).sum()) for i in range(1, 40)]
-    empty = np.array([], dtype=np.int64)
-    assert list(hyperparameters.exceeding(empty, empty)) == []

@@ -1,7 +1,6 @@
 """A kernel, a store and a step are added without a change of the package."""
 
 import pickle
-import threading
 
 import attrs
 import cloudpickle
@@ -12,9 +11,9 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.moves.registry import moves as registered_moves
 from hdpkit.random import RandomStream
-from hdpkit.steps import sweeps, units
-from hdpkit.steps.step import KERNELS, STEPS, Step, step
-from hdpkit.stores import HistogramReference, HistogramStore, stores
+from hdpkit.steps import sweeps
+from hdpkit.steps.step import KERNELS, STEPS, step
+from hdpkit.stores import HistogramReference, stores
 from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
 
@@ -134,46 +133,6 @@ def test_a_step_that_fails_closes_the_franchise():
     assert np.array_equal(made.freeze()["seating"]["dish"], before["seating"]["dish"])
 
 
-class Unknown(Backwards):
-    """It calls a step by a name that there isn't."""
-
-    calls = ("reseat_sideways",)
-
-
-def test_a_schedule_over_an_unknown_step_is_refused():
-    with pytest.raises(errors.HdpkitError, match="reseat_sideways"):
-        hk.Scheduler([Unknown()]).run(franchise(), sweeps=1, rng=0)
-
-
-def test_a_step_without_a_kernel_is_refused():
-    nobody = Step("nobody")
-    with pytest.raises(errors.KernelError, match="nobody"):
-        franchise().run_step(nobody, source=RandomStream((1, 0)))
-
-
-def test_bad_steps_are_refused():
-    with pytest.raises(errors.ParameterError, match="name"):
-        sweeps.reseat.kernel("mine", len)
-    with pytest.raises(errors.ParameterError, match="run"):
-        sweeps.reseat.kernel("reference", 5)
-    with pytest.raises(errors.ParameterError, match="needs_tables"):
-        step(needs_tables=2)(half_way)
-    with pytest.raises(errors.ParameterError, match="stores"):
-        sweeps.reseat.kernel("reference", len, stores=HistogramStore)
-    with pytest.raises(errors.ParameterError, match="takes"):
-        step(takes=("people",))(half_way)
-    with pytest.raises(errors.ParameterError, match="given"):
-        step(given=("store",))(half_way)
-    with pytest.raises(errors.ParameterError, match="step"):
-        franchise().run_step("reseat", 0, 1, source=RandomStream((1, 0)))
-    with pytest.raises(errors.ParameterError, match="a step of your own"):  # its method makes the arguments
-        franchise().run_step(units.scan_units, source=RandomStream((1, 0)))
-    with pytest.raises(errors.ParameterError, match="source last"):
-        step(takes=("source", "customers"))(half_way)
-    with pytest.raises(errors.ParameterError, match="last"):  # as by the method of this name
-        franchise().run_step(sweeps.reseat, 0, 10**7, source=RandomStream((1, 0)))
-
-
 def test_a_step_that_needs_tables_runs_where_they_are():
     @step(needs_tables=True)
     def looks(walk, bank, source):
@@ -185,32 +144,6 @@ def test_a_step_that_needs_tables_runs_where_they_are():
         made.run_step(looks, source=source)
     with made.labelled_seating(source):
         assert made.run_step(looks, source=source) == "ExplicitStore"
-
-
-def test_a_second_step_of_a_name_takes_nothing_from_the_first():
-    @step(draws_tables=True)
-    def reseat(walk, bank, first, last, source):
-        raise AssertionError
-
-    assert STEPS["reseat"] is sweeps.reseat
-    assert franchise().kernel("reseat") == "fused"
-    assert franchise().kernel(reseat) == "reference"
-
-
-def test_a_kernel_in_python_is_not_faster_than_compiled_ones():
-    def reseat(walk, bank, first, last, source):
-        raise AssertionError
-
-    row = sweeps.reseat.kernel("reference", reseat, stores=frozenset({HistogramStore}))
-    try:
-        assert franchise().kernel("reseat") == "fused"
-        readable = hk.Franchise(declared(), DATA, kernel="reference")
-        assert readable._kernel_of(sweeps.reseat) == ("reference", reseat)
-        assert readable._kernel_of(sweeps.leave) == ("reference", sweeps.leave.body)
-    finally:
-        sweeps.reseat.kernels.remove(row)
-    readable = hk.Franchise(declared(), DATA, kernel="reference")
-    assert readable._kernel_of(sweeps.reseat)[1] is sweeps.reseat.body
 
 
 def chosen_or_refused(made, one):
@@ -248,29 +181,6 @@ def test_the_choice_does_not_depend_on_the_order_of_registration(seed, monkeypat
             told = attrs.asdict(rows[number], recurse=False)
             one.kernel(told.pop("name"), told.pop("run"), **told)
     assert chosen() == before
-
-
-def test_other_threads_wait_for_no_step():
-    """While a step runs, another thread gets a BusyError."""
-    made, seen = franchise(), []
-    hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=0, init="sequential")
-
-    @step()
-    def looks(walk, bank, source):
-        thread = threading.Thread(target=lambda: seen.append(error_of(made.freeze)))
-        thread.start()
-        thread.join()
-
-    made.run_step(looks, source=RandomStream((1, 0)))
-    assert [type(error) for error in seen] == [errors.BusyError]
-
-
-def error_of(call):
-    try:
-        call()
-    except errors.HdpkitError as error:
-        return error
-    return None
 
 
 def test_a_move_over_a_step_of_its_own_passes_the_contract():

@@ -9,8 +9,6 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
-from hdpkit.errors import StateError
-from hdpkit.franchise.sample import SeatingSample, hyperparameter_values
 from hdpkit.posterior.merging import merged_sample
 from hdpkit.random import as_source
 
@@ -97,18 +95,6 @@ def test_a_sample_says_what_the_franchise_says(name):
         assert sample.label == "document"
 
 
-def test_restaurants_of_contexts_are_not_contiguous():
-    data = hk.NGrams.from_sentences([["a", "b", "a", "c"], ["b", "b", "c"], ["c", "a", "b"]], order=3)
-    model = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    for level in (1, 2):
-        model = hk.Restaurant(model, each=f"context {level}", concentration=1.0)
-    franchise = hk.Franchise(model, data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0)
-    sample = franchise.sample()
-    assert sample.names == tuple(franchise.keys("context 2"))
-    assert np.allclose(sample.group_weights(), franchise.group_weights("context 2"), rtol=0, atol=1e-12)
-
-
 def test_sparse_topics_with_a_smoothing_each():
     franchise = two_levels(hk.SparseDirichletMultinomial(hk.Gamma(1.0, 2.0)))
     schedule = [moves.TableGibbs(), moves.BaseMeasureParameters()]
@@ -129,30 +115,6 @@ def test_counts_by_cell():
     assert np.array_equal(np.asarray(sample.group_counts.sum(axis=1)), counts.sum(axis=1))
     assert np.allclose(sample.group_weights(), franchise.group_weights("document"), rtol=1e-12)
     assert np.allclose(sample.topics(), franchise.dish_parameters(), rtol=1e-12)
-
-
-def test_a_measure_over_numbers_keeps_its_means():
-    values = [np.array([0.1, 5.2, 0.0]), np.array([4.9, 5.0])]
-    root = hk.Restaurant(base=hk.NormalGamma(0.0, 0.1, 1.0, 1.0), concentration=1.0)
-    data = hk.Groups.from_arrays(values, label="patient")
-    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="patient"), data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 5, rng=0)
-    sample = franchise.sample()
-    assert sample.counts is None
-    assert np.array_equal(sample.parameters["mean"], franchise.dish_parameters())
-    assert sample.label == "patient"
-    with pytest.raises(StateError, match=r"sample\.parameters"):
-        sample.topics()
-
-
-def test_a_subclass_with_means_of_its_own_is_believed():
-    class Even(DirichletMultinomialReference):
-        def posterior_mean(self, statistics):
-            return np.full(6, 1 / 6)
-
-    sample = begun(lambda: two_levels(Even(0.3))).sample()
-    assert sample.term_means is None
-    assert np.allclose(sample.topics(), 1 / 6)
 
 
 def test_tables_teach_topics_where_terms_repeat():
@@ -197,16 +159,6 @@ def test_samples_change_no_more_and_travel():
             assert not array.flags.writeable
         with pytest.raises(TypeError):
             twin.hyperparameters["mine"] = 1.0
-
-
-def test_observed_dishes_are_no_components():
-    data = hk.Corpus.from_documents([[0, 1, 1], [3, 0]], n_terms=5)
-    franchise = hk.Franchise(hk.Restaurant(base=hk.Uniform(), concentration=1.0), data)
-    with pytest.raises(StateError, match="observed"):
-        franchise.sample()
-    # A run keeps their seating instead, which predictions need.
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, samples=1)
-    assert [type(sample) for sample in trace.samples] == [SeatingSample]
 
 
 DRAWS = 1000
@@ -284,13 +236,3 @@ def test_drawn_topics_have_the_posterior_mean(base, known):
         assert np.allclose(drawn[:, 1].var(axis=0), mean * (1 - mean) / (n + 1), rtol=0.25)
     restored = pickle.loads(pickle.dumps(sample))
     assert np.array_equal(restored.draw_topics(3), sample.draw_topics(3))
-
-
-def test_parameters_of_a_measure_may_be_lists():
-    class Listed(DirichletMultinomialReference):
-        @property
-        def parameters(self):
-            return {"shape": [1.0, 2.0], "eta": 0.5, "whole": 3}
-
-    found = hyperparameter_values(two_levels(Listed(0.5), kernel="reference"))
-    assert (found["base/shape"], found["base/eta"], found["base/whole"]) == ([1.0, 2.0], 0.5, 3.0)

@@ -9,7 +9,7 @@ import scipy.stats
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import StateError
 from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.random import RandomStream
 
@@ -134,30 +134,3 @@ def test_values_drawn_again_have_the_law_of_new_values_of_the_dishes(case):
     again = simulate_in_place(state.copy(), RandomStream((3, 3)), keep="dishes")
     other = state.simulate(RandomStream((3, 3)), keep="dishes")
     assert np.asarray(again.data.values).tolist() == np.asarray(other.data.values).tolist()
-
-
-@pytest.mark.parametrize(
-    ("store", "keep"), [("counts", "seating"), ("counts", "dishes"), ("histogram", "dishes")]
-)
-def test_unseated_customers_have_nothing_to_keep(store, keep):
-    root = "weights" if store == "counts" else "restaurant"
-    state = hk.Franchise(declare(2), hk.Corpus.from_counts(COUNTS), store=store, root=root)
-    with pytest.raises(StateError, match="unseated"):
-        state.simulate(0, keep=keep)
-    assert state.simulate(0, keep="hyperparameters").n_dishes > 0
-
-
-def test_observed_dishes_have_nothing_to_keep():
-    data = hk.Groups.from_arrays([[0, 1, 1], [1]])
-    root = hk.Restaurant(base=hk.Uniform(3), concentration=1.0)
-    state = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="group"), data)
-    hk.Scheduler([moves.TableGibbs()]).run(state, 1, rng=0)
-    with pytest.raises(ParameterError, match="dishes are observed"):
-        state.simulate(0, keep="dishes")
-
-
-def test_counts_of_other_lengths_are_refused():
-    corpus = hk.Corpus.from_counts(COUNTS)
-    other = hk.Corpus.from_counts(COUNTS + 1)
-    with pytest.raises(DataError, match="cells"):
-        corpus.with_cells(other.cells)

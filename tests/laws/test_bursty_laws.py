@@ -1,6 +1,5 @@
-"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by Geweke's test.
-
-The laws of the hyperparameters are integrated on a grid, from numbers of tables counted here.
+"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by
+Geweke's test.
 """
 
 import collections
@@ -14,7 +13,6 @@ from scipy.special import expit
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, SplitMerge, TableGibbs
 from hdpkit.random import STARTS, Streams
@@ -150,91 +148,6 @@ def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
         assert franchise.log_likelihood() == pytest.approx(copy.log_likelihood(), abs=1e-12)
 
 
-def test_a_chain_is_the_same_after_a_pause():
-    """Restaurants in dishes are in another order after a thaw, and moves may not depend on it."""
-    schedule = [TableGibbs(), Concentration("auxiliary"), Discount("auxiliary"), BaseMeasureParameters()]
-    ends = []
-    for pause in (False, True):
-        franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
-        source = Streams(7).source(1)
-        for _ in range(4):
-            for move in schedule:
-                move.apply(franchise, source)
-            if pause:
-                frozen = franchise.freeze()
-                franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
-                franchise.thaw(frozen)
-        ends.append((franchise.base_parameters, franchise.log_joint(), franchise.dishes.tolist()))
-    assert ends[0] == ends[1]
-
-
-# ------------------------------------------------------------------ what is refused, and the plain measure
-
-
-@pytest.mark.parametrize(
-    ("move", "options"),
-    [
-        (Concentration(), {"concentration": 2.0}),
-        (Discount(), {"discount": 0.1}),
-        (BaseMeasureParameters(), {}),
-        (Concentration("auxiliary"), {"concentration": hk.Beta(1.0, 1.0)}),
-    ],
-)
-def test_a_schedule_without_anything_to_draw_is_refused(move, options):
-    franchise = franchise_of(**options)
-    with pytest.raises(ScheduleError):
-        hk.Scheduler([TableGibbs(), move]).run(franchise, 1, rng=0)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"concentration": 0.0},
-        {"concentration": -1.0},
-        {"concentration": math.nan},
-        {"concentration": "large"},
-        {"concentration": None},
-        {"concentration": hk.Normal(1.0, 1.0)},
-        {"concentration": hk.Shifted(hk.Gamma(1.0, 1.0))},
-        {"concentration": [1.0, 2.0]},
-        {"discount": -0.1},
-        {"discount": 1.0},
-        {"discount": math.inf},
-        {"discount": hk.Normal(0.5, 1.0)},
-        {"discount": hk.Each(hk.Beta(1.0, 1.0))},
-    ],
-    ids=str,
-)
-def test_bad_values(options):
-    with pytest.raises(ParameterError) as raised:
-        hk.Bursty(hk.DirichletMultinomial(), **options)
-    assert next(iter(options)) in str(raised.value)
-
-
-@pytest.mark.parametrize("inner", [hk.DirichletMultinomial(0.3), hk.SparseDirichletMultinomial(0.3)])
-def test_an_infinite_concentration_is_the_plain_measure(inner):
-    traces = []
-    for measure in (inner, hk.Bursty(inner, float("inf"), hk.Beta(1.0, 1.0))):
-        franchise = hk.Franchise(
-            hk.Restaurant(hk.Restaurant(measure, concentration=1.0), each="document", concentration=B),
-            hk.Groups.from_labels(VALUES, {"document": DOCUMENTS}),
-        )
-        assert franchise.measure.conjugate
-        schedule = [TableGibbs(), DishGibbs(), hk.moves.SplitMerge(), Concentration()]
-        traces.append(hk.Scheduler(schedule).run(franchise, 5, rng=1))
-    assert list(traces[0]) == list(traces[1])
-    assert all(np.array_equal(traces[0][key], traces[1][key]) for key in traces[0])
-
-
-def test_traces_name_the_hyperparameters():
-    franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
-    schedule = [TableGibbs(), Concentration(), Discount(), BaseMeasureParameters()]
-    trace = hk.Scheduler(schedule).run(franchise, 3, rng=0)
-    names = [key for key in trace if "/" in key]
-    assert {"concentration/bursts", "discount/bursts", "base/eta"} < set(names)
-    assert all(len(set(trace[key])) == 3 for key in ("concentration/bursts", "discount/bursts", "base/eta"))
-
-
 # ------------------------------------------------------------------ data drawn from the model
 
 SMALL = TinyShape({"document": [0] * 5 + [1] * 4 + [2] * 3}, 12)
@@ -350,38 +263,3 @@ def first_ones(values, opens):
             for i in own[: sum(opens[i] for i in own)]:
                 made[i] = 1
     return tuple(made)
-
-
-def test_copies_of_the_same_dishes_repeat_terms_as_the_data_do():
-    """Pairs of document and term in copies, with and without bursts, and the state that copies keep."""
-    rng, documents = np.random.default_rng(0), []
-    for _ in range(60):
-        phi = rng.dirichlet(np.full(40, 3.0 / 40))
-        documents.append(rng.choice(40, 30, p=phi).tolist())
-    corpus = hk.Corpus.from_documents(documents, n_terms=40)
-    observed = corpus.to_counts().nnz
-    for bursty, near in ((True, True), (False, False)):
-        measure = hk.DirichletMultinomial(0.5)
-        measure = hk.Bursty(measure, hk.Gamma(1.0, 0.1)) if bursty else measure
-        root = hk.Restaurant(measure, concentration=0.001)
-        franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
-        schedule = [TableGibbs(), *([Concentration()] if bursty else [])]
-        hk.Scheduler(schedule).run(franchise, 15, rng=0, init="one")
-        copy = franchise.simulate(1, keep="dishes")
-        assert np.array_equal(copy.dishes, franchise.dishes)
-        copy.audit()
-        assert (abs(copy.data.to_counts().nnz / observed - 1.0) < 0.2) == near
-
-
-@pytest.mark.parametrize("init", ["one", "sequential", hk.init.Random(3)], ids=str)
-def test_starts_without_known_topics_begin_with_a_table_for_nearly_every_word(init):
-    rng = np.random.default_rng(0)
-    corpus = hk.Corpus.from_documents([rng.integers(0, 5, 40).tolist() for _ in range(10)], n_terms=5)
-    for concentration, large in ((hk.Gamma(1.0, 0.01), True), (hk.Beta(1.0, 1.0), False), (2.0, False)):
-        root = hk.Restaurant(hk.Bursty(hk.DirichletMultinomial(0.5), concentration), concentration=1.0)
-        franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
-        start(franchise, init, Streams(0).source(STARTS))
-        assert (franchise.totals_in_dishes()[1].sum() >= 399) == large
-        # A start from given dishes has the usual starting value.
-        start(franchise, np.zeros(400, dtype=int), Streams(0).source(STARTS))
-        assert franchise.measure.concentration == getattr(concentration, "mean", 2.0)

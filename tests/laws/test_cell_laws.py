@@ -1,7 +1,4 @@
-"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora."""
 
 import functools
 
@@ -123,12 +120,6 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
     FAMILY.check("topics used in a finite model", run)
 
 
-def test_a_small_eta_is_swept_by_cell():
-    fr = franchise([[3, 1, 0], [0, 1, 3]], eta=1e-4)
-    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(fr, sweeps=3, rng=0, init="one")
-    assert isinstance(fr.store, KeepsCells)
-
-
 def every_15th(chain, read):
     """What is read of every fifteenth state of a chain: what comes between makes them nearly independent."""
     found = {name: [] for name in read}
@@ -191,19 +182,3 @@ def test_chains_over_terms_that_repeat_have_one_law(kind):
             return two_sample_p(*(one[name] for one in pair(more, 7)))
 
         FAMILY.check(f"terms that repeat, {kind} against table Gibbs: {name}", run)
-
-
-def test_a_chain_does_not_depend_on_threads():
-    counts = np.random.default_rng(1).poisson(np.random.default_rng(2).gamma(0.3, 20.0, size=(80, 40)))
-    ends = []
-    for threads in (1, 2, 5, 16):
-        base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1, 1))
-        document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
-        fr = hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root="weights")
-        schedule = hk.Scheduler(
-            [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()], threads=threads
-        )
-        schedule.run(fr, sweeps=8, rng=3, init=hk.init.Random(20), audit_every=1)
-        weights, remainder = fr.root_weights()
-        ends.append((fr.dishes.tolist(), weights.tolist(), remainder, fr.n_tables))
-    assert ends[1:] == ends[:-1]

@@ -1,7 +1,4 @@
-"""Drawn parameters of dishes: their law, densities given them, and sweeps over documents with them.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Drawn parameters of dishes: their law, densities given them, and sweeps over documents with them."""
 
 import math
 
@@ -15,7 +12,6 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference, base_measures
-from hdpkit.errors import ScheduleError
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.measure_checks import MeasureFailure, statistics_of
@@ -258,21 +254,6 @@ def _franchise(measure, values, **options):
     return hk.Franchise(document, data, store="counts", root="weights", **options)
 
 
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
-def test_a_run_finds_clusters_of_numbers(kernel):
-    generator = np.random.default_rng(0)
-    values = np.where(generator.random(60) < 0.5, -8.0, 8.0) + generator.normal(size=60)
-    franchise = _franchise(hk.NormalGamma(0.0, 0.01, 2.0, 2.0), values, kernel=kernel)
-    schedule = [moves.SliceGibbs(), moves.TableCounts(), moves.RootWeights(), moves.DrawTopics()]
-    hk.Scheduler(schedule).run(franchise, sweeps=15, rng=0, audit_every=5)
-    topics = franchise.drawn_topics()
-    assert len(topics) == franchise.n_dishes
-    assert all(one.shape == (2,) for one in topics)
-    for sign in (-1, 1):
-        eaten = set(franchise.dishes[values * sign > 0].tolist())
-        assert not eaten & set(franchise.dishes[values * sign < 0].tolist())
-
-
 def test_densities_beyond_the_floats_are_compared():
     # Of 400 dimensions a log density is below -1000: its exponential is 0.
     generator = np.random.default_rng(1)
@@ -280,17 +261,6 @@ def test_densities_beyond_the_floats_are_compared():
     franchise = _franchise(hk.NormalGamma(0.0, 1.0, 2.0, 2.0), values)
     hk.Scheduler([moves.SliceGibbs(), moves.RootWeights()]).run(franchise, sweeps=3, rng=0)
     assert np.isfinite(franchise.log_joint())
-
-
-@pytest.mark.parametrize("options", [{"proportions": "stored"}, {"smoothing": hk.Each(hk.Gamma(1, 1))}])
-def test_dishes_that_keep_parameters_are_refused_by_sweeps_and_drawn_for_readers(options):
-    measure = hk.SparseDirichletMultinomial(n_terms=3, **options)
-    franchise = tiny_franchise("2+2", measure, store="counts", root="weights")
-    with pytest.raises(ScheduleError, match="keep"):
-        hk.Scheduler([moves.SliceGibbs()]).run(franchise, sweeps=1, rng=0)
-    hk.Scheduler([moves.TableGibbs(), moves.DrawTopics()]).run(franchise, sweeps=2, rng=0)
-    for topic in franchise.drawn_topics():
-        assert topic.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 class _Forgetful(hk.GammaPoisson):
@@ -308,7 +278,3 @@ class _Unfinished(hk.BetaBernoulli):
 def test_the_contract_finds_wrong_draws(measure, what):
     with pytest.raises(MeasureFailure, match=what):
         check_contract(measure)
-
-
-def test_the_contract_covers_draws():
-    assert any("drawn parameters" in line for line in check_contract(hk.GammaPoisson(1.5, 0.8)))

@@ -1,10 +1,5 @@
-"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root and store.
-
-The truth and the state are drawn together, without the package's samplers: every restaurant's sticks, whose
-atoms are sticks of the restaurant above, and customers among the sticks. Those that have customers are the
-tables. There is one term, so data say nothing about dishes, and the state has its posterior.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""Drawn shares of groups: the truth has a uniform rank among draws given a state, over every root
+and store.
 """
 
 import attrs
@@ -14,7 +9,6 @@ from calibration import random_rank, rank_uniformity_p
 from scipy.stats import norm
 
 import hdpkit as hk
-from hdpkit.errors import StateError
 from hdpkit.franchise.sample import _pitman_yor
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
@@ -217,9 +211,3 @@ def test_shares_of_a_pitman_yor_process_have_their_third_moments(name):
         return 2.0 * norm.sf(np.abs(z))
 
     FAMILY.check(f"process, {name}", run)
-
-
-def test_proportions_are_not_drawn_where_the_root_is_integrated_out():
-    franchise = Case().franchise()
-    with pytest.raises(StateError, match=r"Sample\.draw_group_weights"):
-        franchise.draw_proportions(Streams(0).source(1))

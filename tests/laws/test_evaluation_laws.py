@@ -1,8 +1,5 @@
-"""Estimates of `hk.evaluate` and fold-in against enumeration: exact values lie within their standard errors.
-
-Tiny franchises of two and three levels, with and without discounts, over words, numbers and bits. What the
-groups draw from and the densities under the dishes are computed here from the public counts of the state and
-from the measures' Python methods; the seatings of a new group are enumerated (`new_groups`).
+"""Estimates of `hk.evaluate` and fold-in against enumeration: exact values lie within their
+standard errors.
 """
 
 import math

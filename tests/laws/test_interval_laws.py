@@ -1,24 +1,10 @@
-"""Calibration of intervals: parameters and data from the model, a chain, and where the truth lies.
-
-Topics of two known components with pseudo-counts have different priors, so that they have the same id in the
-truth and in every state, by which they are aligned here. Chains are long enough that their states are draws
-from the posterior. The package draws with fixed seeds, whose error all replicates would have in common.
-
-Intervals contain those of each half of a chain, and so the truth more often than their level says. Here all
-samples are one part, whose ends are quantiles with a known law.
-
-Topics and shares are tested by where the truth lies among the ends of intervals. Exposures are shares times
-known totals.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Calibration of intervals: parameters and data from the model, a chain, and where the truth lies."""
 
 import importlib
 
 import attrs
 import numpy as np
 import pytest
-from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
@@ -133,7 +119,7 @@ def places(case, generator):
     return {name: place(truth[name], ends[name]) for name in READ}
 
 
-@pytest.mark.parametrize("name", some_long(RUNS, lambda name: name != "restaurant, short"))
+@pytest.mark.parametrize("name", RUNS)
 def test_truths_lie_in_intervals_as_often_as_they_should(name):
     case, size = CASES[RUNS[name][0]], RUNS[name][1]
 

@@ -1,7 +1,4 @@
-"""Known components under sweeps over documents: the law of whole sweeps, of customers and by cell.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Known components under sweeps over documents: the law of whole sweeps, of customers and by cell."""
 
 from collections import defaultdict
 

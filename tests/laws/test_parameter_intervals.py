@@ -1,17 +1,11 @@
-"""Intervals of the parameters of components: quantiles of the posterior, not of its means.
+"""Intervals of the parameters of components: quantiles of the posterior, not of its means."""
 
-All customers of a chain are in one dish, so the posterior of its parameters is known, and the ends of their
-intervals have to be its quantiles, up to the error of a quantile of draws.
-"""
-
-import attrs
 import numpy as np
 import pytest
 import scipy.stats as st
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ReturnValueError
 from hdpkit.posterior.merging import merged_sample
 from hdpkit.summaries import components
 
@@ -153,58 +147,6 @@ def test_draws_repeat_and_use_no_random_numbers_of_the_chain(tmp_path):
     assert len(np.unique(np.concatenate(drawn)[..., 0, 0])) == 20 * len(drawn)  # different in each
     again = [franchise.sample().parameters["drawn"] for _ in range(2)]
     np.testing.assert_array_equal(*again)
-
-
-def test_samples_of_many_or_large_components_have_fewer_draws():
-    for n, d, k in ((300, 0, 40), (300, 0, 150), (600, 0, 600), (30, 60, 3), (4, 300, 4)):
-        x = np.random.default_rng(0).normal(size=(n, d) if d else n)
-        prior = hk.NormalInverseWishart(np.zeros(d), 1.0, d + 2.0, np.eye(d)) if d else hk.NormalGamma()
-        franchise = hk.Franchise(hk.Restaurant(prior, concentration=hk.Gamma(1, 1)), hk.Groups.from_labels(x))
-        hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=hk.init.Random(k))
-        parameters, k = franchise.sample().parameters, franchise.n_dishes
-        draws = min(20, max(5, 1000 // k), max(1, 2**17 // parameters["mean"].size))
-        assert parameters["drawn"].shape == (k, draws, *parameters["mean"].shape[1:])
-
-
-@attrs.frozen(eq=False)
-class Plain(hk.NormalGamma):
-    """Its means are in a layout of its own."""
-
-    def posterior_mean(self, statistics):
-        return super().posterior_mean(statistics)[0]
-
-    def named_parameters(self, means, columns=None):
-        return {"mean": means}
-
-
-@attrs.frozen(eq=False)
-class WithConversion(Plain):
-    """It has draws in that layout, too."""
-
-    def posterior_mean(self, statistics):
-        return super().posterior_mean(statistics)
-
-    def draw_arrays(self, statistics, n, source):
-        return np.array([self.draw_parameters(statistics, source)[0] for _ in range(n)])
-
-
-@attrs.frozen(eq=False)
-class WrongConversion(WithConversion):
-    """Its draws have another shape than its means."""
-
-    def draw_arrays(self, statistics, n, source):
-        return np.array([self.draw_parameters(statistics, source) for _ in range(n)])
-
-
-def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
-    x = FEW[:, 0]
-    for kind, varies in ((Plain, False), (WithConversion, True)):
-        franchise, trace = in_one_dish(kind(0.2, 0.5, 1.5, 0.8), x)
-        (values,) = components(list(trace.samples)).named_parameters(franchise.measure).values()
-        point, lower, upper = values[0]
-        assert (lower < point - 0.1) == (upper > point + 0.1) == varies
-    with pytest.raises(ReturnValueError, match="draw_arrays"):
-        in_one_dish(WrongConversion(0.2, 0.5, 1.5, 0.8), x)
 
 
 def test_merged_components_have_draws():

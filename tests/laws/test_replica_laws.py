@@ -1,7 +1,4 @@
-"""Sweeps over documents at powers of the likelihood, and whole sweeps of all chains: sampled laws.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Sweeps over documents at powers of the likelihood, and whole sweeps of all chains: sampled laws."""
 
 import numpy as np
 import pytest

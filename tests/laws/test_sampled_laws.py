@@ -7,7 +7,9 @@ the power as it was measured; the tests at the end plant them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,6 @@ import pytest
 from bugs import BUGS
 from calibration import apply_backwards, calibration, quantities
 from condemned import condemned
-from long_cases import some_long
 from marginals import dirichlet_multinomial_log_marginal
 from montecarlo import exact_row, one_step, sweep_matrix
 from parameter_cases import MEASURES, NON_CONJUGATE
@@ -37,7 +38,6 @@ from hdpkit.moves import (
     DrawRootWeights,
     ForwardBackward,
     Move,
-    MoveInfo,
     ReseatGroups,
     RootWeights,
     SliceGibbs,
@@ -49,7 +49,6 @@ from hdpkit.moves import (
 )
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
-from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
@@ -109,6 +108,15 @@ def discounted(kind: str, shape: TinyShape, store: str = "histogram") -> Franchi
     measure = hk.DirichletMultinomial(0.5, n_terms=3)
     values = np.arange(shape.n_customers) % 3
     return tiny_franchise(shape, measure, store=store, values=values, **DISCOUNTED[kind])
+
+
+# Kind, depth and method of what is tested here, with a bug that it catches.
+OF_DISCOUNTS = {
+    ("tied", 2, "auxiliary"): "a and b exchanged",
+    ("each", 3, "auxiliary"): "a and b exchanged",
+    ("below zero", 2, "slice"): "d by slice without the Jacobian",
+    ("shifted", 1, "slice"): "theta by slice without the Jacobian",
+}
 
 
 def updates_of(franchise: Franchise, method: str) -> list[Move]:
@@ -213,21 +221,11 @@ for name_, move_ in (
         ),
         [move_, TableGibbs(), RootWeights(), Concentration()],
     )
-MIXED = ("many d, one theta", "many theta, one d", "shifted, each", "shifted, one d")  # depth 3: -m long
-for number_, kind_ in enumerate(DISCOUNTED):
-    for depth_ in SHAPES:
-        if depth_ == 3 and kind_ in MIXED:
-            continue
-        if depth_ > 1 or kind_ in ("tied", "shifted", "below zero"):
-            franchise_ = discounted(kind_, SHAPES[depth_], STORES[depth_ % 2])
-            methods_ = ["slice"] if kind_.startswith(("shifted", "below")) else ["auxiliary", "slice"]
-            # At depth 3 one of them, in turn.
-            for method_ in methods_ if depth_ < 3 else [methods_[number_ % len(methods_)]]:
-                GEWEKE[f"geweke: discount, {kind_}, {method_}, depth {depth_}"] = (
-                    "discount",
-                    franchise_,
-                    [TableGibbs(), *updates_of(franchise_, method_)],
-                )
+# The exact laws of test_hyperparameter_laws.py have every kind at every depth by every method.
+for kind_, depth_, method_ in OF_DISCOUNTS:
+    franchise_ = discounted(kind_, SHAPES[depth_])
+    schedule_ = [TableGibbs(), *updates_of(franchise_, method_)]
+    GEWEKE[f"geweke: discount, {kind_}, {method_}, depth {depth_}"] = ("discount", franchise_, schedule_)
 # What is proposed doesn't depend on the measure: the others by Metropolis are in test_sampled_laws_long.py.
 METROPOLIS = ("dirichlet-multinomial", "normal-gamma")
 for number_, (label_, measure_) in enumerate(MEASURES.items()):
@@ -369,24 +367,7 @@ REPLICAS, ROUNDS = 100, 4
 OF_SCHEDULES = 150, 5  # at depth 1, where other moves hide much of what one of them does wrong
 
 
-def is_long(name: str) -> bool:
-    """Hyperparameters and topics: each update at each depth with one kind of prior, in turn.
-
-    The others with -m long. What draws hyperparameters is tested in all cases by one step from exact draws of
-    their conditional laws (test_hyperparameter_laws.py), which sees every fault that is planted here.
-    """
-    move, _, rest = name.removeprefix("geweke: ").partition(", ")
-    if move.startswith(("concentration#", "draw-topics#")):
-        return ("depth 2" in rest) == ("tied, middle" in rest)
-    if move == "discount":
-        kind, method, depth = rest.rsplit(", ", 2)
-        if depth == "depth 2" and not kind.startswith(("shifted", "below")):  # by both methods
-            return list(DISCOUNTED).index(kind) % 2 == (method == "slice")
-        return depth != "depth 2" and kind in ("tied", "shifted")
-    return False
-
-
-@pytest.mark.parametrize("name", some_long(GEWEKE, is_long))
+@pytest.mark.parametrize("name", GEWEKE)
 def test_geweke(name):
     _, franchise, schedule = GEWEKE[name]
     replicas, rounds = OF_SCHEDULES if name.endswith("default schedule, depth 1") else (REPLICAS, ROUNDS)
@@ -395,21 +376,6 @@ def test_geweke(name):
 
 def test_every_registered_continuous_move_has_a_geweke_test():
     assert not uncovered(), f"write a case in which check() lets these run: {uncovered()}"
-
-
-def test_a_continuous_move_that_is_registered_without_a_test_is_noticed():
-    class Unheard(Move):
-        continuous = True
-
-        def apply(self, state, rng, steps=None):
-            return MoveInfo()
-
-    moves.register("unheard", Unheard, lambda: [Unheard()])
-    try:
-        assert uncovered() == {"unheard"}
-    finally:
-        moves.remove("unheard")
-    assert not uncovered()
 
 
 # ------------------------------------------------------------------ one step
@@ -450,12 +416,7 @@ def law_from_a_state(model: ExactModel, move: Move) -> dict[str, object]:
     return {"state": state, "row": matrix[state]}
 
 
-def is_long_step(name: str) -> bool:
-    """At the corner with discounts each move over one store, not that of the other corner."""
-    return ONE_STEP[name][1] == "discounts" and name.replace("discounts", "middle") in ONE_STEP
-
-
-@pytest.mark.parametrize("name", some_long(ONE_STEP, is_long_step))
+@pytest.mark.parametrize("name", ONE_STEP)
 def test_one_step_of_a_whole_sweep(name):
     store, corner, move = ONE_STEP[name]
     model = model_of(store, corner, shape=shape_for(move) if corner == "middle" else "3+2")
@@ -472,7 +433,7 @@ def test_one_step_of_a_whole_sweep(name):
 CHAINS, RANKED = 100, 9
 
 
-@pytest.mark.parametrize("name", some_long(CALIBRATION, lambda name: CALIBRATION[name] == 3))
+@pytest.mark.parametrize("name", CALIBRATION)
 def test_calibration(name):
     depth = CALIBRATION[name]
     franchise = franchise_of(depth)
@@ -507,57 +468,31 @@ class ScaleForRate(metaclass=_AnyGamma):
         return source.gamma(self.shape) * self.rate
 
 
-def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
-    """Plant a bug into the production code."""
-    if bug == "Beta(a, n) for Beta(a + 1, n)":
-        right = concentration._log_beta
-        # Beta(a, n) underflows to 0 where theta is tiny; that the kit then raises is not the point here.
-        patch.setattr(concentration, "_log_beta", lambda a, b, source: right(max(a - 1.0, 0.05), b, source))
-    elif bug == "scale for rate":
-        patch.setattr(concentration, "Gamma", ScaleForRate)
-    elif bug == "tokens for tables in m":
-        totals = Reading.totals
-
-        def tokens(self):
-            customers, tables = totals(self)
-            customers = customers.copy()
-            customers[0] = self.topology.n_customers
-            return customers, tables
-
-        patch.setattr(Reading, "totals", tokens)
-    elif bug == "q left out of split-merge":
-        allocate = SplitMerge._allocate
-
-        def without_q(self, *arguments):
-            sides, _, log_data = allocate(self, *arguments)
-            return sides, 0.0, log_data
-
-        patch.setattr(SplitMerge, "_allocate", without_q)
-    elif bug == "a table scored as the product of its words":
-
-        def product(self, values, many):
-            return sum(np.asarray(self.log_predictive(value, many)) for value in values)
-
-        patch.setattr(DirichletMultinomialReference, "log_block", product)
-    elif bug == "new-table mass without the existing dishes":
-
-        def opens(self, node, parent, dish, source):
-            tables = self.store.tables(node, dish)
-            if tables == 0 or parent < 0:
-                return tables == 0
-            theta, d = self.concentration[node], self.discount[node]
-            share = self.store.customers(node, dish) - d * tables
-            fresh = (theta + d * self.store.node_tables(node)) * self.prior_row(parent)[-1]
-            return source.bernoulli(fresh / (fresh + share))
-
-        patch.setattr(ReferenceWalk, "_opens", opens)
-    else:
-        raise ValueError(bug)
+def _with_tokens(franchise, customers, tables):
+    return np.append(franchise.topology.n_customers, customers[1:]), tables
 
 
-def bug_named(name: str) -> PlantedBug:
-    """One of the registered planted bugs."""
-    return next(bug for bug in BUGS if bug.name == name)
+@contextlib.contextmanager
+def planted_here(name: str) -> Iterator[None]:
+    """A registered bug, or one of those that as registered would change the draws from the prior, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "Beta(a, n) for Beta(a+1, n)":
+            right = concentration._log_beta
+            # Beta(a, n) underflows to 0 where theta is tiny; that the kit then raises is not the point here.
+            patch.setattr(
+                concentration, "_log_beta", lambda a, b, source: right(max(a - 1.0, 0.05), b, source)
+            )
+            yield
+        elif name == "scale for rate":
+            patch.setattr(concentration, "Gamma", ScaleForRate)
+            yield
+        elif name == "tokens for tables in the conditional of theta":
+            totals = Reading.totals
+            patch.setattr(Reading, "totals", lambda self: _with_tokens(self, *totals(self)))
+            yield
+        else:
+            with planted(next(bug for bug in BUGS if bug.name == name)):
+                yield
 
 
 def geweke_condemns(
@@ -580,96 +515,78 @@ def geweke_condemns(
 @pytest.mark.parametrize(
     ("bug", "depth", "each", "corner"),
     [
-        ("Beta(a, n) for Beta(a + 1, n)", 2, False, "middle"),
-        ("Beta(a, n) for Beta(a + 1, n)", 2, True, "discounts"),
-        ("Beta(a, n) for Beta(a + 1, n)", 3, False, "discounts"),
+        ("Beta(a, n) for Beta(a+1, n)", 2, False, "middle"),
+        ("Beta(a, n) for Beta(a+1, n)", 2, True, "discounts"),
+        ("Beta(a, n) for Beta(a+1, n)", 3, False, "discounts"),
         ("scale for rate", 1, False, "middle"),
         ("scale for rate", 3, True, "middle"),
     ],
 )
-def test_geweke_catches_a_wrong_update_of_the_concentration(monkeypatch, bug, depth, each, corner):
+def test_geweke_catches_a_wrong_update_of_the_concentration(bug, depth, each, corner):
     franchise = franchise_of(depth, each=each, corner=corner)
-    plant(monkeypatch, bug)
-    assert geweke_condemns(franchise, [TableGibbs(), Concentration()])
+    with planted_here(bug):
+        assert geweke_condemns(franchise, [TableGibbs(), Concentration()])
 
 
-def test_geweke_catches_tokens_for_tables(monkeypatch):
-    plant(monkeypatch, "tokens for tables in m")
-    assert geweke_condemns(few_tables(), [TableGibbs(), Concentration()], only="concentration/root")
+def test_geweke_catches_tokens_for_tables():
+    with planted_here("tokens for tables in the conditional of theta"):
+        assert geweke_condemns(few_tables(), [TableGibbs(), Concentration()], only="concentration/root")
 
 
-def test_geweke_of_the_default_schedule_catches_a_missing_q(monkeypatch):
-    plant(monkeypatch, "q left out of split-merge")
-    assert geweke_condemns(franchise_of(1), flat(1), *OF_SCHEDULES)
+def test_geweke_of_the_default_schedule_catches_a_missing_q():
+    with planted_here("q left out"):
+        assert geweke_condemns(franchise_of(1), flat(1), *OF_SCHEDULES)
 
 
-@pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a + 1, n)", "scale for rate"])
-def test_calibration_catches_a_wrong_update_of_the_concentration(monkeypatch, bug):
-    plant(monkeypatch, bug)
+@pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a+1, n)", "scale for rate"])
+def test_calibration_catches_a_wrong_update_of_the_concentration(bug):
     franchise = franchise_of(1)
 
     def run(more: int, seed: int) -> dict[str, float]:
         return calibration(franchise, flat(1), CHAINS * more, RANKED, seed)
 
-    assert condemned(run, FAMILY.n_p_values)
+    with planted_here(bug):
+        assert condemned(run, FAMILY.n_p_values)
 
 
-def test_check_geweke_raises_under_a_bug_and_only_then(monkeypatch):
+def test_check_geweke_raises_under_a_bug_and_only_then():
     report = check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
     assert len(report) == 2 * len(at_least(Detail.COUNTS))
-    plant(monkeypatch, "scale for rate")
-    with pytest.raises(SampledTestFailure, match="Concentration"):
+    with planted_here("scale for rate"), pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
 
 
 def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
     report = check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
     assert len(report) == len(at_least(Detail.COUNTS)) + len(at_least(Detail.SIZES))
-    with planted(bug_named("a and b exchanged")), pytest.raises(SampledTestFailure, match="Discount"):
+    with planted_here("a and b exchanged"), pytest.raises(SampledTestFailure, match="Discount"):
         check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
 
 
-@pytest.mark.parametrize(
-    ("bug", "kind", "depth", "method"),
-    [
-        ("a and b exchanged", "tied", 2, "auxiliary"),
-        ("a and b exchanged", "each", 3, "auxiliary"),
-        ("d by slice without the Jacobian", "below zero", 2, "slice"),
-        ("theta by slice without the Jacobian", "shifted", 1, "slice"),
-    ],
-)
-def test_geweke_catches_a_wrong_update_of_the_discount(bug, kind, depth, method):
+@pytest.mark.parametrize(("kind", "depth", "method"), OF_DISCOUNTS)
+def test_geweke_catches_a_wrong_update_of_the_discount(kind, depth, method):
     franchise = discounted(kind, SHAPES[depth])
-    with planted(bug_named(bug)):
+    with planted_here(OF_DISCOUNTS[kind, depth, method]):
         assert geweke_condemns(franchise, [TableGibbs(), *updates_of(franchise, method)])
+
+
+IN_PYTHON = {"measure": DirichletMultinomialReference, "kernel": "reference"}
 
 
 @pytest.mark.parametrize(
     ("bug", "move", "store", "corner", "options"),
     [
-        ("q left out of split-merge", SplitMerge(), "histogram", "middle", {}),
-        ("q left out of split-merge", SplitMerge(scans=0), "explicit", "discounts", {}),
-        ("q left out of split-merge", SplitMerge(scans=1), "explicit", "middle", {}),
-        (
-            "a table scored as the product of its words",
-            DishGibbs(),
-            "explicit",
-            "middle",
-            {"measure": DirichletMultinomialReference},
-        ),
-        (
-            "new-table mass without the existing dishes",
-            TableGibbs(),
-            "histogram",
-            "discounts",
-            {"kernel": "reference"},
-        ),
+        ("q left out", SplitMerge(), "histogram", "middle", {}),
+        ("q left out", SplitMerge(scans=0), "explicit", "discounts", {}),
+        ("q left out", SplitMerge(scans=1), "explicit", "middle", {}),
+        ("table as a product of its words", DishGibbs(), "explicit", "middle", IN_PYTHON),
+        ("new table without the existing dishes", TableGibbs(), "histogram", "discounts", IN_PYTHON),
     ],
 )
-def test_one_step_catches(monkeypatch, bug, move, store, corner, options):
+def test_one_step_catches(bug, move, store, corner, options):
     model = model_of(store, corner, **options)
-    plant(monkeypatch, bug)
-    assert condemned(lambda more, seed: one_step(model, move, DRAWS * more, seed), FAMILY.n_p_values)
+    with planted_here(bug):
+        assert condemned(lambda more, seed: one_step(model, move, DRAWS * more, seed), FAMILY.n_p_values)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads.
-
-All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
-"""
+"""Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads."""
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
@@ -152,41 +148,6 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model(move):
         return one_sample_p(used, USED / USED.sum())
 
     FAMILY.check(f"topics used: {move}", run)
-
-
-BURSTS = {"plain": None, "bursts": (2.0, 0.0), "bursts with a discount": (0.5, 0.3)}
-
-
-@pytest.mark.parametrize("bursts", BURSTS)
-@pytest.mark.parametrize("move", [moves.SliceGibbs, moves.CountGibbs])
-def test_a_chain_does_not_depend_on_threads(move, bursts):
-    generator = np.random.default_rng(1)
-    corpus = hk.Corpus.from_documents(
-        [[str(v) for v in generator.zipf(1.5, size=30) % 50] for _ in range(60)]
-    )
-    ends = []
-    measure = hk.DirichletMultinomial(0.1)
-    if BURSTS[bursts] is not None:
-        measure = hk.Bursty(measure, *BURSTS[bursts])
-    for threads in (1, 2, 5, 16):
-        base = hk.Restaurant(base=measure, concentration=hk.Gamma(1, 1))
-        document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
-        franchise = hk.Franchise(document, corpus, store="counts", root="weights")
-        schedule = hk.Scheduler([move(), moves.TableCounts(), moves.RootWeights()], threads=threads)
-        schedule.run(franchise, sweeps=8, rng=3, init=hk.init.Random(20), audit_every=1)
-        weights, remainder = franchise.root_weights()
-        ends.append((franchise.dishes.tolist(), weights.tolist(), remainder, franchise.log_joint()))
-    assert ends[1:] == ends[:-1]
-
-
-def test_a_sweep_without_code_names_the_measure_and_the_levels():
-    measure = hk.SparseDirichletMultinomial(0.5, n_terms=3)
-    tiny = tiny_franchise("three levels of three", measure, store="counts", root="weights")
-    with pytest.raises(KernelError, match="SparseDirichletMultinomialBank with 3 levels") as raised:
-        tiny.kernel("reseat_documents")
-    assert "kernel='auto'" not in str(raised.value)
-    with pytest.raises(ScheduleError, match="compiled code only"):
-        hk.Scheduler([moves.SliceGibbs()]).run(tiny, sweeps=1, rng=0)
 
 
 HEAVY = 2000  # documents

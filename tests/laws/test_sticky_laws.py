@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.franchise.starts import start
 from hdpkit.moves.sticky import set_kappa
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -96,26 +96,6 @@ def test_one_number_given_the_other(which):
 
 def _set(franchise):
     return lambda value: franchise.set_concentration("rows", value)
-
-
-def test_a_model_without_kappa_to_draw_is_refused():
-    for kappa in (0.0, 2.0):
-        with pytest.raises(errors.ScheduleError, match="kappa is fixed"):
-            hk.Scheduler([moves.Sticky()]).run(franchise_of(kappa=kappa), sweeps=1, rng=0)
-
-
-def test_a_run_goes_on_and_is_described(tmp_path):
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Sticky(), moves.RootWeights()])
-    own = {"begin": hk.Gamma(3.0, 1.0)}
-    whole = schedule.run(franchise_of(**own), sweeps=6, rng=2, audit_every=1)
-    schedule.run(franchise_of(**own), sweeps=3, rng=2, folder=tmp_path / "run")
-    again = hk.open_run(tmp_path / "run").resume(sweeps=3)
-    assert again["sticky/kappa"].tolist() == whole["sticky/kappa"].tolist()
-    assert again["concentration/start"].tolist() == whole["concentration/start"].tolist()
-    assert len(set(whole["concentration/start"].tolist())) == 6
-    assert again["log_joint"].tolist() == whole["log_joint"].tolist()
-    copy = franchise_of().copy()
-    assert copy.topology.kappa == franchise_of().topology.kappa
 
 
 SCHEDULES = {

@@ -9,13 +9,9 @@ from smoothing_checks import Grid
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.cli.main import main
 from hdpkit.errors import (
     DataError,
-    DeclarationError,
-    KernelError,
     ParameterError,
-    ScheduleError,
     StateError,
 )
 from hdpkit.random import RandomStream
@@ -52,102 +48,7 @@ def smoothings(franchise):
 # ---------------------------------------------------------------------- the measure
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_of_the_measure(kind):
-    measure = kind(hk.Each(GAMMA), hk.Beta(GAMMA, 2.0), n_terms=5)
-    assert not measure.conjugate
-    assert measure.predicts
-    assert measure.parameters == {"r": 0.5, "s": 2.0}
-    assert measure.with_parameters(r=0.3).smoothing == hk.Each(GAMMA)
-    assert kind(hk.Each(GAMMA), 0.3).parameters == {"selection": 0.3}
-    for smoothing in (1e-3, 0.4, 20.0):
-        began = measure.begun(smoothing)
-        assert measure.log_predictive(2, [began, measure.make()]) == pytest.approx(
-            measure.log_predictive(2, [measure.make()])[0], rel=1e-12
-        )
-    with pytest.raises(StateError, match="begun"):
-        measure.log_block([0, 1], [measure.make()])
-    with pytest.raises(ParameterError, match="smoothing"):
-        measure.begun(0.0)
-
-
-def test_a_prior_without_mass_where_smoothings_are():
-    class Outside:
-        mean, log_density = 1.0, staticmethod(lambda x: 0.0)
-        draw = staticmethod(lambda generator, size=None: 1e9)
-
-    franchise = documents(hk.SparseDirichletMultinomial(hk.Each(Outside())))
-    with pytest.raises(DeclarationError, match="mass"):
-        hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
-
-
-def test_a_prior_that_fails():
-    class Failing:
-        mean, log_density = 1.0, staticmethod(lambda x: 0.0)
-        calls = 0
-
-        def draw(self, generator, size=None):
-            self.calls += 1
-            if self.calls % 7 == 0:
-                raise RuntimeError("no more draws")
-            return float(generator.gamma(1.0))
-
-    for kind in KINDS:
-        franchise = documents(kind(hk.Each(Failing())))
-        run = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
-        failed = 0
-        for seed in range(8):
-            try:
-                run.run(franchise, sweeps=2, rng=seed, init="sequential")
-            except RuntimeError:
-                failed += 1
-                if np.all(franchise.dishes >= 0):
-                    franchise.audit()
-        assert failed
-
-
-# ---------------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("move", [moves.SplitMerge(), moves.ReseatGroups()])
-def test_moves_that_need_marginals(kind, move):
-    with pytest.raises(ScheduleError, match=r"not conjugate.*DishParameters"):
-        hk.Scheduler([move]).run(each(kind), sweeps=1, rng=0)
-
-
-def test_no_fused_sweep_serves():
-    franchise = each()
-    assert franchise.kernel("reseat") == "generic"
-    with pytest.raises(KernelError):
-        each(kernel="fused")
-    assert documents(hk.SparseDirichletMultinomial(GAMMA)).kernel("reseat") == "fused"
-
-
-def test_moves_over_shared_smoothings_have_nothing_to_do():
-    franchise = documents(hk.SparseDirichletMultinomial(0.5))
-    for move in (moves.Smoothing(), moves.DishParameters()):
-        with pytest.raises(ScheduleError):
-            hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
-
-
 # ---------------------------------------------------------------------- states
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_frozen_state_goes_on_bit_for_bit(kind, scheme):
-    franchise = each(kind, scheme)
-    schedule(scheme).run(franchise, sweeps=15, rng=3)
-    twin, thawed = franchise.copy(), each(kind, scheme)
-    thawed.thaw(franchise.freeze())
-    traces = [schedule(scheme).run(one, sweeps=10, init=None) for one in (franchise, twin, thawed)]
-    for name in ("log_joint", "smoothing/mean", "base/s"):
-        assert np.array_equal(traces[0][name], traces[1][name])
-        assert np.array_equal(traces[0][name], traces[2][name])
-    assert np.array_equal(smoothings(franchise), smoothings(thawed))
-    franchise.audit()
-    assert len(np.unique(traces[0]["smoothing/mean"])) > 5
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -196,25 +97,6 @@ def test_a_block_of_many_customers_under_one_dish(size):
     offered = [measure.begun(measure.draw(source)) for _ in range(measure.auxiliary)]
     mean = np.log(np.mean(np.exp(measure.log_block(values, offered))))
     assert row[-1] == pytest.approx(mean, rel=1e-11)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_run_folder_is_resumed(tmp_path, capsys, scheme):
-    whole = each(KINDS[0], scheme)
-    trace = schedule(scheme).run(whole, sweeps=12, rng=5)
-    half = each(KINDS[0], scheme)
-    schedule(scheme).run(half, sweeps=5, rng=5, folder=tmp_path / "run")
-    rest = hk.open_run(tmp_path / "run").resume(sweeps=7)
-    assert set(trace) == set(rest)
-    for name in trace:
-        assert np.array_equal(trace[name], rest[name]), name
-    rebuilt = hk.open_run(tmp_path / "run").franchise()
-    assert rebuilt.measure.smoothing == hk.Each(GAMMA)
-    assert len(smoothings(rebuilt)) == rebuilt.n_dishes
-    for command in ("topics", "verify"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, str(tmp_path / "run")])
-        assert ended.value.code == 0, capsys.readouterr()
 
 
 def test_smoothings_are_checked_in_a_frozen_state():
@@ -269,77 +151,7 @@ def test_dishes_get_new_numbers():
             franchise.audit()
 
 
-def test_data_are_simulated():
-    for kind in KINDS:
-        made = each(kind, "stored").simulate(1)
-        made.audit()
-        again = made.simulate(2, keep="seating")
-        assert np.array_equal(smoothings(made), smoothings(again))
-        assert not np.array_equal(made.data.values, again.data.values)
-
-
-def test_memory_counts_them():
-    franchise = each()
-    schedule().run(franchise, sweeps=2, rng=0)
-    assert franchise.memory_parts()["statistics"] >= 8 * franchise.n_dishes
-    assert franchise.memory_parts()["smoothing"] == 0  # the bank has them
-
-
 # ---------------------------------------------------------------------- reports
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_documents_are_folded_in(kind):
-    franchise = each(kind)
-    schedule().run(franchise, sweeps=20, rng=1)
-    new = hk.Corpus.from_documents([[0, 0, 1], [3, 3, 6]], n_terms=7)
-    folded = franchise.fold_in(new, rng=0)
-    weights = np.asarray(folded.proportions)
-    assert weights.sum(axis=1) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("kind", KINDS)
-def test_dishes_of_one_smoothing_are_those_of_a_shared_one(kind, scheme):
-    """Held-out scores, proportions of new documents, topics, and the likelihood."""
-    shared = documents(kind(0.5, hk.Beta(1.3, 0.8), scheme))
-    more = [moves.SelectorCounts()] if scheme == "stored" else []
-    hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *more]).run(shared, sweeps=10, rng=2)
-    own = documents(kind(hk.Each(Grid([0.5])), hk.Beta(1.3, 0.8), scheme))
-    frozen = shared.freeze()
-    kept = {"slots": frozen["slots"], "parameters": [np.array(0.5)] * len(frozen["slots"])}
-    own.thaw({**frozen, "bank": kept, "components": {**frozen["components"], "smoothing": {}}})
-    assert own.log_likelihood() == pytest.approx(shared.log_likelihood(), rel=1e-12)
-    assert own.log_joint() == pytest.approx(shared.log_joint(), rel=1e-12)  # one smoothing is certain
-    assert own.selected_terms() == pytest.approx(shared.selected_terms(), rel=1e-12)
-    assert own.dish_parameters() == pytest.approx(shared.dish_parameters(), rel=1e-12)
-    new = hk.Corpus.from_documents([[0, 0, 1], [3, 3, 6]], n_terms=7)
-    folded = [np.asarray(one.fold_in(new, 20, rng=0).proportions) for one in (own, shared)]
-    assert folded[0] == pytest.approx(folded[1], rel=1e-9)
-    scores = [
-        hk.evaluate(one, new, method="left-to-right", particles=5, rng=1).group_log_probability
-        for one in (own, shared)
-    ]
-    assert scores[0] == pytest.approx(scores[1], rel=1e-9)
-
-
-def test_each_dish_finds_its_own_smoothing():
-    """Of two topics one is flat over its terms and one is not: a small smoothing goes with the latter."""
-    generator = np.random.default_rng(0)
-    flat = [generator.integers(0, 20, size=60).tolist() for _ in range(10)]
-    steep = [(20 + np.minimum(generator.geometric(0.6, size=60), 20) - 1).tolist() for _ in range(10)]
-    corpus = hk.Corpus.from_documents(flat + steep, n_terms=40)
-    measure = hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(0.5, 0.1)), 0.5)
-    root = hk.Restaurant(base=measure, concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=0.5, each="document"), corpus)
-    dishes = np.repeat([0, 1], 600)
-    hk.Scheduler([moves.Smoothing()]).run(franchise, sweeps=1, rng=0, init=dishes)
-    drawn = []
-    for sweep in range(100):
-        moves.Smoothing().apply(franchise, RandomStream((2, sweep)))
-        drawn.append(smoothings(franchise))
-    flat_one, steep_one = np.median(drawn, axis=0)
-    assert flat_one > 1.5 > 0.6 > steep_one
 
 
 def test_tiny_franchises_over_a_weighted_root():

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import gammaln, ive
 
 import hdpkit as hk
-from hdpkit import errors
 from hdpkit.testing.measure_contract import MeasureFailure, check_contract
 
 
@@ -150,11 +149,3 @@ def test_what_is_not_declared_is_told_how():
         check_contract(undeclared(), [[0, 1], [1, 0], [1, 1]])
     undeclared = type("VonMises", (VonMises,), {"support": None})
     assert any("declare" in line for line in check_contract(undeclared(), unit(2)))
-
-
-@pytest.mark.parametrize(
-    "support", ["a torus", 5, lambda self, value: "real numbers", lambda self, value: ("a torus", 1.0, float)]
-)
-def test_a_support_that_is_none(support):
-    with pytest.raises(errors.HdpkitError):
-        check_contract(type("Mine", (Line,), {"support": support})(), [0.3, -1.0, 0.4])

@@ -8,7 +8,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import base_measures
-from hdpkit.errors import MissingMethodError, ReturnValueError
+from hdpkit.errors import MissingMethodError
 
 EXAMPLES = [
     pytest.param(measure, id=f"{name}-{number}")
@@ -53,12 +53,6 @@ def test_a_normal_dish_is_named_by_mean_sd_and_correlation():
     np.testing.assert_allclose(found["correlation[0,2]"] * found["sd[0]"] * found["sd[2]"], means[:, 1, 2])
 
 
-def test_single_numbers_need_no_index():
-    franchise = fitted(hk.NormalGamma(0.0, 0.1, 2.0, 0.5), [0.1, 0.4, 5.0, 5.2])
-    assert list(franchise.named_parameters()) == ["mean", "sd"]
-    np.testing.assert_allclose(franchise.named_parameters()["sd"] ** 2, franchise.dish_parameters()[:, 1])
-
-
 @pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
 def test_columns_of_a_table_are_the_names(tmp_path):
     import pandas
@@ -80,23 +74,6 @@ def test_columns_of_a_table_are_the_names(tmp_path):
     assert list(again.franchise().named_parameters()) == list(franchise.named_parameters())
 
 
-@pytest.mark.parametrize("columns", [("a", "a", "b"), ("1", "1", "1")])
-def test_columns_of_the_same_name_are_numbered(columns):
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    franchise = fitted(hk.NormalInverseWishart.weakly_informative(X), X)
-    means = franchise.dish_parameters()
-    numbered, found = (franchise.measure.named_parameters(means, names) for names in (None, columns))
-    assert list(found) == list(numbered)
-
-
-def test_columns_with_commas_have_different_names():
-    X = np.random.default_rng(0).normal(size=(20, 4))
-    measure = fitted(hk.NormalInverseWishart.weakly_informative(X), X).measure
-    found = measure.named_parameters(np.ones((1, 5, 4)) + 9 * np.eye(5, 4, -1), ("a", "b,c", "a,b", "c"))
-    assert list(found)[:2] == ["mean[a]", "mean[b,c]"]
-    assert len([name for name in found if name.startswith("correlation")]) == 6
-
-
 def test_a_measure_without_names_has_numbered_parameters():
     class Plain(hk.NormalGamma):
         named_parameters = hk.BaseMeasure.named_parameters
@@ -107,12 +84,3 @@ def test_a_measure_without_names_has_numbered_parameters():
     assert not franchise.measure.supports("moments")
     with pytest.raises(MissingMethodError, match="moments"):
         franchise.measure.moments(franchise.dish_parameters())
-
-
-def test_wrong_names_of_a_measure_are_told():
-    class Wrong(hk.NormalGamma):
-        def named_parameters(self, means, columns=None):
-            return {"mean": means[:-1, 0]}
-
-    with pytest.raises(ReturnValueError, match="named_parameters"):
-        fitted(Wrong(0.0, 0.1, 2.0, 0.5), [0.1, 0.4, 5.0]).named_parameters()

@@ -5,18 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from parameter_cases import NON_CONJUGATE, draw_mean, log_normal, normal_means
+from parameter_cases import NON_CONJUGATE, normal_means
 from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, ParameterError, ScheduleError, StateError
+from hdpkit.errors import DataError
 from hdpkit.testing import check_base_measure, check_exact, measure_contract, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import check_geweke
-
-GRID = hk.Finite([-1.0, 0.5, 2.0], [1.0, 3.0, 2.0])
 
 
 def log_poisson(value, rate):
@@ -95,62 +93,6 @@ def test_the_contract_of_a_measure_holds(shapes, monkeypatch):
 
     monkeypatch.setattr(measure_contract, "check_geweke", shorter)
     assert any("Geweke" in line for line in check_base_measure(NON_CONJUGATE["by slices"]))
-
-
-def test_a_fitted_mixture_finds_the_means():
-    generator = np.random.default_rng(4)
-    groups = [generator.normal(generator.choice([-4.0, 0.0, 5.0], size=40), 0.8) for _ in range(5)]
-    wide = hk.NonConjugate(log_normal, lambda g: float(g.normal(0.0, 5.0)), log_prior=lambda m: -0.02 * m * m)
-    root = hk.Restaurant(base=wide, concentration=1.0)
-    group = hk.Restaurant(base=root, concentration=1.0, each="group")
-    franchise = hk.Franchise(group, hk.Groups.from_arrays(groups))
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.DishParameters()])
-    schedule.run(franchise, sweeps=30, rng=0, audit_every=10)
-    weights, _ = franchise.root_weights()
-    largest = np.sort(franchise.dish_parameters()[np.argsort(-weights)[:3]])
-    assert np.abs(largest - [-4.0, 0.0, 5.0]).max() < 0.6
-
-
-def test_a_frozen_state_goes_on_bit_for_bit():
-    def run(sweeps, franchise=None):
-        if franchise is None:
-            franchise = tiny_franchise("3+3", normal_means())
-            init, rng = "sequential", 3
-        else:
-            init, rng = None, None
-        moves_ = [moves.TableGibbs(), moves.DishGibbs(), moves.DishParameters()]
-        return franchise, hk.Scheduler(moves_).run(franchise, sweeps, rng=rng, init=init)
-
-    whole, trace = run(20)
-    half, _ = run(8)
-    _, rest = run(12, half.copy())
-    assert np.array_equal(trace["log_joint"][8:], rest["log_joint"])
-    assert len(whole.dish_parameters()) == whole.n_dishes
-
-
-def test_what_needs_marginals_is_refused():
-    franchise = tiny_franchise("2+2", counts())
-    with pytest.raises(ScheduleError, match=r"SplitMerge.*not conjugate"):
-        hk.Scheduler([moves.SplitMerge()]).sample(franchise, 1)
-    words = tiny_franchise("2+2", hk.DirichletMultinomial(0.5, n_terms=3))
-    with pytest.raises(ScheduleError, match="DishParameters"):
-        hk.Scheduler([moves.DishParameters()]).sample(words, 1)
-
-
-def test_bad_input():
-    with pytest.raises(ParameterError, match="log_likelihood"):
-        hk.NonConjugate(3, draw_mean)
-    with pytest.raises(ParameterError, match="auxiliary"):
-        normal_means(auxiliary=0)
-    with pytest.raises(ParameterError, match="weights"):
-        hk.Finite([1, 2], [1.0, -1.0])
-    with pytest.raises(ParameterError, match="values"):
-        hk.Finite([])
-    franchise = tiny_franchise("2+2", counts())
-    frozen = franchise.freeze()
-    fresh = hk.Franchise(franchise.declarations[-1], franchise.data)
-    with pytest.raises(StateError, match="source"):
-        fresh.thaw({**frozen, "bank": None})
 
 
 # ------------------------------------------------------------------ out and in again, by steps and by views
@@ -272,11 +214,3 @@ def test_what_is_lent_is_checked_in_a_frozen_state():
     ):
         with pytest.raises(DataError):
             franchise.thaw({**frozen, "bank": {**frozen["bank"], "lent": wrong}})
-
-
-def test_groups_can_not_be_reseated_without_marginals():
-    franchise = tiny_franchise("2+1", counts())
-    source = hk.random.RandomStream((1, 2))
-    with franchise.labelled_seating(source), pytest.raises(StateError, match="conjugate"):
-        franchise.reseat_groups(franchise.groups(), 0, 2, 0, source)
-    franchise.audit()

@@ -146,26 +146,6 @@ def test_few_nodes_stand_for_all_numbers(V, smoothing, law, a, n, most):
             check_against_exact(V, smoothing, law, a + more[0], n + more[1])
 
 
-def test_a_second_bell_is_not_overlooked():
-    """With few customers some hundred terms are likely, with many none but its own, in between both."""
-    for n in (100, 112, 119, 126, 140):
-        check_against_exact(1000, 10.0, {"r": 1000.0, "s": 1000.0}, 1, n)
-    for n in (180, 204, 230):
-        check_against_exact(300, 10.0, {"r": 1000.0, "s": 1.0}, 2, n)
-
-
-def test_a_flat_law_of_a_large_vocabulary():
-    """One customer, r = s = 1: every number of selected terms has the same weight, 1 / (lambda V (V + 1))."""
-    V, smoothing = 100_000, 0.25
-    selection = Selection(V, smoothing, r=1.0, s=1.0)
-    assert selection.log_sum(1, 1) == pytest.approx(-math.log(smoothing * (V + 1)), rel=1e-14)
-    assert selection.expected(1, 1) == pytest.approx((V + 1) / 2, rel=1e-13)
-    R = np.arange(1, V + 1)
-    inside = math.fsum(1 / (smoothing * R + 1)) / V
-    outside = smoothing * math.fsum((R - 1) / (smoothing * R + 1)) / V / (V - 1)
-    assert selection.coefficients(1, 1) == pytest.approx((inside, outside), rel=1e-13)
-
-
 smoothings = st.floats(-3, 3).map(lambda x: 10.0**x)
 laws = st.one_of(
     st.fixed_dictionaries({"r": smoothings, "s": smoothings}), st.floats(-21, 21).map(log_odds_law)
@@ -267,15 +247,6 @@ def test_limits():
     # Under a large smoothing topics are uniform over their terms, and customers enough have met them all.
     c, e = Selection(V, 1e5, r=1.0, s=1.0).coefficients(a, 500)
     assert c == pytest.approx(1 / (500 + 1e5 * a), rel=1e-6)
-
-
-def test_monotone_in_the_proportion_and_in_customers():
-    V, a = 3000, 40
-    shares = [Selection(V, 0.5, **log_odds_law(x)).coefficients(a, 300)[1] for x in np.linspace(-20, 20, 81)]
-    assert all(before < after for before, after in pairwise(shares))
-    selection = Selection(V, 0.5, r=1.0, s=1.0)
-    means = [selection.expected(a, n) for n in (40, 41, 80, 200, 1000, 10_000, 1_000_000)]
-    assert all(before > after for before, after in pairwise(means))
 
 
 @pytest.mark.parametrize("smoothing", [1e-6, 1e6])

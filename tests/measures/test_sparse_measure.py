@@ -6,15 +6,13 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.cli.main import main
-from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
+from hdpkit.errors import DataError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.measure_contract import check_contract
 
 NAME = "selection proportions"
 KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
-GAMMA = hk.Gamma(3.0, 2.0)
 
 
 def documents(measure, store="histogram", **options):
@@ -27,49 +25,6 @@ def documents(measure, store="histogram", **options):
 
 def schedule(*more):
     return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *more])
-
-
-# ---------------------------------------------------------------------- parameters
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_parameters_by_name(kind):
-    measure = kind(GAMMA, hk.Beta(GAMMA, 2.0))
-    assert measure.parameters == {"smoothing": 1.5, "r": 1.5, "s": 2.0}
-    assert measure.priors == {"smoothing": GAMMA, "r": GAMMA}
-    moved = measure.with_parameters(r=0.3, smoothing=0.2)
-    assert moved.parameters == {"smoothing": 0.2, "r": 0.3, "s": 2.0}
-    assert moved.priors == measure.priors
-    assert kind(0.1, 0.25).parameters == {"smoothing": 0.1, "selection": 0.25}
-    assert kind().parameters == {"smoothing": 0.1, "r": 1.0, "s": 1.0}
-    with pytest.raises(ParameterError, match="smoothing"):
-        measure.with_parameters(smoothing=0.0)
-    with pytest.raises(ParameterError, match="r"):
-        measure.with_parameters(r=-1.0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_refused(kind):
-    with pytest.raises(ParameterError, match="positive numbers"):
-        kind(hk.Each(hk.Normal(1.0, 1.0)))
-    with pytest.raises(ParameterError, match="stored"):
-        kind(0.5, 0.3, "stored")
-    with pytest.raises(DeclarationError, match="DirichletMultinomial"):
-        kind(0.5, n_terms=1)
-    with pytest.raises(DeclarationError, match="DirichletMultinomial"):
-        hk.Franchise(hk.Restaurant(base=kind(0.5)), hk.Corpus.from_documents([[0, 0]]))
-    with pytest.raises(DeclarationError, match="n_terms"):
-        kind(0.5).law()
-    with pytest.raises(DataError, match="term numbers"):
-        hk.Franchise(hk.Restaurant(base=kind(0.5)), hk.Groups.from_labels([0.5, 1.5], {}))
-
-
-def test_a_beta_of_priors_is_for_selections_alone():
-    beta = hk.Beta(GAMMA, 1.0)
-    with pytest.raises(ParameterError, match="SparseDirichletMultinomial"):
-        hk.Restaurant(base=hk.DirichletMultinomial(0.5), discount=beta)
-    with pytest.raises(ParameterError, match="positive"):
-        hk.Beta(hk.Normal(1.0, 1.0), 1.0)
 
 
 # ---------------------------------------------------------------------- dishes
@@ -116,55 +71,11 @@ def test_a_new_dish_need_not_select_a_term():
     assert np.exp(fixed.log_predictive(0, [fixed.make()])) == pytest.approx((1.0 - 0.8**3) / 3.0)
 
 
-def test_simulation_that_is_hopeless_says_so():
-    franchise = tiny_franchise("2+1", hk.SparseDirichletMultinomial(0.5, 1e-9, n_terms=3))
-    with pytest.raises(DeclarationError, match="select"):
-        franchise.simulate(0)
-    assert len(franchise.simulate(0, keep="seating").data) == 3
-
-
 def test_the_contract_of_a_measure():
     assert check_contract(hk.SparseDirichletMultinomial(0.5, hk.Beta(0.7, 1.4), n_terms=9))
 
 
 # ---------------------------------------------------------------------- stored proportions
-
-
-def test_moves_without_anything_to_do_are_refused():
-    stored = documents(hk.SparseDirichletMultinomial(0.5, proportions="stored"))
-    with pytest.raises(ScheduleError, match="Smoothing"):
-        moves.Smoothing().check(stored)
-    for franchise in (
-        documents(hk.SparseDirichletMultinomial(GAMMA)),
-        documents(hk.DirichletMultinomial(GAMMA)),
-        documents(hk.SparseDirichletMultinomial(GAMMA, 0.3)),
-    ):
-        for move in (moves.Selectors(), moves.SelectorCounts()):
-            with pytest.raises(ScheduleError, match="stored"):
-                move.check(franchise)
-    moves.Smoothing().check(documents(hk.SparseDirichletMultinomial(GAMMA)))
-    with pytest.raises(ScheduleError, match="smoothing"):
-        moves.Smoothing().check(documents(hk.DirichletMultinomial(GAMMA)))
-
-
-def test_the_part_is_the_measures_own():
-    franchise = documents(hk.SparseDirichletMultinomial(0.5, proportions="stored"))
-    assert set(franchise.measure_parts) == set(franchise.parts) == {NAME}
-    assert not franchise.components
-    assert not documents(hk.SparseDirichletMultinomial(0.5)).parts
-    with pytest.raises(StateError, match="proportion"), franchise.transaction():
-        franchise.open_dish()
-    trace = schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
-    assert np.all((trace[f"{NAME}/mean"] > 0.0) & (trace[f"{NAME}/mean"] < 1.0))
-    twin = franchise.copy()
-    assert twin.parts[NAME] is not franchise.parts[NAME]
-    assert np.array_equal(twin.parts[NAME].proportions(), franchise.parts[NAME].proportions())
-    assert twin.log_joint() == franchise.log_joint()
-    before = franchise.log_likelihood()
-    with franchise.parts_integrated(RandomStream((1, 2))):
-        assert franchise.log_likelihood() != before
-    assert franchise.log_likelihood() != before  # drawn anew
-    assert twin.log_likelihood() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -193,29 +104,6 @@ def test_given_proportions_are_seen_by_both_forms():
     assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
     assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
     assert both[1].simulate(3).n_dishes >= 1
-
-
-# ---------------------------------------------------------------------- runs
-
-
-@pytest.mark.parametrize("scheme", ["integrated", "stored"])
-def test_run_folders_chains_and_topics(tmp_path, capsys, scheme):
-    measure = hk.SparseDirichletMultinomial(GAMMA, hk.Beta(GAMMA, 1.0), scheme)
-    more = [moves.Smoothing(), *([moves.SelectorCounts()] if scheme == "stored" else [])]
-    whole = schedule(*more).run(documents(measure), sweeps=9, rng=5)
-    schedule(*more).run(documents(measure), sweeps=4, rng=5, folder=tmp_path / "run")
-    resumed = hk.open_run(tmp_path / "run").resume(sweeps=5)
-    assert set(whole) == set(resumed)
-    for name in whole:
-        assert np.array_equal(whole[name], resumed[name]), name
-    rebuilt = hk.open_run(tmp_path / "run").franchise().measure
-    assert rebuilt.parameters.keys() == measure.parameters.keys()
-    assert rebuilt.priors == measure.priors
-    schedule(*more).run(documents(measure), sweeps=3, rng=5, chains=2, folder=tmp_path / "chains")
-    for command in ("topics", "verify"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, str(tmp_path / "run")])
-        assert ended.value.code == 0, capsys.readouterr()
 
 
 # ---------------------------------------------------------------------- blocks, small and large

@@ -1,9 +1,7 @@
 """The open vocabulary: H over all strings by their spelling, alone and below a franchise over words."""
 
-import copy
 import itertools
 import math
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,9 +10,8 @@ from hdpkit.numerics import exp_each
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.kinds import characters
-from hdpkit.kinds.characters import Characters, StringModel
+from hdpkit.kinds.characters import StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
@@ -151,57 +148,7 @@ def test_strings_are_drawn_from_h():
     FAMILY.check("strings drawn", run)
 
 
-def test_every_character_can_be_drawn():
-    class Given:
-        def __init__(self, number):
-            self.number = number
-
-        def index(self, n):
-            assert self.number < n
-            return self.number
-
-    unicode, known = Characters(None, 4), ["\x02", "\x00", "\x03"]
-    assert [unicode.draw_other(known, Given(k)) for k in range(3)] == ["\x01", "\x04", "\x05"]
-    assert unicode.draw_other(known, Given(0x10FFFF - 3)) == "\U0010ffff"
-    few = Characters("abcd", 3)
-    assert {few.draw_other(["c", "a"], Given(k)) for k in range(2)} == {"b", "d"}
-    assert unicode.remainder + 4 * math.exp(unicode.log_probabilities()[0]) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_what_is_drawn_is_short_where_words_are():
-    drawn = quick(words=VERBS).sample(50, rng=1)
-    assert drawn == quick(words=VERBS).sample(50, rng=1)
-    assert len(set(drawn)) > 10
-    assert max(map(len, drawn)) < 200
-    assert quick(words=VERBS).sample(0) == []
-
-
 # ---------------------------------------------------------------------- spelling
-
-
-def test_what_is_spelled_like_the_words_is_more_probable():
-    measure = hk.Spelling(words=VERBS)
-    for alike, gibberish in (("looking", "gnikool"), ("jumps", "spmuj"), ("talkwalk", "kwlatkla")):
-        assert measure.log_probability_of(alike) > measure.log_probability_of(gibberish) + 5.0
-    assert measure.log_probability_of("walk") > measure.log_probability_of("wälk") > -60.0
-
-
-def test_any_string_has_a_probability():
-    measure = quick(words=VERBS)
-    unseen = math.log(1.0 / 0x110001)
-    for word in ["", " ", "\x00", "\ud800", "e\u0301", "\u00e9", "語", "\U0010ffff", "<s>", "</s>", "\n"]:
-        log_p = measure.log_probability_of(word)
-        assert -3 * (4 - unseen) * (len(word) + 1) < log_p < 0.0, word
-    # of characters that nobody saw: one like the other
-    assert measure.log_probability_of("\ud800") == measure.log_probability_of("語")
-    assert measure.log_probability_of(np.str_("walk")) == measure.log_probability_of("walk")
-
-
-def test_a_long_word_does_not_underflow():
-    measure = quick(words=VERBS)
-    one, two = (measure.log_probability_of("ab" * n) for n in (5_000, 10_000))
-    assert -1e6 < two < one < -10_000
-    assert two - one == pytest.approx(one, rel=1e-2)
 
 
 def test_strings_are_scored_in_pieces(monkeypatch):
@@ -214,30 +161,6 @@ def test_strings_are_scored_in_pieces(monkeypatch):
     for chunk in (1, 7):
         monkeypatch.setattr(characters, "_CHUNK", chunk)
         assert together(words) == pytest.approx(whole, rel=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("store", "kernel"), [("histogram", "auto"), ("explicit", "auto"), ("explicit", "reference")]
-)
-def test_words_whose_probability_no_double_holds(store, kernel):
-    words = ["x" * 10_000, "y\ud800" * 700, "", "e\u0301"]
-    data = hk.NGrams.from_sentences([words, ["x" * 10_000], ["y"]], order=2)
-    root = hk.Restaurant(quick(words=VERBS), concentration=1.0, discount=0.5)
-    restaurant = hk.Restaurant(root, concentration=0.5, each="context 1")
-    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel)
-    assert np.count_nonzero(np.exp(franchise.measure.log_probabilities()) == 0.0) == 2
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
-    assert np.isfinite(trace["log_joint"]).all()
-    predicted = franchise.snapshot().row(franchise.topology.node(1, ("<s>",), "context 1"))
-    assert predicted.sum() == pytest.approx(1.0, abs=1e-12)
-    assert (predicted[franchise.data.values] > 0.0).all()
-
-
-def test_only_empty_sentences():
-    data = hk.NGrams.from_sentences([[], []], order=2)
-    ready = quick().for_data(data)
-    assert ready.n_terms == 1
-    assert 0.0 < ready.remainder < 1.0
 
 
 def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
@@ -262,29 +185,6 @@ def test_h_depends_on_words_arguments_and_seed_alone():
     of_data = quick().for_data(data)
     assert np.array_equal(of_data.log_probabilities()[: len(VERBS)][::-1], h)
     assert not h.flags.writeable
-
-
-@pytest.mark.parametrize("through", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
-def test_copies_of_a_measure_know_what_it_knew(through, monkeypatch):
-    declared = quick()
-    ready = declared.for_data(corpus(VERBS))
-    monkeypatch.setattr(StringModel, "fitted", None)
-    for twin in (through(declared).for_data(corpus(VERBS)), through(ready)):
-        assert np.array_equal(twin.log_probabilities(), ready.log_probabilities())
-        assert twin.log_probability_of("walks") == ready.log_probability_of("walks")
-        assert twin.sample(5, rng=2) == ready.sample(5, rng=2)
-
-
-def test_samples_are_spread_over_the_second_half(monkeypatch):
-    taken = []
-    snapshot = hk.Franchise.snapshot
-    monkeypatch.setattr(hk.Franchise, "snapshot", lambda self: (taken.append(self.sweep), snapshot(self))[1])
-    for sweeps, samples, expected in (
-        (30, 10, range(21, 31)), (30, 5, [18, 21, 24, 27, 30]), (3, 3, [1, 2, 3]), (100, 1, [100]),
-    ):  # fmt: skip
-        taken.clear()
-        hk.Spelling(2, words=["a", "b"], sweeps=sweeps, samples=samples).log_probability_of("a")
-        assert taken == list(expected)
 
 
 def test_threads_share_a_model():
@@ -358,19 +258,6 @@ def test_a_longer_text_brings_new_words(monkeypatch):
     fixed.copy().audit()
 
 
-def test_a_run_in_parts_is_the_unbroken_run(tmp_path):
-    whole = bigrams(quick(seed=5))
-    expected = schedule().run(whole, sweeps=8, rng=2)
-    schedule().run(bigrams(quick(seed=5)), sweeps=3, rng=2, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    trace = run.resume(sweeps=5)
-    assert np.array_equal(trace["log_joint"], expected["log_joint"])
-    measure = run.franchise().measure
-    assert isinstance(measure, hk.Spelling)
-    assert np.array_equal(measure.log_probabilities(), whole.measure.log_probabilities())
-    assert measure.sample(3, rng=0) == whole.measure.sample(3, rng=0)
-
-
 def test_a_run_folder_keeps_all_arguments(tmp_path):
     given = {
         "order": 2, "concentrations": [hk.Gamma(2.0, 1.0), 0.5], "discounts": (0.1, 0.2), "words": VERBS,
@@ -380,13 +267,6 @@ def test_a_run_folder_keeps_all_arguments(tmp_path):
     declared = hk.open_run(tmp_path / "run").franchise().declarations[-1].measure
     found = {name: getattr(declared, name) for name in given}
     assert found == {**given, "concentrations": (hk.Gamma(2.0, 1.0), 0.5), "words": tuple(VERBS)}
-
-
-def test_chains_take_the_fit_along():
-    franchise = bigrams(quick())
-    chains = schedule().run(franchise, sweeps=3, rng=4, chains=2)
-    alone = bigrams(quick())
-    assert np.array_equal(chains.chains[0]["log_joint"], schedule().run(alone, sweeps=3, rng=4)["log_joint"])
 
 
 def test_a_language_model_scores_new_words_of_any_length():
@@ -406,44 +286,3 @@ def test_a_language_model_scores_new_words_of_any_length():
         known + new + math.log(model.probability("</s>", ("wa" * 500,))), rel=1e-12
     )
     assert np.isfinite([end, model.perplexity([["she", "wä"]])]).all()
-
-
-# ---------------------------------------------------------------------- refusals
-
-
-def test_words_must_be_strings():
-    with pytest.raises(DataError, match="7"):
-        bigrams(quick(), [["a", 7]])
-    with pytest.raises(DataError, match="vocabulary"):
-        quick().for_data(hk.Groups.from_labels([0, 1]))
-    with pytest.raises(DataError, match="'c'"):
-        quick(alphabet="ab", words=["a"]).for_data(corpus(["a", "c"]))
-    with pytest.raises(DataError, match="'b'"):
-        quick(alphabet="a", words=["a", "b"]).log_probability_of("a")
-    with pytest.raises(DataError, match="from 0 to 1"):
-        quick(words=["a", "b"]).for_data(hk.Groups.from_labels([0, 2]))
-
-
-def test_what_is_not_fitted_says_so():
-    for ask in (
-        lambda m: m.n_terms, lambda m: m.log_probabilities(), lambda m: m.remainder, lambda m: m.sample(),
-        lambda m: m.log_probability_of("a"),
-    ):  # fmt: skip
-        with pytest.raises(DeclarationError, match="words"):
-            ask(quick())
-
-
-def test_levels_are_named_in_errors():
-    with pytest.raises(ParameterError, match=r"discounts \(of contexts of length 1\)"):
-        hk.Spelling(2, discounts=[0.5, 1.0])
-    with pytest.raises(ParameterError, match=r"concentrations \(of the root\)"):
-        hk.Spelling(2, concentrations=-1.0)
-    with pytest.raises(ParameterError, match="2 of them"):
-        hk.Spelling(2, discounts=[0.5, 0.5, 0.5])
-
-
-def test_the_optional_method_is_told_by_supports():
-    assert hk.Spelling().supports("log_probability_of")
-    assert not hk.Uniform(3).supports("log_probability_of")
-    with pytest.raises(NotImplementedError, match="Uniform"):
-        hk.Uniform(3).log_probability_of("a")

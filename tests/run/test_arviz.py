@@ -2,14 +2,13 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.posterior.evaluation.evaluate import _with_parameters_drawn, log_probabilities_by_group
 from hdpkit.posterior.evaluation.result import log_mean_exp
 from hdpkit.posterior.fold_in import new_group_model
@@ -49,25 +48,6 @@ def test_only_draws_with_a_log_likelihood_are_exported(trace):
     assert len(np.unique(data.log_likelihood["by_document"].values[:, :, 0])) > 30
 
 
-@pytest.mark.parametrize("chains", [1, 2])
-def test_a_summary_is_quiet(chains, capfd):
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
-    record = {"dishes": lambda state: state.dishes, "first": lambda state: state.dishes[:1] * 0}
-    traces = [scheduler.run(franchise(), 40, rng=seed, record=record) for seed in range(chains)]
-    trace = traces[0] if chains == 1 else hk.ChainTrace(traces)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        plain, all_of_it = trace.summary(), trace.summary(var_names=["dishes", "first", "n_dishes"])
-    assert [str(one.message) for one in told] == []
-    assert capfd.readouterr() == ("", "")
-    assert not [name for name in plain.index if name.startswith(("dishes", "first"))]
-    assert len(all_of_it) == 9 + 1 + 1
-    values = np.stack([one["dishes"] for one in traces])
-    means = all_of_it.loc[[f"dishes[{i}]" for i in range(9)], "mean"].astype(float)
-    np.testing.assert_allclose(means, values.mean(axis=(0, 1)), atol=0.006)
-    assert plain["r_hat"].isna().all() == (chains == 1)
-
-
 @pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future
 def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     matplotlib = pytest.importorskip("matplotlib")
@@ -82,16 +62,6 @@ def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     assert "n_dishes" in arviz.summary(data).index
     arviz.plot_trace(data, var_names=["n_dishes"])
     matplotlib.pyplot.close("all")
-
-
-@pytest.mark.filterwarnings("error")
-def test_recorded_arrays_are_summarised_when_they_are_asked_for():
-    record = {"dishes": lambda state: state.dishes, "first": lambda state: float(state.dishes[0])}
-    given = hk.Scheduler([moves.TableGibbs()]).run(franchise(), 60, rng=0, record=record)
-    rows = set(given.summary().index)
-    assert {"n_dishes", "log_joint", "largest_shares[0]", "first"} <= rows
-    assert not any(row.startswith("dishes") for row in rows)
-    assert len(given.summary(var_names=["dishes"])) == 9
 
 
 def test_the_trace_is_that_without_log_likelihoods(trace):
@@ -147,11 +117,3 @@ def test_leaving_one_out_gives_the_predictive_probability():
     for i in range(3):
         rest = [j for j in range(3) if j != i]
         assert found[i] == pytest.approx(evidence(range(3)) - evidence(rest), abs=0.08)
-
-
-def test_other_models_are_refused():
-    corpus = hk.Corpus.from_documents(DOCUMENTS, groups={"farm": list("aabb")})
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    farm = hk.Restaurant(root, concentration=1.0, each="farm")
-    with pytest.raises(errors.DeclarationError, match="two levels"):
-        hk.GroupLogLikelihood()(hk.Franchise(hk.Restaurant(farm, concentration=1.0, each="document"), corpus))

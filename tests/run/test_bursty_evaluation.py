@@ -12,9 +12,7 @@ from new_groups import NewGroupLaw
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.evaluation import completion_perplexity, fit_proportions
-from hdpkit.kinds import topic_model
+from hdpkit.evaluation import fit_proportions
 from hdpkit.posterior.evaluation.completion import PASSES
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
 from hdpkit.testing.laws import outcomes
@@ -105,15 +103,6 @@ def test_words_of_inner_restaurants():
         assert found.group_log_probability[group] == pytest.approx(expected, abs=1e-8)
 
 
-def test_if_terms_hardly_repeat_the_fixed_point_is_that_of_em():
-    franchise = bursty(1e13)
-    phi, prior = phi_of(franchise), prior_of(franchise)
-    thetas = [fixed_point(phi, prior, words) if words else prior / prior.sum() for words in OBSERVED]
-    expected = [sum(math.log(t @ phi[:, v]) for v in words) for t, words in zip(thetas, HELD, strict=True)]
-    found = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD), tolerance=1e-13)
-    assert found.group_log_probability == pytest.approx(expected, abs=1e-9)
-
-
 @pytest.mark.parametrize(("b", "a"), LAWS)
 def test_scores_by_gibbs_are_exact_predictives_on_average(b, a):
     franchise = bursty(b, a)
@@ -135,26 +124,6 @@ def test_scores_by_gibbs_are_exact_predictives_on_average(b, a):
         rest = math.log(1 - sum(each[v] for v in set(words)))
         expected = sum(math.log(each[v]) - rest for v in held if v not in words)
         assert found.group_new_log_probability[group] == pytest.approx(expected, abs=0.03)
-
-
-def test_words_of_a_document_are_expected_there_again():
-    """Left-to-right gives a document that repeats a word more than one that doesn't."""
-    new = corpus([[3, 3, 3, 3], [3, 1, 4, 2]])
-    one, other = (hk.evaluate(bursty(b), new, method="left-to-right", particles=200) for b in (0.1, 1e13))
-    gain = one.group_log_probability - other.group_log_probability
-    assert gain[0] > 2.0
-    assert gain[1] < -1.0
-
-
-def test_fold_in_says_what_the_states_of_other_measures_say():
-    franchise = bursty()
-    before = franchise.freeze()
-    folded = franchise.fold_in(corpus(OBSERVED), 40, rng=1)
-    assert folded.proportions.sum(axis=1) == pytest.approx(np.ones(4))
-    assert folded.proportions[1] == pytest.approx(row_of(franchise, ("root", None)), abs=1e-14)
-    assert np.array_equal(folded.proportions, franchise.fold_in(corpus(OBSERVED), 40, rng=1).proportions)
-    assert np.array_equal(franchise.freeze()["bank"]["opens"], before["bank"]["opens"])
-    franchise.audit()
 
 
 def test_a_training_document_without_its_word_gets_its_dish():
@@ -183,22 +152,6 @@ def test_a_training_document_without_its_word_gets_its_dish():
     for dish, p in outcomes(lambda source: int(franchise.fold_in(new, 1, burn_in=0, rng=source).dishes[0])):
         folded[named[dish]] = folded.get(named[dish], 0.0) + p
     assert folded == pytest.approx(gibbs, abs=1e-12)
-
-
-def test_every_inner_measure_has_scores():
-    inner = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.0, 1.5))
-    franchise = bursty(inner=inner)
-    one = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD))
-    split = hk.evaluate(franchise, corpus(HELD), method="left-to-right", particles=3)
-    assert np.isfinite([one.perplexity, one.new_perplexity, split.perplexity]).all()
-
-
-def test_topics_that_differ_by_author():
-    franchise = bursty(labels=["A", "A", "B", "B"], each="journal")
-    with pytest.raises(DeclarationError, match="'document', the last declaration"):
-        franchise.fold_in(corpus([[0, 1]]), rng=0)
-    with pytest.raises(DeclarationError, match="differ_by of Bursty"):
-        hk.evaluate(franchise, corpus([[0, 1]]))
 
 
 # ---------------------------------------------------------------------- topics as arrays
@@ -242,28 +195,6 @@ def test_topics_learn_from_the_tables_of_the_observed_words(b, a):
         assert row.sum() == pytest.approx(1.0)
 
 
-def test_learned_words_are_those_of_the_plain_measure_if_terms_hardly_repeat():
-    franchise = bursty(1e13)
-    mass = np.linspace(2.0, 5.0, len(prior_of(franchise)))
-    halves = [corpus(half).to_counts() for half in (OBSERVED, HELD)]
-    one = fixed_topics(franchise, mass)
-    phi = phi_of(franchise)
-    plain = FixedTopics.of(phi[:-1], phi[-1], prior_of(franchise), mass)
-    for new in (False, True):
-        assert completion([one], *halves, 1e-13, new) == pytest.approx(
-            completion([plain], *halves, 1e-13, new), abs=1e-9
-        )
-
-
-def test_a_term_of_many_tokens_needs_no_loop_over_them():
-    franchise = bursty(0.8, 0.3)
-    counts = sp.csr_array(np.array([[2**31 - 1, 2, 0, 0, 0]]))
-    topics = fixed_topics(franchise, np.full(len(prior_of(franchise)), 4.0))
-    logs, _ = topics.score(counts, sp.csr_array(np.ones((1, V), dtype=int)), 1e-9)
-    assert np.exp(logs).sum() == pytest.approx(1.0)
-    assert logs[0] == pytest.approx(0.0, abs=1e-3)
-
-
 # ---------------------------------------------------------------------- terms that are new, any measure
 
 
@@ -290,48 +221,6 @@ def test_new_terms_are_scored_given_that_they_are_new():
     assert math.isnan(hk.evaluate(states, halves[0], method="left-to-right", particles=1).new_perplexity)
 
 
-def test_new_terms_of_arrays():
-    rng = np.random.default_rng(0)
-    phi, prior = rng.dirichlet(np.full(8, 0.5), size=4), np.array([0.5, 1.0, 0.2, 0.1])
-    observed, held = (rng.poisson(0.5, size=(6, 8)) for _ in range(2))
-    found = completion_perplexity(phi, prior, observed, held, 1e-12, new_terms=True)
-    topics = FixedTopics.of(phi[:-1], phi[-1], prior)
-    assert found == pytest.approx(math.exp(-completion([topics], observed, held, 1e-12, True)), rel=1e-6)
-    seen, held_all = [[1, 1, 0, 0, 0, 0, 0, 0]], np.ones((1, 8), dtype=int)
-    uniform = completion_perplexity(np.full((1, 8), 1 / 8), [1.0], seen, held_all, new_terms=True)
-    assert uniform == pytest.approx(6.0)
-    for call in (
-        lambda: completion_perplexity(phi, prior, observed, observed, new_terms=True),
-        lambda: completion([topics], observed, observed, 1e-6, new_terms=True),
-    ):
-        with pytest.raises(DataError):
-            call()
-    with pytest.raises(ParameterError, match="new_terms"):
-        completion_perplexity(phi, prior, observed, held, new_terms=1)
-
-
-def test_a_model_scores_new_terms():
-    counts = np.random.default_rng(1).poisson(0.7, size=(30, 20))
-    one = hk.TopicModel(
-        purpose="prediction",
-        sweeps=8,
-        samples=0,
-        score_method="fixed",
-        transform_tolerance=1e-9,
-        random_state=0,
-    )
-    one.fit(counts[:20])
-    observed, held = counts[20:], counts[10:20]
-    corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
-    found = hk.evaluate(one.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-9)
-    assert one.perplexity(observed, held, new_terms=True) == pytest.approx(found.new_perplexity, rel=1e-5)
-    for method in ("learned", "joint"):
-        one.set_params(score_method=method)
-        assert 1 < one.perplexity(observed, held, new_terms=True) < 20
-    with pytest.raises(ParameterError, match="new_terms"):
-        one.perplexity(observed, held, new_terms="yes")
-
-
 # ---------------------------------------------------------------------- the topic model
 
 
@@ -348,30 +237,6 @@ def bursty_model(monkeypatch):
 
 
 HALVES = [np.random.default_rng(seed).poisson(0.6, size=(5, 8)) for seed in (2, 3)]
-
-
-def test_the_model_has_the_scores_of_its_franchise(bursty_model):
-    one = bursty_model.set_params(score_method="fixed")
-    corpora = [hk.Corpus.from_counts(half) for half in HALVES]
-    found = hk.evaluate(one.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-10)
-    assert one.perplexity(*HALVES) == pytest.approx(found.perplexity, rel=1e-6)
-    assert one.perplexity(*HALVES, new_terms=True) == pytest.approx(found.new_perplexity, rel=1e-6)
-    learned = one.set_params(score_method="learned").perplexity(*HALVES)
-    assert learned == pytest.approx(found.perplexity, rel=0.2)
-    assert learned != pytest.approx(found.perplexity, rel=1e-4)
-    by_tables = one.franchise_.sample().topic_counts.sum(axis=1)
-    assert topic_model._mass(one.franchise_.sample())[:-1] == pytest.approx(by_tables + 0.3 * 8)
-
-
-def test_the_model_transforms_by_the_topics_of_each_document(bursty_model):
-    one = bursty_model
-    by_em = one.transform(HALVES[0])
-    by_gibbs = one.set_params(transform_method="gibbs", transform_sweeps=3000).transform(HALVES[0])
-    folded = one.franchise_.fold_in(hk.Corpus.from_counts(HALVES[0]), 3000, rng=2).proportions
-    order = np.argsort(-one.franchise_.sample().sizes, kind="stable")
-    folded = folded[:, order] / folded[:, :-1].sum(axis=1, keepdims=True)
-    assert by_gibbs == pytest.approx(folded, abs=0.08)
-    assert by_em.sum(axis=1) == pytest.approx(np.ones(5))
 
 
 @pytest.mark.parametrize("samples", [0, 2])

@@ -1,7 +1,6 @@
 """Several chains in processes of their own: equal to single ones, reported one by one, resumed one by one."""
 
 import gc
-import io
 import os
 import signal
 import subprocess
@@ -36,25 +35,6 @@ def schedule():
     )
 
 
-def test_where_the_states_of_chains_are_is_said_where_one_looks():
-    given = franchise()
-    trace = schedule().run(given, sweeps=2, rng=0, chains=2)
-    with pytest.warns(errors.CopiedFranchiseWarning, match=r"n_dishes is 0.*trace\.franchises") as told:
-        assert given.n_dishes == 0
-    assert [warning.filename for warning in told] == [__file__]
-    assert "trace.franchises" in repr(given)
-    assert ".franchises" in repr(trace)
-    for read in (
-        lambda: hk.summaries.components([given.sample()]),
-        lambda: hk.summaries.group_topics(given),
-        lambda: hk.plots.topics(given),
-    ):
-        with pytest.raises((errors.StateError, errors.DataError), match=r"trace\.franchises"):
-            read()
-    assert "trace.franchises" not in repr(trace.franchises[0])
-    assert "franchises" not in repr(trace.chains[0])
-
-
 READS = {
     "dish_parameters": lambda given: given.dish_parameters(),
     "dish_counts": lambda given: given.dish_counts,
@@ -72,29 +52,6 @@ def test_whatever_is_read_of_it_the_empty_franchise_says_where_the_states_are(re
     with pytest.warns(errors.CopiedFranchiseWarning, match=r"trace\.franchises") as told:
         READS[read](given)
     assert [warning.filename for warning in told] == [__file__]
-
-
-def test_only_a_franchise_without_a_state_warns_that_chains_ran_on_copies(tmp_path):
-    given, started = franchise(), franchise()
-    quiet = hk.Scheduler([moves.Concentration()])
-    quiet.run(started, sweeps=1, rng=0)
-    for one, options in ((given, {}), (started, {"init": None})):
-        trace = quiet.run(one, sweeps=1, rng=0, chains=2, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", errors.CopiedFranchiseWarning)
-        assert started.n_dishes > 0
-        assert trace.franchises[0].n_dishes > 0
-        _ = repr(given), given._repr_html_(), given.log_joint()  # the package reads these itself
-        other = given.copy()
-        assert other.n_dishes == 0
-    with pytest.warns(errors.CopiedFranchiseWarning, match="dishes are -1"):
-        assert (given.dishes == -1).all()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", errors.CopiedFranchiseWarning)
-        assert given.n_dishes == 0  # once
-        quiet.run(given, sweeps=1, rng=0, chains=2, folder=tmp_path / "run")
-        quiet.run(given, sweeps=1, rng=0)
-        assert given.n_dishes > 0
 
 
 def test_the_pipes_of_the_processes_are_closed():
@@ -228,12 +185,6 @@ def test_a_script_needs_no_guard(tmp_path):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("options", [{"chains": 0}, {"chains": 1.5}, {"chains": True}, {"processes": 0}])
-def test_bad_options(options):
-    with pytest.raises(errors.ParameterError):
-        schedule().run(franchise(), 1, rng=0, **{"chains": 2, **options})
-
-
 def test_what_cannot_be_sent_is_refused_at_once():
     lock = threading.Lock()
     with pytest.raises(errors.ScheduleError, match="chains"):
@@ -273,14 +224,6 @@ def test_if_all_fail_the_first_error_is_raised():
     with pytest.raises(errors.ChainError, match="chain 0") as caught:
         hk.Scheduler([Misbehaving("raise", (0, 1))]).run(franchise(), 6, rng=0, chains=2)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-
-
-def test_what_moves_print_goes_to_standard_error(capfd):
-    trace = hk.Scheduler([moves.TableGibbs(), Misbehaving("print")]).run(franchise(), 4, rng=0, chains=2)
-    assert trace.n_draws == 4
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert "printed by a move" in printed.err
 
 
 class Slow(moves.Move):
@@ -423,45 +366,8 @@ def scheduler_without_failure():
 # ------------------------------------------------------------------------- progress
 
 
-def test_every_chain_ticks_and_ends():
-    ticks = []
-    schedule().run(franchise(), 5, rng=0, chains=3, progress=ticks.append)
-    assert {tick.chains for tick in ticks} == {3}
-    for chain in range(3):
-        own = [tick for tick in ticks if tick.chain == chain]
-        assert [tick.finished for tick in own].count(True) == 1
-        assert own[-1].finished
-        assert own[-1].sweep == own[-1].sweeps == 5
-
-
-def test_the_tick_of_a_chain_that_dies_ends_its_line():
-    ticks = []
-    hk.Scheduler([Misbehaving("die")]).run(franchise(), 5, rng=0, chains=2, progress=ticks.append)
-    assert {tick.chain for tick in ticks if tick.finished} == {0, 1}
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
 def tick(chain, sweep, finished=False):
     return hk.Tick(sweep, 10, 0.0, 3, -5.0, 100.0, 1.0, finished, chain, 2)
-
-
-@pytest.mark.parametrize("kind", [Terminal, io.StringIO])
-def test_the_bar_has_a_line_for_each_chain(kind):
-    file = kind()
-    bar = hk.ProgressBar(file, seconds_between_lines=0.0)
-    bar(tick(1, 4))
-    bar(tick(0, 5))
-    bar(tick(1, 10, finished=True))
-    assert bar._console is not None
-    bar(tick(0, 10, finished=True))
-    assert bar._console is None
-    text = file.getvalue()
-    assert "chain 0: sweep 5/10" in text
-    assert "chain 1: sweep 10/10" in text
 
 
 # ------------------------------------------------------------------------- ArviZ
@@ -500,16 +406,6 @@ def test_to_arviz_and_summary():
             trace.to_arviz(after=bad)
     with pytest.raises(errors.DataError):
         trace.to_arviz(after=30)
-
-
-def test_chains_of_different_lengths_say_so():
-    trace = hk.ChainTrace(
-        [schedule().run(franchise(), n, rng=2) for n in (6, 9)],
-    )
-    assert trace["n_dishes"].shape == (2, 6)
-    assert "6 to 9" in repr(trace)
-    with pytest.warns(UserWarning, match="first 6"):
-        assert trace.to_arviz().posterior["n_dishes"].shape == (2, 6)
 
 
 def test_without_arviz_the_extra_is_named(monkeypatch):

@@ -2,7 +2,6 @@
 
 import math
 
-import attrs
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -50,13 +49,6 @@ def test_states_of_every_kind(tmp_path):
     of_chains, of_run = hk.evaluate(trace, NEW), hk.evaluate(hk.open_run(tmp_path / "run"), NEW)
     assert of_chains.n_states == of_run.n_states == 2
     assert scores(of_chains) == pytest.approx(scores(of_run), abs=1e-12)
-
-
-def test_draws_that_were_kept_are_refused():
-    draws = list(hk.Scheduler([moves.TableGibbs()]).sample(two_levels(), 3, rng=0))
-    assert hk.evaluate(draws[2], NEW).n_states == 1
-    with pytest.raises(errors.StateError, match=r"copy\(\)"):
-        hk.evaluate(draws, NEW)
 
 
 def test_states_of_different_sizes():
@@ -161,70 +153,7 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
 # ---------------------------------------------------------------------- halves
 
 
-def test_halves_that_do_not_fit():
-    franchise = two_levels()
-    with pytest.raises(errors.DataError, match="in the same order: 3"):
-        hk.evaluate(franchise, NEW, held_out=corpus([0], [1]))
-    with pytest.raises(errors.DataError, match="in the same order"):
-        hk.evaluate(
-            franchise, corpus([0], [1], names=["a", "b"]), held_out=corpus([0], [1], names=["b", "a"])
-        )
-    with pytest.raises(errors.ParameterError, match="whole groups"):
-        hk.evaluate(franchise, NEW, held_out=NEW, method="left-to-right")
-
-
-def test_all_scored_values_are_counted():
-    found = hk.evaluate(two_levels(), corpus([0], [1], [0, 1, 2]), held_out=corpus([1, 1], [], [2]))
-    assert found.group_tokens.tolist() == [2, 0, 1]
-    assert found.n_tokens == 3
-    assert found.group_log_probability[1] == 0.0
-    assert found.log_probability_per_token == pytest.approx(found.log_probability / 3)
-
-
-def test_an_empty_half_has_the_labels_of_the_other():
-    """Of groups that aren't documents of a corpus, only customers have labels."""
-
-    def places(values, places, regions):
-        return hk.Groups.from_labels(values, {"place": places, "region": regions})
-
-    data = places([5.0, 5.2, -5.0], ["x", "x", "y"], ["N", "N", "S"])
-    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 1.0), concentration=0.1)
-    region = hk.Restaurant(root, concentration=0.1, each="region")
-    franchise = hk.Franchise(hk.Restaurant(region, concentration=1.0, each="place"), data)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0)
-    observed = hk.Groups.from_arrays([[5.0], []], groups={"region": ["N", "S"]}, label="place")
-    held = hk.Groups.from_arrays([[], [-5.0]], groups={"region": ["N", "S"]}, label="place")
-    swapped = hk.Groups.from_arrays([[], [5.0]], groups={"region": ["N", "S"]}, label="place")
-    likely, unlikely = (hk.evaluate(franchise, observed, held_out=h).log_probability for h in (held, swapped))
-    assert likely > unlikely + 1
-
-
 # ---------------------------------------------------------------------- the result
-
-
-def test_what_it_prints():
-    franchise = two_levels()
-    em = hk.evaluate(franchise, NEW)
-    new = f"perplexity of new terms {em.new_perplexity:.6g} (4 values)"
-    told = f"completion, proportions by EM; 4 values of 3 groups (document); {new}; 1 state"
-    assert str(em) == f"perplexity {em.perplexity:.6g}: {told}"
-    assert repr(em) == f"<Evaluation: {em}>"
-    left = hk.evaluate([franchise, franchise.copy()], NEW, method="left-to-right", particles=7)
-    assert f"(standard error {left.perplexity_error:.2g}): left-to-right" in str(left)
-    assert str(left).endswith("2 states, 7 particles in each")
-    assert not left.group_log_probability.flags.writeable
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        em.n_states = 3
-
-
-def test_a_perplexity_that_no_float_holds():
-    data = hk.Groups.from_arrays([[0.0, 0.1]])
-    franchise = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.NormalGamma(0.0, 1.0, 1e4, 1e-3)), each="group"), data
-    )
-    found = hk.evaluate(franchise, hk.Groups.from_arrays([[1e3, 1e5]]))
-    assert found.log_probability_per_token < -709
-    assert found.perplexity == math.inf
 
 
 # ---------------------------------------------------------------------- topics of other systems
@@ -267,42 +196,3 @@ def test_extrapolation_that_goes_in_a_circle_ends():
     counts = np.array([1, 1, 0])
     compiled = FixedTopics.of(phi[:-1], phi[-1], prior).fit(sp.csr_array(counts[None]), 1e-4)[0]
     assert compiled == pytest.approx(fit_proportions(phi, prior, counts), abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"phi": [[0.5, 0.5]]},
-        {"phi": "topics"},
-        {"phi": [[math.nan] * 4] * 2},
-        {"prior": [1.0]},
-        {"prior": [0.0, 0.0]},
-        {"prior": [1.0, -1.0]},
-        {"observed": np.ones((2, 4))},
-        {"observed": [[0.5, 0, 0, 0]]},
-        {"observed": [[-1, 0, 0, 0]]},
-        {"observed": "half"},
-        {"held": np.zeros((1, 4))},
-        {"tolerance": 0.0},
-    ],
-)
-def test_topics_that_do_not_fit(changed):
-    good = {
-        "phi": [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]],
-        "prior": [0.3, 0.5],
-        "observed": np.array([[2, 0, 1, 0]]),
-        "held": np.array([[0, 1, 0, 2]]),
-    }
-    completion_perplexity(**good)
-    with pytest.raises(errors.HdpkitError):
-        completion_perplexity(**(good | changed))
-
-
-@pytest.mark.parametrize(
-    "changed", [{"phi": [[0.5]]}, {"prior": [1.0, 0.0]}, {"counts": [1]}, {"tolerance": -1}, {"counts": None}]
-)
-def test_one_fit_that_does_not_fit(changed):
-    good = {"phi": [[0.5, 0.3], [0.1, 0.2]], "prior": [0.3, 0.5], "counts": [1, 2]}
-    fit_proportions(**good)
-    with pytest.raises(errors.ParameterError):
-        fit_proportions(**(good | changed))

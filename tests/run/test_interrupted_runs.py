@@ -12,8 +12,6 @@ import hdpkit as hk
 from hdpkit import errors, moves, shards
 from hdpkit.run.interrupt import deferred_interrupt
 
-SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"], ["the", "end"]] * 3
-
 
 class Press(moves.Move):
     """Ctrl-C in the middle of the n-th sweep, once."""
@@ -55,22 +53,6 @@ def test_a_run_that_ctrl_c_ends_says_so():
         warnings.simplefilter("error")
         hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=2, init=None)
         hk.Scheduler([moves.TableGibbs()]).run(state, 5, callbacks=[lambda draw: draw.sweep == 2])
-
-
-def test_a_loop_over_seeds_can_be_ended():
-    done = []
-
-    def loop():
-        for seed in range(3):
-            state = franchise()
-            done.append(seed)
-            scheduler().run(state, sweeps=9, rng=seed, on_interrupt="raise")
-
-    with pytest.raises(KeyboardInterrupt) as caught:
-        loop()
-    assert done == [0]
-    assert caught.value.trace["sweep"].tolist() == [1, 2]
-    assert "after sweep 2" in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", [False, True])
@@ -119,45 +101,6 @@ def test_a_resumed_run(tmp_path):
     assert caught.value.trace["sweep"].tolist() == [1, 2]
     with pytest.warns(errors.InterruptedRunWarning, match="sweeps up to 6"):
         hk.open_run(tmp_path / "run", allow=[Press]).resume()
-
-
-@pytest.mark.parametrize("folder", [False, True])
-@pytest.mark.parametrize("step", ["fit", "sweep", "add"])
-def test_a_model(step, folder, tmp_path):
-    def interrupted(on_interrupt):
-        where = tmp_path / f"{step} {on_interrupt}" if folder else None
-        other = tmp_path / f"{step} {on_interrupt} more" if folder else None
-        at = 3 if step == "fit" else 6
-        schedule = [moves.TableGibbs(), Press(at)]
-        options = {"sweeps": 4, "burn_in": 1, "samples": 1, "rng": 0, "moves": schedule, "folder": where}
-        model = hk.NGramModel(2)
-        acts = {
-            "fit": lambda **more: model.fit(SENTENCES, **options, **more),
-            "sweep": lambda **more: model.sweep(4, **more),
-            "add": lambda **more: model.add(SENTENCES, sweeps=4, burn_in=1, samples=1, folder=other, **more),
-        }
-        if step != "fit":
-            if folder:
-                return None  # a user's move in a folder is asked for with allow: see test_model_folders.py
-            acts["fit"]()
-        return model, acts[step]
-
-    made = interrupted("return")
-    if made is None:
-        return
-    model, act = made
-    with pytest.warns(errors.InterruptedRunWarning):
-        act()
-    assert model.trace.interrupted
-    model, act = interrupted("raise")
-    with pytest.raises(KeyboardInterrupt):
-        act(on_interrupt="raise")
-    assert model.trace.interrupted
-    assert model.trace["sweep"][-1] == (2 if step == "fit" else 5)
-    model.franchise.audit()
-    if not folder:
-        model.resume()
-        assert model.perplexity(SENTENCES) > 0
 
 
 TEXT = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2], [0, 1]], n_terms=3)

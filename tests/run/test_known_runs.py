@@ -1,7 +1,5 @@
 """Known components in runs: samples, folders, chains, new groups, starts."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -62,46 +60,6 @@ def test_chains_keep_known_components_and_what_is_read_is_of_the_data(name):
     assert sample.sizes.tolist() == franchise.dish_counts.sum(axis=1).tolist()
 
 
-@pytest.mark.parametrize("name", ["cells", "sizes"])
-def test_copies_and_run_folders_have_them(tmp_path, name):
-    store, root, schedule = SCHEDULES[name]
-    whole, run = franchise_of(store, root), franchise_of(store, root)
-    hk.Scheduler(schedule).run(whole, sweeps=6, rng=2)
-    hk.Scheduler(schedule).run(run, sweeps=3, rng=2, folder=tmp_path / "run")
-    hk.open_run(tmp_path / "run").resume(sweeps=3)
-    again = hk.open_run(tmp_path / "run").franchise()
-    assert again.known.labels == KNOWN.labels
-    assert np.array_equal(again.known.is_frozen, KNOWN.is_frozen)
-    assert again.dishes.tolist() == whole.dishes.tolist()
-    for copy in (whole.copy(), pickle.loads(pickle.dumps(whole))):
-        assert copy.log_joint() == whole.log_joint()
-        hk.Scheduler(schedule).run(copy, sweeps=1, rng=3, init=None)
-    other = franchise_of(store, root, hk.Known(TOPICS[:2], counts=4))
-    with pytest.raises(hk.errors.DataError):
-        other.thaw(whole.freeze())
-
-
-def test_chains_in_processes_have_them(tmp_path):
-    store, root, schedule = SCHEDULES["cells"]
-    franchise = franchise_of(store, root)
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1, chains=2, folder=tmp_path / "run")
-    assert all(min(one["n_dishes"]) >= 3 for one in trace.chains)
-
-
-@pytest.mark.parametrize("by_cell", [True, False])
-@pytest.mark.parametrize(
-    "init", ["auto", "sequential", "one", hk.init.Random(5), hk.init.TermClusters(2)], ids=str
-)
-def test_starts_leave_room_for_them(init, by_cell):
-    franchise = franchise_of(*(("counts", "weights") if by_cell else ("histogram", "restaurant")))
-    check_start(init, franchise)
-    start(franchise, init, Streams(1).source(STARTS))
-    franchise.audit()
-    assert np.isfinite(franchise.log_joint())
-    if init == "one":
-        assert set(franchise.dishes.tolist()) == {3}
-
-
 def test_a_start_with_dishes_names_known_ones_and_refuses_terms_that_they_cannot_have():
     franchise = franchise_of("histogram", "restaurant")
     terms = np.asarray(franchise.data.values)
@@ -122,15 +80,3 @@ def test_new_groups_are_folded_in_beside_them():
     grown = franchise.with_documents(franchise.data.plus(more), 1)
     assert grown.n_dishes >= 3
     grown.audit()
-
-
-def test_what_has_no_meaning_for_them_is_refused():
-    franchise = franchise_of("histogram", "restaurant")
-    with pytest.raises(hk.errors.DeclarationError, match="known"):
-        franchise.simulate(1)
-    with pytest.raises(hk.errors.ParameterError, match="known"):
-        franchise_of("counts", hk.FixedWeights(2))
-    numbers = hk.Groups.from_labels([0.1, 0.2, 0.3], {"document": [0, 0, 1]})
-    base = hk.Restaurant(hk.NormalGamma())
-    with pytest.raises(hk.errors.DeclarationError, match="known"):
-        hk.Franchise(hk.Restaurant(base, each="document"), numbers, known=KNOWN)

@@ -13,7 +13,6 @@ import attrs
 import moves_over_shards as example
 import numpy as np
 import pytest
-from python_move import AdoptDish
 from shard_cases import corpus, restaurant, run_shards, same, same_numbers
 
 import hdpkit as hk
@@ -166,50 +165,6 @@ def test_held_documents_keep_their_dishes():
     assert np.mean(before[~held] != after[~held]) > 0.1
 
 
-def test_documents_in_any_order_of_their_tokens_are_given_once():
-    """Tokens of groups may be interleaved."""
-    seen = []
-
-    class Listing(moves.ByDocument):
-        def document(self, document, common):
-            seen.append((document.number, document.terms.tolist()))
-            assert len(common.weights) == len(common.topics)
-            np.testing.assert_allclose(common.topics.sum(axis=1), 1.0)
-            with pytest.raises(ValueError, match="read-only"):
-                common.topics[0] = 1.0
-            return moves.MoveInfo()
-
-    labels = np.array([2, 0, 1, 0, 2, 1, 0])
-    data = hk.Groups.from_labels(np.array([0, 1, 2, 1, 0, 2, 2]), {"document": labels})
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.0)
-    franchise = hk.Franchise(
-        hk.Restaurant(root, each="document"), data, store="counts", root=hk.FixedWeights(3)
-    )
-    hk.Scheduler([Listing()]).run(franchise, sweeps=1, rng=0)
-    assert [terms for _, terms in sorted(seen)] == [
-        data.values[labels == franchise.keys("document")[number]].tolist() for number in range(3)
-    ]
-
-
-def test_a_chain_at_a_power_of_the_likelihood_has_powers_of_topics():
-    sums = []
-
-    class Watching(TokenGibbs):
-        def document(self, document, common):
-            sums.append(common.topics.sum(axis=1).mean())
-            return super().document(document, common)
-
-    franchise = hk.Franchise(declared("weights"), DATA, store="counts", root="weights")
-    schedule = [Watching(), moves.RootWeights(), moves.ReplicaExchange([1.0, 0.5])]
-    hk.Scheduler(schedule).run(franchise, sweeps=2, rng=1, init=hk.init.Random(4))
-    franchise.audit()
-    at_one = np.isclose(sums, 1.0)
-    assert 0.4 < at_one.mean() < 0.6
-    assert np.min(np.array(sums)[~at_one]) > 1.5
-    with pytest.raises(ScheduleError, match="over documents or over totals"):
-        run_shards(declared("weights"), shards.cut(DATA, 2), schedule, sweeps=1, rng=0)
-
-
 # ------------------------------------------------------------------ laws
 
 
@@ -253,30 +208,6 @@ def test_the_harness_checks_moves_over_documents_and_over_totals():
 
 
 # ------------------------------------------------------------------ errors
-
-
-class OfOtherKinds(moves.Move):
-    over = "documents"
-
-    def apply(self, state, rng, steps=None):
-        return moves.MoveInfo()
-
-
-@pytest.mark.parametrize(
-    ("schedule", "message"),
-    [
-        ([], "at least one move"),
-        ([moves.SliceGibbs(), AdoptDish()], "declares over = 'totals' in its class.*ByDocument"),
-        ([moves.SliceGibbs(), moves.TableCounts()], "TableCounts isn't needed"),
-        ([moves.TableGibbs()], "over documents or over totals"),
-        ([hk.Mixture([(TokenGibbs(), 1.0)])], "over documents or over totals"),
-        ([OfOtherKinds()], r"Derive the class from hdpkit.moves.ByDocument, and define document\(\)"),
-        ([OfOtherKinds().every(2)], r"Derive the class"),
-    ],
-)
-def test_moves_that_need_the_whole_franchise_are_refused(schedule, message):
-    with pytest.raises(ScheduleError, match=message):
-        run_shards(restaurant(), shards.cut(DATA, 2), schedule, sweeps=1, rng=0)
 
 
 class OfOneWorker(example.WalkOnConcentration):
@@ -348,24 +279,3 @@ def test_what_a_move_does_wrong_is_an_error_everywhere_and_changes_nothing(how, 
     same(franchise.freeze(), before)
     with pytest.raises(error, match=message):
         over_workers([Failing(how)], 1, before, 2)
-
-
-def test_other_franchises_are_refused():
-    flat = hk.Franchise(restaurant(), DATA)
-    with pytest.raises(ScheduleError, match="store='counts', root='weights'"):
-        hk.Scheduler([TokenGibbs()]).run(flat, sweeps=1, rng=0)
-    readable = hk.Franchise(restaurant(), DATA, store="counts", root="weights", kernel="reference")
-    with pytest.raises(ScheduleError, match="DirichletMultinomial and kernel='auto'"):
-        hk.Scheduler([TokenGibbs()]).run(readable, sweeps=1, rng=0)
-    with pytest.raises(ScheduleError, match="moves"):
-        run_shards(restaurant(), shards.cut(DATA, 2), [TokenGibbs], sweeps=1, rng=0)
-
-
-def test_moves_over_documents_are_refused_where_topics_differ_by_document():
-    """Given topics alone, words of a document are not independent there: also in one process."""
-    document = restaurant(bursty=True)
-    franchise = hk.Franchise(document, DATA, store="counts", root="weights")
-    with pytest.raises(ScheduleError, match="topics that differ by document"):
-        hk.Scheduler([TokenGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
-    with pytest.raises(ScheduleError, match="topics that differ by document"):
-        run_shards(document, shards.cut(DATA, 2), [TokenGibbs(), moves.RootWeights()], sweeps=1, rng=0)

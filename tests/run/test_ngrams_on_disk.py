@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import hdpkit as hk
 from hdpkit.errors import CorruptRunError, RunError
-from hdpkit.files import npz_of
 from hdpkit.run.data_file import tree_of_data
 
 TOKENS = st.sampled_from(["a", "ä", "\ud800", 7, -1.5, ("x", 1), True, np.datetime64("2020-01-01", "D"), ""])
@@ -56,25 +55,6 @@ def test_pairs_come_back(tmp_path, pairs):
     back = round_trip(data, tmp_path)
     check_same(back, data)
     check_same(back.plus_pairs(["new"], [("?",)]), data.plus_pairs(["new"], [("?",)]))
-
-
-def test_a_run_goes_on_with_them(tmp_path):
-    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b", "b"]], order=3)
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
-    for name in data.label_names:
-        restaurant = hk.Restaurant(restaurant, each=name)
-    scheduler = hk.Scheduler([hk.moves.TableGibbs(), hk.moves.Concentration()])
-    whole = scheduler.run(hk.Franchise(restaurant, data), 6, rng=3)
-    scheduler.run(hk.Franchise(restaurant, data), 3, rng=3, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    check_same(run.franchise().data, data)
-    assert np.array_equal(run.resume(sweeps=3)["log_joint"], whole["log_joint"])
-
-
-def test_words_without_a_form_on_disk_are_refused():
-    data = hk.NGrams.from_sentences([[frozenset("a")]], order=2)
-    with pytest.raises(RunError, match="vocabulary"):
-        npz_of("hdpkit data", tree_of_data(data))
 
 
 @pytest.fixture(params=["sentences", "pairs"])

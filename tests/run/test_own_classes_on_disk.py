@@ -64,21 +64,3 @@ def test_a_healthy_run_does_not_fail_for_want_of_leave(module, tmp_path, kind):
     assert result.exit_code == 0, result.output
     assert "all is well\n" in result.stdout
     assert all(check.looked for check in verify_run(folder, ["halves_of_a_user"]))
-
-
-def test_resume_prints_topics_with_leave(module, tmp_path):
-    folder = begun(tmp_path / "run", [moves.TableGibbs()], module.Eta())
-    result = command("resume", folder, "--sweeps", 2, "--quiet", "--allow", "halves_of_a_user")
-    assert result.exit_code == 0, result.output
-    assert "topics" in result.stdout
-    assert "5 sweeps" in result.stdout
-
-
-def test_samples_that_are_gone_are_said_to_be(tmp_path):
-    folder = tmp_path / "model"
-    hk.NGramModel(2).fit([["a", "b"], ["b"]], sweeps=4, burn_in=1, samples=3, rng=0, folder=folder)
-    assert command("verify", folder).exit_code == 0
-    min((folder / "chain-000").glob("sample-*")).unlink()
-    result = command("verify", folder)
-    assert result.exit_code == 1
-    assert "no samples of the sweeps [2]" in result.stdout

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 import hdpkit as hk
-from hdpkit.run.progress import ProgressBar, Tick, format_seconds, format_tick
+from hdpkit.run.progress import ProgressBar, Tick
 
 TICK = Tick(
     sweep=3,
@@ -27,37 +27,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.2, "0 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min 00 s"),
-        (125, "2 min 05 s"),
-        (11220, "3 h 07 min"),
-        (None, "?"),
-        (float("nan"), "?"),
-        (float("inf"), "?"),
-        (-1.0, "?"),
-    ],
-)
-def test_durations(seconds, text):
-    assert format_seconds(seconds) == text
-
-
-def test_a_tick_in_words():
-    assert format_tick(TICK) == (
-        "sweep 3/10, K = 42, log probability -1,234,568, 650,000 tokens/s, 2 min 05 s left"
-    )
-    assert "650,000 mutations/s" in format_tick(TICK, "mutations")
-
-
-def test_where_dishes_are_observed_the_log_joint_is_shown():
-    tick = attrs.evolve(TICK, observed=True, log_joint=-7654321.0)
-    assert format_tick(tick) == "sweep 3/10, log probability -7,654,321, 650,000 tokens/s, 2 min 05 s left"
-    assert format_tick(attrs.evolve(TICK, observed=True, sweep=0, log_joint=None)) == "sweep 0/10"
-
-
 def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
     data = hk.NGrams.from_sentences([["a", "b"], ["a"]], order=1)
     for base, observed in ((hk.Uniform(), True), (hk.DirichletMultinomial(0.5), False)):
@@ -67,12 +36,6 @@ def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
         )
         assert [tick.observed for tick in ticks] == [observed] * len(ticks)
         assert ticks[-1].log_joint == trace["log_joint"][-1]
-
-
-def test_unknown_values_are_left_out():
-    first = attrs.evolve(TICK, sweep=0, log_joint=None, customers_per_second=3.0)
-    assert format_tick(first) == "sweep 0/10, K = 42"
-    assert "left" not in format_tick(attrs.evolve(TICK, finished=True))
 
 
 def test_plain_lines_are_rare_but_the_last_is_written():
@@ -85,15 +48,6 @@ def test_plain_lines_are_rare_but_the_last_is_written():
     lines = file.getvalue().splitlines()
     assert [line.split(",")[0] for line in lines] == ["sweep 1/10", "sweep 4/10", "sweep 10/10"]
     assert "\x1b" not in file.getvalue()
-
-
-def test_writes_to_standard_error_and_only_once_ticked(capsys):
-    with ProgressBar() as bar:
-        assert capsys.readouterr() == ("", "")
-        bar(TICK)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == format_tick(TICK) + "\n"
 
 
 @pytest.fixture
@@ -126,17 +80,3 @@ def test_the_terminal_is_left_in_order(terminal, how):
     assert "K = 42" in text
     assert text.count(hide) == text.count(show) == 1
     assert text.index(hide) < text.index(show)
-
-
-def test_a_bar_can_be_used_again(terminal):
-    bar = ProgressBar(terminal)
-    for n_dishes in (17, 23):
-        bar(attrs.evolve(TICK, n_dishes=n_dishes, finished=True))
-    assert "K = 17" in terminal.getvalue()
-    assert "K = 23" in terminal.getvalue()
-
-
-def test_closing_twice_or_before_the_start_does_nothing():
-    bar = ProgressBar(io.StringIO())
-    bar.close()
-    bar.close()

@@ -193,22 +193,6 @@ def test_after_an_error_in_a_further_chain_a_run_goes_on(error, tmp_path):
     assert rows(resumed) == rows(whole)
 
 
-class Pair(Move):
-    """An ensemble move of a user: a second chain at the same power."""
-
-    by_cell = ensemble = True
-
-    def __init__(self):
-        self.made = []
-
-    def others(self, state):
-        self.made = self.made or [state.copy()]
-        return self.made
-
-    def apply(self, state, rng, steps=None):
-        return MoveInfo(2, 1, (("here", MoveInfo(1, 1)), ("there", MoveInfo(1, 0))))
-
-
 def test_states_are_exchanged():
     one = franchise_of("histogram", "restaurant")
     hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(one, 5, rng=1)
@@ -222,40 +206,3 @@ def test_states_are_exchanged():
     assert ids.isdisjoint(one.dish_ids.tolist())
     one.audit()
     other.audit()
-
-
-def test_a_schedule_has_one_ensemble():
-    pair = Pair()
-    trace = hk.Scheduler([*BY_CELL, pair]).run(franchise_of(), 3, rng=1)
-    assert rows(trace)[3:5] == [("Pair here", 1, 1, 1), ("Pair there", 1, 1, 0)]
-    assert pair.made[0].sweep == 3
-    with pytest.raises(errors.ScheduleError, match="ensemble"):
-        hk.Scheduler([*BY_CELL, Pair(), moves.ReplicaExchange(POWERS)]).run(franchise_of(), 3, rng=1)
-
-
-class Wrong(Move):
-    """An ensemble move of a user that returns something else."""
-
-    by_cell = ensemble = True
-
-    def __init__(self, others=(), details=()):
-        self.given = others
-        self.details = details
-
-    def others(self, state):
-        return self.given
-
-    def apply(self, state, rng, steps=None):
-        return MoveInfo(1, 1, self.details)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        Wrong(None), Wrong([5]), Wrong(details={"a": 1}), Wrong(details=(("a", 1),)),
-        Wrong(details=((5, MoveInfo()),)),
-    ],
-)  # fmt: skip
-def test_what_a_move_returns_is_checked(wrong):
-    with pytest.raises(errors.ReturnValueError, match="Wrong"):
-        hk.Scheduler([*BY_CELL, wrong]).run(franchise_of(), 2, rng=1)

@@ -8,7 +8,6 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.files import written_aside
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links by these rules are of Unix")
 
@@ -116,18 +115,6 @@ def test_a_run_folder_may_itself_be_reached_by_a_link(made, tmp_path):
     assert (tmp_path / "new" / "run.json").is_file()
 
 
-@pytest.mark.parametrize("name", ["lock", "chain-000/lock"])
-def test_what_is_written_in_place_has_one_name(made, tmp_path, name):
-    shutil.copytree(made / "run", tmp_path / "run")
-    other = tmp_path / "other"
-    os.link(tmp_path / "run" / name, other)
-    other.write_bytes(other.read_bytes())
-    before = other.read_bytes()
-    with pytest.raises(errors.RunError, match="hard links"):
-        hk.open_run(tmp_path / "run").resume(sweeps=3)
-    assert other.read_bytes() == before
-
-
 def test_a_second_name_of_what_is_replaced_keeps_its_content(made, tmp_path):
     shutil.copytree(made / "run", tmp_path / "run")
     before = {}
@@ -147,18 +134,6 @@ def test_a_pipe_or_a_folder_is_no_file(made, tmp_path, name):
         make(folder / name)
         with pytest.raises(errors.RunError):  # and does not wait for somebody to write
             hk.open_run(folder).resume(sweeps=3)
-
-
-def test_an_exported_file_leaves_its_neighbours_alone(tmp_path):
-    victim = outside(tmp_path)
-    (tmp_path / "out.tmp").symlink_to(victim)
-    (tmp_path / "link").symlink_to(tmp_path / "out")
-    with written_aside(tmp_path / "link") as file:  # a link that the user names is the user's
-        file.write(b"text")
-    assert (tmp_path / "out").read_bytes() == b"text"
-    assert (tmp_path / "link").is_symlink()
-    assert victim.read_bytes() == b"precious"
-    assert sorted(os.listdir(tmp_path)) == ["link", "out", "out.tmp", "outside"]
 
 
 def test_a_folder_that_becomes_a_link_while_a_run_is_at_work(tmp_path):

@@ -1,12 +1,10 @@
 """Run folders: content, errors, and continuation of runs."""
 
-import errno
 import json
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -22,7 +20,6 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.cli.verification import verify_run
-from hdpkit.stores import HistogramReference
 
 
 def corpus():
@@ -145,65 +142,6 @@ def test_run_n_is_run_k_and_resume_the_rest(data, tmp_path_factory):
         assert_same(resumed, whole)
     assert_same_state(run.franchise(), whole_state)
     assert_same(run.trace, resumed)
-
-
-@pytest.mark.quick
-def test_declarations_come_back_as_they_were(tmp_path):
-    eta = np.array([0.2, 0.5, 0.1])
-    root = hk.Restaurant(
-        DirichletMultinomialReference(eta), concentration=hk.Gamma(2.0, 4.0), discount=0.25, name="top"
-    )
-    middle = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(1.5, 1.0)), each="author")
-    deep = hk.Restaurant(middle, concentration=3, discount=np.float64(0.5), each="document")
-    data = hk.Corpus.from_documents(
-        [["a", "b"], [], ["c", "c", "ä"]], names=["x", "y", "z"], groups={"author": ["ann", None, "bob"]}
-    )
-    measure = DirichletMultinomialReference([0.2, 0.5, 0.1, 1.0])
-    root = attrs.evolve(root, base=measure)
-    deep = attrs.evolve(deep, base=attrs.evolve(middle, base=root))
-    state = hk.Franchise(deep, data, store=HistogramReference, kernel="reference")
-    gibbs().run(state, 2, rng=0, folder=tmp_path / "run")
-    back = hk.open_run(tmp_path / "run").franchise()
-    assert [d.name for d in back.declarations] == ["top", "author", "document"]
-    assert [d.hyperparameters for d in back.declarations] == [d.hyperparameters for d in state.declarations]
-    assert back.store_type is HistogramReference
-    assert back.kernel("reseat") == "reference"
-    assert np.array_equal(back.measure.eta, measure.eta)
-    assert back.data.vocabulary == data.vocabulary
-    assert back.data.names == data.names
-    assert back.data.document_customers(2) == slice(2, 5)
-    for name in data.label_names:
-        assert np.array_equal(back.data.codes(name), data.codes(name))
-        assert back.data.keys(name) == data.keys(name)
-    assert_same_state(back, state)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        hk.Groups.from_arrays([[0, 1], [], [2]], names=[("a", 1), 2.5, np.datetime64("2020-01-01")]),
-        hk.Groups.from_labels([0, 1, 2], {"group": [True, None, False]}),
-    ],
-    ids=["arrays", "labels"],
-)
-def test_groups_come_back(data, tmp_path):
-    state = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3)), each="group"), data
-    )
-    hk.Scheduler([moves.TableGibbs()]).run(state, 2, rng=0, folder=tmp_path / "run")
-    back = hk.open_run(tmp_path / "run").franchise()
-    assert np.array_equal(back.data.values, data.values)
-    assert back.data.values.dtype == data.values.dtype
-    assert back.data.keys("group") == data.keys("group")
-    assert_same_state(back, state)
-
-
-def test_simulated_data_keep_their_measure(tmp_path):
-    groups = hk.Groups.from_arrays([[0, 4], [1]])
-    state = hk.Franchise(hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="group"), groups)
-    twin = state.simulate(3)
-    hk.Scheduler([moves.TableGibbs()]).run(twin, 2, rng=0, folder=tmp_path / "run")
-    assert hk.open_run(tmp_path / "run").franchise().measure.n_terms == twin.measure.n_terms == 5
 
 
 # ------------------------------------------------------------------------- starts
@@ -383,25 +321,6 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
         sys.path.remove(str(path))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "hdpkit.cli.main:main",
-        "os:system",
-        "hdpkit.moves.protocol:Any",
-        "move/no",
-        "hdpkit.run.progress:ProgressBar",
-        "hdpkit.moves:None",
-    ],
-)
-def test_nothing_else_of_the_package_is_called(name):
-    from hdpkit.allowed import Allowed
-    from hdpkit.run.describe import find
-
-    with pytest.raises(errors.RunError):
-        find(Allowed(), name)
-
-
 class Opaque(moves.Move):
     def __init__(self, thing):
         self.thing = thing
@@ -451,29 +370,6 @@ def test_lambdas_are_recorded_and_asked_for_again(tmp_path):
     assert_same(run.resume(sweeps=2, record=record), gibbs().run(franchise(), 5, rng=0, record=record))
 
 
-@pytest.mark.parametrize("value", ["text", None, {"a": 1}, [[1], [2, 3]], object()])
-def test_records_are_numbers(value, tmp_path):
-    state = franchise()
-    with pytest.raises(errors.RunError, match="mine") as caught:
-        gibbs().run(state, 3, rng=0, folder=tmp_path / "run", record={"mine": lambda f: value})
-    assert state.sweep == 1
-    assert caught.value.trace.n_draws == 1
-
-
-class Fickle(hk.Part):
-    """Its scalars have other names in every sweep."""
-
-    def scalars(self, state):
-        return {f"of sweep {state.sweep}": 0.0}
-
-
-def test_scalars_with_changing_names_are_refused():
-    state = franchise()
-    state.register("fickle", Fickle())
-    with pytest.raises(errors.StateError, match="fickle/of sweep 2"):
-        hk.Scheduler([moves.TableGibbs()]).run(state, 3, rng=0)
-
-
 class Counting(hk.Part):
     def __init__(self, start=0):
         self.start = start
@@ -496,48 +392,6 @@ def test_components_are_kept(tmp_path):
     back = hk.open_run(tmp_path / "run", allow=[Counting]).franchise()
     assert back.components["counting"].births == state.components["counting"].births > 0
     assert back.components["counting"].start == 3
-
-
-def test_classes_of_a_script_are_passed_or_named(tmp_path):
-    script = tmp_path / "script_of_a_user.py"
-    script.write_text(
-        textwrap.dedent(
-            """
-            import sys
-            import hdpkit as hk
-            from hdpkit import moves
-
-            class Mine(moves.Move):
-                def apply(self, state, rng, steps=None):
-                    state.reseat(0, 2, rng)
-                    return moves.MoveInfo()
-
-            if __name__ == "__main__":
-                if sys.argv[2] == "run":
-                    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
-                    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
-                    state = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-                    hk.Scheduler([Mine()]).run(state, 2, rng=0, folder=sys.argv[1])
-                else:
-                    print(hk.open_run(sys.argv[1], allow=[Mine]).resume(sweeps=2).n_draws)
-            """
-        )
-    )
-    for what in ("run", "resume"):
-        done = subprocess.run(
-            [sys.executable, str(script), str(tmp_path / "run"), what],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert done.stdout.strip() == "4"
-    sys.path.insert(0, str(tmp_path))
-    try:
-        from script_of_a_user import Mine
-
-        assert hk.open_run(tmp_path / "run", allow=[Mine]).resume(sweeps=1).n_draws == 5
-    finally:
-        sys.path.remove(str(tmp_path))
 
 
 # ------------------------------------------------------------------------- folders that refuse
@@ -570,13 +424,6 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name):
     assert (tmp_path / "run" / name).read_text() == "three years"
 
 
-@pytest.mark.parametrize("wrong", ["random", [0, 1], [[0]], object()])
-def test_a_bad_start_leaves_no_folder(wrong, tmp_path):
-    with pytest.raises(errors.ParameterError):
-        gibbs().run(franchise(), 2, rng=0, init=wrong, folder=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     state = franchise()
@@ -588,86 +435,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     assert (state.dishes == -1).all()
 
 
-def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    """As root, permissions don't bind; the system's answer is put in their place."""
-    from hdpkit import files
-
-    def refuse(path, *arguments, **more):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    state = franchise()
-    monkeypatch.setattr(files, "open", refuse, raising=False)
-    with pytest.raises(errors.StorageError, match="Permission denied"):
-        gibbs().run(state, 2, rng=0, folder=tmp_path / "run")
-    assert (state.dishes == -1).all()
-    monkeypatch.undo()
-    assert gibbs().run(state, 2, rng=0, folder=tmp_path / "run").n_draws == 2
-
-
 WITH_TESTS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-
-FULL = """
-import resource, signal, sys
-import hdpkit as hk
-from test_run_folders import franchise, gibbs, assert_same, assert_same_state
-import numpy as np
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-state = franchise()
-limit = int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-try:
-    gibbs().run(state, 400, rng=0, folder=sys.argv[1], checkpoint=hk.Checkpoint(sweeps=3))
-except hk.errors.StorageError as error:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    whole = gibbs().run(franchise(), 400, rng=0)
-    n = error.trace.n_draws
-    assert 0 < n == state.sweep < 400, n
-    assert all(np.array_equal(error.trace[key], whole[key][:n]) for key in whole)
-    state.audit()
-    more = gibbs().run(state, 3, init=None)
-    assert np.array_equal(more["log_joint"], whole["log_joint"][n : n + 3])
-    run = hk.open_run(sys.argv[1])
-    assert n - 3 <= run.franchise().sweep <= n
-    assert_same(run.resume(), whole)
-    print("full at", n)
-"""
-
-
-@pytest.mark.parametrize("limit", [9_001, 14_123])
-def test_a_full_disk_loses_nothing(limit, tmp_path):
-    """A limit on the size of a file: it is met in the middle of a file of the trace, as on a full disk."""
-    pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path / "run"), str(limit)],
-        capture_output=True, text=True, check=False, env=WITH_TESTS,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("full at")
-
-
-@pytest.mark.parametrize("at", range(12))
-def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
-    from hdpkit import files
-
-    left, write_whole = [at], files.write_whole
-
-    def write(path, data):
-        if path.name != "state.npz":
-            write_whole(path, data)
-            return
-        if left[0] == 0:
-            with files.refusals(path, "write a file"):
-                raise OSError(errno.ENOSPC, "No space left on device")
-        left[0] -= 1
-        write_whole(path, data)
-
-    monkeypatch.setattr(files, "write_whole", write)
-    state = franchise()
-    with pytest.raises(errors.StorageError, match="No space left") as caught:
-        gibbs().run(state, 30, rng=0, folder=tmp_path / "run", checkpoint=hk.Checkpoint(sweeps=2))
-    assert caught.value.trace.n_draws == state.sweep
-    monkeypatch.undo()
-    assert_same(hk.open_run(tmp_path / "run").resume(), gibbs().run(franchise(), 30, rng=0))
 
 
 @pytest.mark.parametrize("init", ["sequential", "array"])
@@ -696,17 +464,6 @@ def test_a_disk_that_is_full_at_any_write_of_a_run(init, tmp_path, monkeypatch):
         assert all(check.passed for check in verify_run(where, ()))
     assert ends == {False, True}
     assert at > 40
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.ENOENT, errno.EACCES, errno.EROFS])
-def test_only_a_full_disk_is_to_be_freed(code):
-    from hdpkit import files
-
-    with pytest.raises(errors.StorageError) as caught, files.refusals("a", "write a file"):
-        raise OSError(code, os.strerror(code))
-    full = code in (errno.ENOSPC, errno.EFBIG)
-    assert os.strerror(code) in str(caught.value)
-    assert ("Free some space, or choose another folder" in str(caught.value)) == full
 
 
 def test_two_processes_on_one_folder(tmp_path):
@@ -745,16 +502,6 @@ def test_two_runs_of_one_process_on_one_folder(tmp_path):
 
 
 # ------------------------------------------------------------------------- checkpoints
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"sweeps": 0}, {"sweeps": 1.5}, {"sweeps": True}, {"seconds": 0}, {"seconds": -1.0},
-     {"seconds": float("nan")}, {"seconds": float("inf")}, {"seconds": "60"}],
-)  # fmt: skip
-def test_bad_checkpoints(options):
-    with pytest.raises(errors.ParameterError):
-        hk.Checkpoint(**options)
 
 
 def test_checkpoints_come_when_they_are_due(tmp_path, monkeypatch):
@@ -812,14 +559,8 @@ def test_numbers_out_of_range_are_refused_before_anything_is_written(tmp_path):
         return True
 
     largest = {"thin": 2**62, "audit_every": 2**62, "samples": hk.Samples(2**62, 2**62), "rng": 2**256 - 1}
-    gibbs().run(
-        franchise(),
-        2**62,
-        folder=tmp_path / "run",
-        callbacks=[stop],
-        checkpoint=hk.Checkpoint(2**62),
-        **largest,
-    )
+    options = {"folder": tmp_path / "run", "callbacks": [stop], "checkpoint": hk.Checkpoint(2**62), **largest}
+    gibbs().run(franchise(), 2**62, **options)
     assert all(check.passed for check in verify_run(tmp_path / "run"))
     run = hk.open_run(tmp_path / "run")
     with pytest.raises(errors.ParameterError, match="sweep 1"):

@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
-from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
+from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError
 from hdpkit.files import npz_of
 from hdpkit.run.samples import _packed
 
@@ -85,12 +85,6 @@ def test_samples_change_nothing_and_are_of_their_sweeps():
     assert sweeps(run(10, samples=2, thin=4).samples) == [7, 9]
 
 
-def test_chains():
-    one, both = run(8, samples=2), run(8, samples=2, chains=2)
-    assert [(s.chain, s.sweep) for s in both.samples] == [(0, 6), (0, 8), (1, 6), (1, 8)]
-    assert equal(one.samples, both.chains[0].samples)
-
-
 def test_a_folder_keeps_them(whole):
     path, trace = whole
     assert sweeps(trace.samples) == [8, 10, 12]
@@ -105,13 +99,6 @@ def test_a_folder_keeps_them(whole):
     checks = {check.name: check for check in verify_run(path)}
     assert checks["chain-000/samples"].passed
     assert "3 samples" in checks["chain-000/samples"].detail
-
-
-def test_a_run_without_samples_says_nothing_of_them(tmp_path):
-    run(2, folder=tmp_path / "run")
-    assert '"samples"' not in (tmp_path / "run" / "run.json").read_text()
-    assert not any("sample" in check.name for check in verify_run(tmp_path / "run"))
-    assert len(hk.open_run(tmp_path / "run").samples) == 0
 
 
 def test_resuming_goes_on_bit_for_bit(whole, tmp_path):
@@ -156,21 +143,6 @@ def test_another_rule_for_more_sweeps(whole, tmp_path):
         hk.Samples(after=5, at=[5])
 
 
-def test_observed_dishes_keep_their_seating():
-    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b"]], order=1)
-    state = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(1.0, 1.0)), data)
-    trace = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(state, 6, rng=0, samples=3)
-    assert sweeps(trace.samples) == [4, 5, 6]
-    for sample, tables, theta in zip(
-        trace.samples, trace["n_tables"][3:], trace["concentration/root"][3:], strict=True
-    ):
-        assert sample.arrays["tables"].sum() == tables
-        assert sample.arrays["customers"].sum() == len(data)
-        assert sample.arrays["concentration"] == theta
-    chains = hk.Scheduler([moves.TableGibbs()]).run(state, 2, rng=0, samples=1, chains=2)
-    assert [(sample.chain, sample.sweep) for sample in chains.samples] == [(0, 2), (1, 2)]
-
-
 def test_what_a_kill_leaves(tmp_path):
     """A sample after the checkpoint is left out and written again; a missing one of it is taken again."""
     path = tmp_path / "run"
@@ -187,48 +159,6 @@ def test_what_a_kill_leaves(tmp_path):
     assert all(check.passed for check in verify_run(path))
     again = hk.open_run(path).resume(sweeps=2)
     assert equal(again.samples, run(10, samples=hk.Samples(4, 2)).samples)
-
-
-@pytest.mark.parametrize("damage", ["cut", "bit", "other sweep", "empty", "link"])
-def test_damage_is_told(whole, tmp_path, damage):
-    path = tmp_path / "run"
-    run(4, samples=1, folder=path)
-    file = path / "chain-000" / "sample-00000004.npz"
-    good = file.read_bytes()
-    if damage == "cut":
-        file.write_bytes(good[:-5])
-    elif damage == "bit":
-        file.write_bytes(good[:100] + bytes([good[100] ^ 1]) + good[101:])
-    elif damage == "other sweep":  # of another run, too
-        file.write_bytes((whole[0] / "chain-000" / "sample-00000012.npz").read_bytes())
-    elif damage == "empty":
-        file.write_bytes(b"")
-    else:
-        file.rename(tmp_path / "elsewhere")
-        file.symlink_to(tmp_path / "elsewhere")
-    opened = hk.open_run(path)
-    with pytest.raises(RunError if damage == "link" else CorruptRunError, match="sample-00000004"):
-        list(opened.samples)
-    assert not all(check.passed for check in verify_run(path))
-    assert opened.trace.n_draws == 4  # nothing else depends on them
-
-
-def test_states_and_samples_are_compressed_and_plain_ones_are_read(tmp_path):
-    """Large ones are plain."""
-    run(4, franchise(copies=100), samples=2, folder=tmp_path / "run")
-    shutil.copytree(tmp_path / "run", tmp_path / "plain")
-    sizes = {"run": 0, "plain": 0}
-    for file in sorted((tmp_path / "plain" / "chain-000").iterdir()):
-        if file.suffix == ".npz":
-            sizes["run"] += file.stat().st_size
-            write_tree(file, *tree_of(file))
-            sizes["plain"] += file.stat().st_size
-    assert sizes["run"] < 0.6 * sizes["plain"]
-    one, other = (hk.open_run(tmp_path / name) for name in ("run", "plain"))
-    assert equal(one.samples, other.samples)
-    assert all(check.passed for check in verify_run(tmp_path / "plain"))
-    one, other = (run.resume(3) for run in (one, other))
-    assert np.array_equal(one["log_joint"], other["log_joint"])
 
 
 def test_forged_members_are_refused(tmp_path):

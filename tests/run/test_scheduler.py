@@ -8,14 +8,11 @@ import time
 
 import numpy as np
 import pytest
-from montecarlo import swept
 from states import same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.franchise.starts import start
-from hdpkit.random import STARTS, Streams
 
 
 def corpus():
@@ -88,37 +85,6 @@ def test_time_tables(schedule, expected):
     assert ran(schedule(Noting())) == expected
 
 
-def test_whatever_is_scheduled_is_a_move():
-    scheduled = moves.SplitMerge().until(5).every(2)
-    assert isinstance(scheduled, moves.Move)
-    assert scheduled.name == "SplitMerge"
-    assert scheduled.needs_tables
-    assert scheduled.exact
-    assert moves.Concentration().after(2).continuous
-    assert moves.Concentration().after(2).updates == ("concentration",)
-    assert not scheduled.runs_in(3)
-    assert scheduled.runs_in(4)
-    assert not scheduled.runs_in(6)
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda m: m.until(-1),
-        lambda m: m.until(2.5),
-        lambda m: m.until(True),
-        lambda m: m.after(-1),
-        lambda m: m.every(0),
-        lambda m: m.repeat(0),
-        lambda m: m.repeat("3"),
-    ],
-)
-def test_bad_time_tables(build):
-    with pytest.raises(errors.ParameterError) as caught:
-        build(moves.TableGibbs())
-    assert caught.value.remedy
-
-
 def test_sweeps_count_from_one_and_go_on():
     noting, state = Noting(), franchise()
     scheduler = hk.Scheduler([moves.TableGibbs(), noting.until(4)])
@@ -129,34 +95,6 @@ def test_sweeps_count_from_one_and_go_on():
     assert noting.sweeps == [1, 2, 3, 4]
     third = scheduler.run(state, sweeps=1, rng=0)
     assert third["sweep"].tolist() == [1]
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_running_in_parts_is_running_at_once(store):
-    scheduler = hk.Scheduler(
-        [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().until(4), moves.Concentration()]
-    )
-    at_once, in_parts = franchise(store=store), franchise(store=store)
-    whole = scheduler.run(at_once, sweeps=7, rng=11)
-    parts = [scheduler.run(in_parts, sweeps=3, rng=11)]
-    parts += [scheduler.run(in_parts, sweeps=n, init=None) for n in (1, 3)]
-    for key in whole:
-        assert np.array_equal(whole[key], np.concatenate([part[key] for part in parts])), key
-    assert np.array_equal(at_once.dishes, in_parts.dishes)
-    assert {part.seed for part in parts} == {11}
-
-
-def test_one_seed_one_chain_and_a_trace_tells_its_seed():
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()])
-    first = scheduler.run(franchise(), sweeps=10)
-    again = scheduler.run(franchise(), sweeps=10, rng=first.seed)
-    assert all(np.array_equal(first[key], again[key]) for key in first)
-    other = scheduler.run(franchise(), sweeps=10, rng=first.seed + 1)
-    assert not np.array_equal(first["log_joint"], other["log_joint"])
-    generators = [scheduler.run(franchise(), 5, np.random.default_rng(3)) for _ in range(2)]
-    assert np.array_equal(generators[0]["log_joint"], generators[1]["log_joint"])
-    fresh = [scheduler.run(franchise(), sweeps=1).seed for _ in range(2)]
-    assert fresh[0] != fresh[1]
 
 
 # ------------------------------------------------------------------------- mixtures
@@ -171,35 +109,6 @@ def test_mixture_takes_its_parts_by_weight():
     assert abs(len(often.sweeps) - 600) < 5.5 * np.sqrt(800 * 3 / 16)
     assert set(trace.moves["move"]) == {"often|seldom"}
     assert len(trace.moves) == 800
-
-
-def test_mixture_properties():
-    mixture = hk.Mixture([(moves.TableGibbs(), 1.0), (moves.SplitMerge().repeat(2), 1.0)])
-    assert mixture.needs_tables
-    assert mixture.exact
-    assert not mixture.continuous
-    assert hk.Mixture([(moves.Concentration(), 1.0), (moves.TableGibbs(), 1.0)]).updates == (
-        "concentration",
-        "seating",
-    )
-    hk.Scheduler([mixture]).run(franchise(), sweeps=10, rng=0, audit_every=1)
-
-
-@pytest.mark.parametrize(
-    ("weighted", "kind"),
-    [
-        ([], errors.ParameterError),
-        ([moves.TableGibbs()], (errors.ParameterError, TypeError)),
-        ([(moves.TableGibbs(), 0.0)], errors.ParameterError),
-        ([(moves.TableGibbs(), -1.0)], errors.ParameterError),
-        ([(moves.TableGibbs(), float("nan"))], errors.ParameterError),
-        ([(moves.TableGibbs, 1.0)], errors.ParameterError),
-        ([(moves.TableGibbs().until(3), 1.0)], errors.ScheduleError),
-    ],
-)
-def test_bad_mixtures(weighted, kind):
-    with pytest.raises(kind):
-        hk.Mixture(weighted)
 
 
 # ------------------------------------------------------------------------- refusals
@@ -270,59 +179,6 @@ def test_conditions_are_tested_beside_a_check(times):
     assert move.checked is latent
 
 
-@pytest.mark.parametrize("requires", [moves.LATENT_DISHES, ["marginals"], None])
-def test_conditions_of_other_kinds_are_refused(requires):
-    move = Proposes()
-    move.requires = requires
-    with pytest.raises(errors.ParameterError, match="requires"):
-        hk.Scheduler([move]).run(hk.Franchise(two_levels(), corpus()), sweeps=1, rng=0)
-
-
-@pytest.mark.parametrize("bad", [[], [moves.TableGibbs], ["TableGibbs"]])
-def test_bad_schedulers(bad):
-    with pytest.raises(errors.ScheduleError):
-        hk.Scheduler(bad)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"sweeps": 0},
-        {"sweeps": 1.5},
-        {"sweeps": True},
-        {"sweeps": -3},
-        {"sweeps": 1, "thin": 0},
-        {"sweeps": 1, "audit_every": 0},
-        {"sweeps": 1, "rng": -1},
-        {"sweeps": 1, "rng": "seed"},
-        {"sweeps": 1, "init": "random"},
-        {"sweeps": 1, "init": [0, 1]},
-        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, -1]},
-        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, 0.5]},
-        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, np.nan]},
-        {"sweeps": 1, "init": [0, 1, 0, 1, 0, 1, np.inf]},
-        {"sweeps": 1, "init": [[0], [1, 2]]},
-        {"sweeps": 1, "init": object()},
-    ],
-    ids=lambda options: next(reversed(options)),
-)
-def test_bad_arguments_of_a_run(arguments):
-    state = franchise()
-    with pytest.raises(errors.ParameterError) as caught:
-        hk.Scheduler([moves.TableGibbs()]).run(state, **arguments)
-    assert caught.value.allowed
-    assert (state.dishes == -1).all()
-
-
-def test_going_on_needs_a_start():
-    with pytest.raises(errors.StateError):
-        hk.Scheduler([moves.TableGibbs()]).run(franchise(), sweeps=1, init=None)
-    with pytest.raises(errors.ParameterError):
-        hk.Scheduler([moves.TableGibbs()]).run("franchise", sweeps=1)
-    with pytest.raises(errors.ParameterError):
-        hk.init.Random(0)
-
-
 # ------------------------------------------------------------------------- starts
 
 NOTHING = [Noting()]
@@ -361,27 +217,6 @@ def test_starts_reset_everything(init, store):
     hk.Scheduler(NOTHING).run(again, sweeps=1, rng=7, init=given)
     assert np.array_equal(again.dishes, state.dishes)
     assert again.log_joint() == state.log_joint()
-
-
-def test_a_state_crosses_stores():
-    histograms, labelled = franchise(store="histogram"), franchise(store="explicit")
-    hk.Scheduler([moves.TableGibbs()]).run(histograms, sweeps=3, rng=4)
-    hk.Scheduler(NOTHING).run(labelled, sweeps=1, rng=0, init=histograms)
-    labelled.audit()
-    assert np.array_equal(labelled.dishes, histograms.dishes)
-    assert labelled.log_joint() == pytest.approx(histograms.log_joint())
-    hk.Scheduler(NOTHING).run(histograms, sweeps=1, rng=0, init=labelled)
-    assert np.array_equal(labelled.dishes, histograms.dishes)
-
-
-def test_a_state_of_another_franchise_is_refused():
-    other = hk.Franchise(two_levels(), hk.Corpus.from_documents([[0, 1]], n_terms=3))
-    hk.Scheduler(NOTHING).run(other, sweeps=1, rng=0)
-    state = franchise()
-    for init in (other, other.freeze(), {"dish": [0, 1]}):
-        with pytest.raises(errors.DataError):
-            hk.Scheduler(NOTHING).run(state, sweeps=1, rng=0, init=init)
-        state.audit()
 
 
 def test_random_start_is_uniform_on_the_dishes():
@@ -441,15 +276,6 @@ def test_split_merge_reports_acceptance():
     proposals = trace.moves[trace.moves["move"] == "SplitMerge"]
     assert set(proposals["tried"]) == {5}
     assert 0 < proposals["accepted"].sum() < 200
-
-
-def test_thin_and_moves():
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    state = franchise()
-    trace = scheduler.run(state, sweeps=10, rng=0, thin=3)
-    assert trace["sweep"].tolist() == [3, 6, 9]
-    assert len(trace.moves) == 10
-    assert scheduler.run(state, sweeps=5, init=None, thin=3)["sweep"].tolist() == [12, 15]
 
 
 def test_an_approximate_move_shows_in_the_trace():
@@ -537,11 +363,6 @@ def press():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def press_and_wait():
-    press()
-    time.sleep(1.0)
-
-
 @pytest.fixture
 def ctrl_c():
     """Python's own handler, whatever the test runner has installed; and it must be there afterwards."""
@@ -619,25 +440,6 @@ def test_ctrl_c_from_anywhere(where):
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_at_the_end_of_a_sweep_keeps_the_sweep(monkeypatch):
-    from hdpkit.run import sweeps as module
-
-    original = module.make_draw
-
-    def make_draw(state, records):
-        if state.sweep == 3:
-            press()
-        return original(state, records)
-
-    monkeypatch.setattr(module, "make_draw", make_draw)
-    state = franchise()
-    trace = hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=9, rng=0)
-    assert trace.interrupted
-    assert trace["sweep"].tolist() == [1, 2, 3]
-    assert state.sweep == 3
-
-
-@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("init", ["sequential", "one", hk.init.Random(30)])
 def test_ctrl_c_during_the_start(init):
     class Slow(DirichletMultinomialReference):
@@ -678,19 +480,6 @@ def test_an_interrupted_sweep_is_repeated_with_the_same_words():
     assert same_state(state.freeze(), undisturbed.freeze())
 
 
-@pytest.mark.usefixtures("ctrl_c")
-def test_the_handler_is_restored_also_after_an_error():
-    class Fails(moves.Move):
-        def apply(self, state, rng, steps=None):
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        hk.Scheduler([Fails()]).run(franchise(), sweeps=1, rng=0)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with pytest.raises(KeyboardInterrupt):
-        press_and_wait()
-
-
 def test_a_handler_of_ones_own_stays():
     pressed = []
     before = signal.signal(signal.SIGINT, lambda *_: pressed.append(1))
@@ -714,54 +503,3 @@ def test_runs_outside_the_main_thread_leave_signals_alone():
     thread.start()
     thread.join()
     assert traces[0].n_draws == 5
-
-
-def _chains(measure=None, init="auto", **options):
-    return lambda: (hk.Franchise(two_levels(measure=measure), corpus(), **options), init)
-
-
-def _of_known_dishes():
-    known = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5)
-    state = hk.Franchise(two_levels(), corpus(), store="counts", root="weights", known=known)
-    start(state, "one", Streams(1).source(STARTS))
-    state.hold([0])
-    return state, None
-
-
-def _of_three_dishes():
-    documents = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), concentration=0.7, each="document")
-    return hk.Franchise(documents, corpus(), store="counts", root=hk.FixedWeights(3)), "auto"
-
-
-def _of_states():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=1.5)
-    rows = hk.Restaurant(root, concentration=0.8, each=hk.PreviousDish(sticky=1.2))
-    data = hk.Sequences.from_arrays([[0, 1, 0], [1]], n_terms=2)
-    return hk.Franchise(rows, data, store="counts", root="weights"), "auto"
-
-
-WEIGHTS = {"store": "counts", "root": "weights"}
-CHAINS = {
-    "explicit": (_chains(store="explicit", init="one"), [moves.TableGibbs(), moves.SplitMerge()]),
-    "histogram": (_chains(), [moves.TableGibbs(), moves.DishGibbs().every(2), moves.Concentration()]),
-    "slices": (_chains(**WEIGHTS), [moves.SliceGibbs(), moves.RootWeights()]),
-    "cells": (_chains(**WEIGHTS), [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()]),
-    "a finite model": (_of_three_dishes, [moves.TableGibbs()]),
-    "bursts": (
-        _chains(hk.Bursty(hk.DirichletMultinomial(0.5), 2.0)),
-        [moves.TableGibbs(), moves.DishGibbs()],
-    ),
-    "known dishes, a document held": (_of_known_dishes, [moves.TableGibbs(), moves.RootWeights()]),
-    "states": (_of_states, [moves.BeamSampler(), moves.TableGibbs().every(2), moves.RootWeights()]),
-}
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_a_run_has_the_chain_of_its_moves(name):
-    """So laws of long chains are tested without the time of traces."""
-    made, schedule = CHAINS[name]
-    (one, init), (other, _) = made(), made()
-    numbers = [(state.n_dishes, state.n_tables) for state in swept(schedule, one, 20, 4, init)]
-    trace = hk.Scheduler(schedule).run(other, sweeps=20, rng=4, init=init)
-    assert numbers == list(zip(trace["n_dishes"].tolist(), trace["n_tables"].tolist(), strict=True))
-    assert same_state(one.freeze(), other.freeze())

@@ -157,33 +157,6 @@ def test_a_folder_in_use_is_refused_on_every_backend(chain, client, tmp_path):
         assert [path.name for path in kept.iterdir()] == ["lock"]
 
 
-def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
-    """Ranks that hang after a checkpoint hold the folder until the first gives up."""
-    pids = [chain[0] / f"pid-{rank}" for rank in range(2)]
-    with ThreadPoolExecutor() as pool:
-        for attempt in range(3):  # ranks that ended before the others could be refused are started again
-            kept = tmp_path / f"run-{attempt}"
-            for pid in pids:
-                pid.unlink(missing_ok=True)
-            ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
-            while not (kept / "chain-000" / "state.npz").exists() and not ranks.done():
-                time.sleep(0.05)
-            if not ranks.done() and all(pid.exists() for pid in pids):
-                break
-            ranks.result()
-        assert not ranks.done(), ranks.result()
-        first = int(pids[0].read_text())
-        os.kill(first, signal.SIGSTOP)  # it can't give up before the others have been refused
-        try:
-            for backend in (shards.Local(), shards.Dask(client)):
-                with pytest.raises(LockedRunError, match="no other process is using"):
-                    here(chain, backend, folder=kept)
-        finally:
-            os.kill(first, signal.SIGCONT)
-        assert "SlowPartError" in ranks.result().stderr
-    same(here(chain, shards.Dask(client), folder=kept).state(), chain[2])
-
-
 @pytest.fixture(scope="module")
 def priors(tmp_path_factory):
     """A corpus, and the starts of chains with priors on every hyperparameter; each chain in one process."""
@@ -226,18 +199,6 @@ def test_a_prior_on_every_hyperparameter_by_turns_on_every_backend(priors, clien
     on_ranks(3, priors, 3, tmp_path)
     on_others(shards.Dask(client, workers=2), priors, 5, tmp_path)
     check_priors(priors, on_others(shards.Local(3), priors, 6, tmp_path))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_prior_on_every_hyperparameter_on_ranks(priors, n):
-    check_priors(priors, on_ranks(n, priors, 6))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("n", [1, 2])
-def test_a_prior_on_every_hyperparameter_on_workers(priors, client, n):
-    check_priors(priors, on_others(shards.Dask(client, workers=n), priors, 6))
 
 
 def test_drawn_proportions_on_every_backend(client, tmp_path):
@@ -324,14 +285,6 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
     assert len(run.trace["n_dishes"]) == SWEEPS
     same(run.state(), chain[2])
     same(here(chain, shards.Local(3), folder=again).state(), chain[2])
-
-
-def test_ranks_go_on_from_the_checkpoint_of_dask(chain, client, tmp_path):
-    kept = tmp_path / "run"
-    here(chain, shards.Dask(client, workers=2), sweeps=2, folder=kept)
-    done = on_mpi(2, chain[0], SWEEPS, 2, kept)
-    assert done.returncode == 0, done.stderr
-    same(pickle.loads((chain[0] / "ended.pickle").read_bytes()), chain[2])
 
 
 def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):

@@ -11,7 +11,6 @@ from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.data.files.corpora import read_corpus
 from hdpkit.data.files.to_shards import convert_shards
-from hdpkit.errors import ShardError
 
 DATA, NEW = corpus(), corpus(30, seed=8)
 
@@ -85,32 +84,3 @@ def test_new_documents_have_the_scores_of_one_process(finished):
         scores = [hk.evaluate(one, two[0], held_out=two[1]) for one in (state.franchise, franchise)]
         np.testing.assert_allclose(*(score.perplexity for score in scores), rtol=1e-9)
         assert 1 < scores[0].perplexity < 80
-
-
-def test_finite_models(tmp_path):
-    root = hk.Restaurant(hk.DirichletMultinomial(0.3))
-    finite = hk.Restaurant(root, each="document", concentration=0.7)
-    data = shards.cut(DATA, 2)
-    run = run_shards(
-        finite, data, [moves.SliceGibbs()], sweeps=2, rng=1, root=hk.FixedWeights(5), folder=tmp_path
-    )
-    state = hk.open_run(tmp_path).state()
-    np.testing.assert_array_equal(state.sample.counts.toarray(), run.franchise.dish_counts())
-    assert state.sample.root_weights.sum() == pytest.approx(1.0)
-    assert state.sample.root_weights[0] == 0.2
-    assert 1 < hk.evaluate(state.franchise, NEW).perplexity < 40
-
-
-def test_a_damaged_shard_is_named_and_the_others_are_read(finished):
-    folder, _ = finished
-    lost = next(folder.glob("chain-000/sweep-00000005/shard-0001.npz"))
-    content = lost.read_bytes()
-    for damage in (lambda: lost.write_bytes(content[:-1]), lost.unlink):
-        damage()
-        try:
-            documents = hk.open_run(folder).state().documents()
-            next(documents)
-            with pytest.raises(ShardError, match="shard 1"):
-                next(documents)
-        finally:
-            lost.write_bytes(content)

@@ -13,7 +13,7 @@ import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import checksum_of, npz_of
-from hdpkit.run.shards import files, starts
+from hdpkit.run.shards import files
 from hdpkit.run.shards import source as sources
 
 DATA = corpus()
@@ -257,17 +257,6 @@ def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     same(run(source, sweeps=5, folder=tmp_path / "run").state(), run(source, sweeps=5).state())
 
 
-def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
-    resource = pytest.importorskip("resource")
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
-    try:
-        with pytest.raises(hk.errors.StorageError, match=r"shards [02] to [13] = .*leave spool out"):
-            run(shards.cut(DATA, 4), workers=2, spool=tmp_path / "spool")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-
-
 @pytest.mark.usefixtures("both")
 def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
@@ -335,17 +324,6 @@ def test_a_second_run_in_a_folder_that_is_in_use_is_refused(folder, tmp_path):
     assert run(source, sweeps=7, folder=kept).franchise.sweep == 7  # after an error too
 
 
-def test_what_is_no_full_disk_is_not_called_one(folder, tmp_path):
-    def removed(draw):
-        shutil.rmtree(kept)
-        kept.write_text("")
-
-    kept = tmp_path / "run"
-    with pytest.raises(hk.errors.StorageError, match=r"Not a directory|File exists") as caught:
-        run(hk.ShardedCorpus.open(folder), folder=kept, checkpoint=1, callback=removed)
-    assert "space" not in str(caught.value)
-
-
 def test_a_franchise_over_another_corpus_is_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
@@ -376,21 +354,6 @@ def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_p
     shutil.copy(*(place_of(tmp_path / name, 1) for name in ("other", "one")))
     with pytest.raises(hk.errors.ShardError, match="the file of this run"):
         run(source, folder=tmp_path / "one", rng=1)
-
-
-def test_a_damaged_shard_is_an_error_that_names_it(folder, tmp_path):
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    flip(next(iter(sorted((broken / "shard-0003").glob("terms.npy")))))
-    with pytest.raises(hk.errors.ShardError, match="shard 3") as caught:
-        run(hk.ShardedCorpus.open(broken), workers=2)
-    assert caught.value.shard == 3
-
-
-def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(hk.errors.StorageError):
-        run(hk.ShardedCorpus.open(folder), folder=tmp_path / "file" / "run")
 
 
 # ------------------------------------------------------------------ one run, over shards too
@@ -467,38 +430,7 @@ def most_tokens(franchise):
     return int(franchise.dish_counts().sum(axis=1).max())
 
 
-def test_a_seed_is_drawn_if_none_is_given():
-    source = shards.cut(DATA, 2)
-    trace = run(source, sweeps=2, rng=None).trace
-    same_numbers(run(source, sweeps=2, rng=trace.seed).trace, trace)
-
-
 # ------------------------------------------------------------------ what is refused
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"moves": [moves.SliceGibbs(), moves.TableCounts()]}, "TableCounts isn't needed"),
-        ({"moves": [moves.SliceGibbs(), moves.SplitMerge()]}, "moves"),
-        ({"moves": []}, "at least one move"),
-        ({"moves": 5}, "moves"),
-        ({"rng": True}, "rng"),
-        ({"rng": -1}, "rng"),
-        ({"sweeps": -1}, "sweeps"),
-        ({"checkpoint": 0}, "sweeps"),
-        ({"threads": 0}, "threads"),
-        ({"init": "sequential"}, "init"),
-        ({"init": {}}, "init"),
-        ({"root": "restaurant"}, "root"),
-        ({"folder": 5}, "folder"),
-        ({"spool": 5}, "spool"),
-        ({"folder": ""}, "folder"),
-    ],
-)
-def test_bad_input_is_refused(options, match):
-    with pytest.raises(hk.errors.HdpkitError, match=match):
-        run(shards.cut(DATA, 2), **options)
 
 
 @pytest.mark.parametrize(
@@ -510,51 +442,9 @@ def test_what_needs_all_documents_in_one_process_is_refused(option):
         hk.Scheduler(SCHEDULE).run(franchise, 2, rng=0, **option)
 
 
-def test_other_bad_input_is_refused():
-    source = shards.cut(DATA, 2)
-    with pytest.raises(hk.errors.ParameterError, match="unless the corpus is in shards"):
-        hk.Scheduler(SCHEDULE).run(franchise_of(), 1, backend=shards.Local())
-    with pytest.raises(hk.errors.ParameterError, match="a corpus in shards"):
-        run(DATA)
-    with pytest.raises(hk.errors.ParameterError, match="backend"):
-        run_shards(restaurant(), source, SCHEDULE, sweeps=1, rng=1, backend="mpi")
-    with pytest.raises(hk.errors.ParameterError, match="restaurant"):
-        run_shards(None, source, SCHEDULE, sweeps=1, rng=1)
-    flat = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    with pytest.raises(hk.errors.ParameterError, match="documents over a root"):
-        run_shards(flat, source, SCHEDULE, sweeps=1, rng=1)
-    each = hk.Restaurant(flat, each="document", concentration=hk.Each(hk.Gamma(1.0, 1.0)))
-    with pytest.raises(hk.errors.ParameterError, match="one for all documents"):
-        run_shards(each, source, SCHEDULE, sweeps=1, rng=1)
-    for n_shards in (0, 100, 1.5, None):
-        with pytest.raises(hk.errors.ParameterError, match="n_shards"):
-            shards.cut(DATA, n_shards)
-    with pytest.raises(hk.errors.ParameterError, match="corpus"):
-        shards.cut([[1, 2]], 2)
-    for workers in (0, None, "2"):
-        with pytest.raises(hk.errors.ParameterError, match="workers"):
-            shards.Local(workers)
-    with pytest.raises(hk.errors.ParameterError, match="client"):
-        shards.Dask(None)
-    for patience in (0, -1.0, "1", float("nan")):
-        with pytest.raises(hk.errors.ParameterError, match="patience"):
-            shards.MPI(patience=patience)
-
-
 def test_every_shard_has_a_document_with_tokens():
     for n in range(1, 40):
         pieces = shards.cut(DATA, n).shards
         assert len(pieces) == n
         assert all(piece.n_tokens > 0 for piece in pieces)
         assert sum(piece.n_documents for piece in pieces) == DATA.n_documents
-
-
-def test_tables_of_a_start_do_not_depend_on_how_many_documents_are_sorted_at_once(monkeypatch):
-    dish = np.random.default_rng(0).integers(0, 5, size=DATA.n_tokens).astype(np.int32)
-    whole, firsts = starts.one_table_each(dish, DATA.document_lengths, 5), starts.firsts_of_cells(dish, DATA)
-    cells = list(zip(DATA.document.tolist(), dish.tolist(), DATA.values.tolist(), strict=True))
-    assert firsts.tolist() == [int(cell not in cells[:i]) for i, cell in enumerate(cells)]
-    monkeypatch.setattr(starts, "SAMPLE", 30)
-    np.testing.assert_array_equal(starts.firsts_of_cells(dish, DATA), firsts)
-    for name, column in starts.one_table_each(dish, DATA.document_lengths, 5).items():
-        np.testing.assert_array_equal(column, whole[name])

@@ -18,9 +18,7 @@ import hdpkit as hk
 from hdpkit import shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
-from hdpkit.errors import CorruptRunError, DataError, LockedRunError, ParameterError, RunError, ShardError
-from hdpkit.kinds.signatures.cohort import Cohort
-from hdpkit.run import over_shards
+from hdpkit.errors import RunError, ShardError
 from hdpkit.run.states import state_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
@@ -207,52 +205,6 @@ def test_every_byte_is_covered(finished, tmp_path):
             (broken / file).unlink()
             assert not all(check.passed for check in verify_run(broken)), file
             shutil.rmtree(broken)
-
-
-def test_states_and_shards_of_different_runs_are_found(finished, tmp_path):
-    """A shard of another state, with right checksums everywhere, has other sums."""
-    folder, _ = finished
-    run = hk.open_run(folder)
-    shutil.copytree(folder, tmp_path / "run")
-    loaded = run._files.chain(0).state()
-    stored, _ = run._kind.stored(loaded)
-    kind = hk.open_run(tmp_path / "run")._kind
-    differ = stored.bursts is not None
-    other = stored.observed.copy()
-    at = int(np.flatnonzero(stored.observed.data < stored.counts.data)[0]) if differ else 0
-    other.data[at] += 1
-    own = [{"observed": stored.counts}, {"observed": other}, {"bursts": (stored.bursts or ())[::-1]}]
-    for change in (
-        {"counts": stored.counts[:, ::-1]}, {"tables": np.ones_like(stored.tables)}, {"log_joint": -1.0},
-        {"sizes": (stored.sizes[0][:1], stored.sizes[1][:1])},
-        *(own if differ else []),
-    ):  # fmt: skip
-        frozen = {**stored.frozen(), **over_shards.attrs.evolve(stored, **change).frozen()}
-        forged = over_shards.attrs.evolve(loaded, frozen=frozen)
-        with pytest.raises((RunError, CorruptRunError)):
-            kind.audit(0, forged)
-
-
-def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, monkeypatch):
-    folder, franchise = finished
-    run = hk.open_run(folder)
-    for option in ({"samples": 2}, {"processes": 2}, {"franchise": franchise}, {"backend": 5}):
-        with pytest.raises(ParameterError, match=next(iter(option))):
-            run.resume(1, **option)
-    monkeypatch.setattr(over_shards, "_BYTES", 1 << 50)
-    with pytest.raises(RunError, match=r"run\.state\(\)"):
-        run.franchise()
-    monkeypatch.undo()
-    hk.Scheduler([hk.moves.TableGibbs()]).run(hk.Franchise(restaurant(), DATA), 1, folder=tmp_path / "plain")
-    plain = hk.open_run(tmp_path / "plain")
-    with pytest.raises(ParameterError, match="backend"):
-        plain.resume(1, backend=shards.Local())
-    with pytest.raises(ParameterError, match="franchise"):
-        plain.resume(1, franchise=shards.ShardedFranchise(restaurant(), run.data))
-    with pytest.raises(DataError, match="signatures"):
-        Cohort().signatures(run)
-    with run._files.lock(), pytest.raises(LockedRunError):
-        hk.open_run(folder).resume(1)
 
 
 def test_a_missing_shard_of_the_corpus_is_named_where_it_is_needed(finished, tmp_path):

@@ -1,9 +1,4 @@
-"""The fused steps of whole tables: the generic kernel's law at every table, and decisions of production.
-
-The exact tests enumerate them on tiny franchises with a script. Here states are larger: long blocks, many
-dishes, customers of the root. Production's draws of a dish are sampled: one table, many independent times.
-The sampled tests register their p-values, as in test_sampled_laws.py.
-"""
+"""The fused steps of whole tables: the generic kernel's law at every table, and decisions of production."""
 
 import itertools
 

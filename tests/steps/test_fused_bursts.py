@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 import pytest
-from bugs.fused import BURST_FAULTS
+from bugs import BURST_FAULTS
 from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from exact_bursts import ExactBurstyModel
@@ -93,9 +93,8 @@ def check_blocks():
 
 
 def check_blocks_in_three_dishes():
-    """Three words of a term, and others in two documents: the block's own dish, another one, and a new one.
-
-    Numbers that are the same for all dishes make a difference only then.
+    """Three words of a term, and others in two documents: the block's own dish, another one, and a
+    new one.
     """
     model = tiny_words([0, 0, 0, 0, 1], TinyShape({"document": [0, 0, 0, 1, 2]}, 5))
     for number in (0, 1):

@@ -1,9 +1,4 @@
-"""Table Gibbs over topic models at the ends of all hyperparameters together, from production's own draws.
-
-`production_law` gives production its random words and finds the outcome of each by bisection, so that all
-parts of the decision are tested: the choice of the kernel, floats, integer units, the order of the parts, the
-searches. It is compared with the formula in fractions.
-"""
+"""Table Gibbs over topic models at the ends of all hyperparameters together, from production's own draws."""
 
 import attrs
 import numpy as np
@@ -120,12 +115,6 @@ def campaign(configurations, seed):
 def test_the_law_at_the_ends_of_everything():
     served = campaign(120, 1)
     assert min(served.values()) > 15
-
-
-@pytest.mark.long
-def test_the_law_at_the_ends_of_everything_at_length():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}: {campaign(5000, seed)}")
 
 
 CASES = {

@@ -1,10 +1,4 @@
-"""Single steps of the fused sweep of observed dishes in states of real size.
-
-A script takes every branch of a step. The step changes the sizes of the tables of one dish, from the
-customer's restaurant up to the root: for every customer the law of these sizes is that of the generic kernel.
-Steps of production are drawn many times; the sampled tests register their p-values, as in
-test_sampled_laws.py.
-"""
+"""Single steps of the fused sweep of observed dishes in states of real size."""
 
 import functools
 
@@ -12,7 +6,6 @@ import pytest
 from bugs import OBSERVED_FAULTS
 from bugs.planting import planted_fault
 from fused_cases import p_of
-from long_cases import some_long
 from test_fused_observed import STORES, franchise_of
 
 from hdpkit.franchise.freezing import take_over
@@ -63,11 +56,6 @@ def generic_step(franchise, customer, source):
 # ------------------------------------------------------------------ laws
 
 
-def is_long(case):
-    """Each store has the corners at which its own faults are planted (POWER); explicit has one more."""
-    return case in (("large discounts", "explicit"), ("no discounts", "histogram"))
-
-
 @functools.cache
 def fused_laws(store, name):
     """A franchise, its state, and the law of every customer's step."""
@@ -81,7 +69,7 @@ CASES = [(name, store) for name in HYPERPARAMETERS for store in STORES]
 
 
 # Both stores with discounts, each with one of the other corners; the rest with -m long.
-@pytest.mark.parametrize("case", some_long(CASES, is_long), ids=", ".join)
+@pytest.mark.parametrize("case", CASES, ids=", ".join)
 def test_every_customer_has_the_generic_law(case):
     name, store = case
     (franchise, state, laws), branches = fused_laws(store, name), 0
@@ -164,7 +152,7 @@ def drawn(franchise, state, customer, draws, seed):
     return counts
 
 
-@pytest.mark.parametrize("name", some_long(SITES, lambda name: is_long((SITES[name][1], SITES[name][0]))))
+@pytest.mark.parametrize("name", SITES)
 def test_one_step_of_production(name):
     franchise, state, customer, law = site(name)
     assert max(law.values()) < 0.75

@@ -1,16 +1,12 @@
-"""Eta at the ends of the range of the fused sweep of topic models, and beyond its single precision.
-
-The sampled tests register their p-values, as test_sampled_laws.py does.
-"""
+"""Eta at the ends of the range of the fused sweep of topic models, and beyond its single precision."""
 
 import numpy as np
 import pytest
-from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
-from test_fused_sites import VARIATION, drawn, law_at, liveliest
+from fused_cases import corpus, franchise_over, lockstep, total_variation
+from test_fused_sites import VARIATION
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
-from hdpkit.testing.pvalues import SampledTests
 
 BEYOND = {
     "a term of nearly no weight": np.append(np.full(39, 0.5), 1e-50),  # the law would be off by 0.97
@@ -51,21 +47,3 @@ def test_floats_are_doubles_at_the_ends(name, store):
     assert franchise.kernel("reseat") == "fused"
     for exact, rounded in zip(*lockstep(franchise), strict=True):
         assert total_variation(exact.law, rounded.law) <= VARIATION
-
-
-FAMILY = SampledTests()
-KINDS = ("stays", "closes")
-for kind_ in KINDS:
-    FAMILY.register(f"one step of production at a large eta: {kind_}")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_step_of_production_at_a_large_eta(kind):
-    """What is kept in units of 2**-40 is fine enough."""
-    franchise = franchise_over(corpus(5, 24, 8), "explicit", eta=1.25e6, root=(10.0, 0.0), below=(4.0, 0.0))
-    customer = liveliest(franchise, kind)
-    law = law_at(franchise, customer)
-    FAMILY.check(
-        f"one step of production at a large eta: {kind}",
-        lambda more, seed: [p_of(drawn(franchise, customer, more * 20_000, seed, False), law)],
-    )

@@ -1,12 +1,4 @@
-"""Production's sweep of topic models, compared with the one that the exact tests enumerate.
-
-The enumerated version computes in doubles, production in floats, from the same source. For every customer of
-entire sweeps over real states the doubles agree with the generic kernel's law to 1e-12, and production's
-numbers are within a bound of the doubles. Production's decision (one uniform number, upper bounds with which
-it skips a pass, the search in running sums) is sampled: one step, many independent times, at customers for
-whom all parts of the conditional are positive. The sampled tests register their p-values, as in
-test_sampled_laws.py.
-"""
+"""Production's sweep of topic models, compared with the one that the exact tests enumerate."""
 
 import numpy as np
 import pytest
@@ -145,11 +137,7 @@ def outcome_of(franchise, customer, tables):
 
 
 def drawn(franchise, customer, draws, seed, restore):
-    """How often production takes each outcome, in one step, each with a key of its own.
-
-    In the explicit store a customer who is reseated finds the others as they were, so that steps in a row are
-    independent draws; in the histogram store a table is left at random, hence `restore`.
-    """
+    """How often production takes each outcome, in one step, each with a key of its own."""
     walk, bank, store = franchise.walk(), franchise.bank, franchise.store
     node, dish = int(franchise.topology.home[customer]), int(store.dish_of(customer))
     source, state = RandomStream(), franchise.freeze()

@@ -1,7 +1,4 @@
-"""The fused sweep of topic models over a sparse measure: the tests of the plain one, and specific ones.
-
-The sampled tests register their p-values, as test_sampled_laws.py does.
-"""
+"""The fused sweep of topic models over a sparse measure: the tests of the plain one, and specific ones."""
 
 import numpy as np
 import pytest
@@ -174,12 +171,6 @@ def test_the_law_at_the_ends_of_everything():
     assert min(served.values()) >= 5
 
 
-@pytest.mark.long
-def test_the_law_at_the_ends_of_everything_at_length():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}: {campaign(2000, seed)}")
-
-
 FAMILY = SampledTests()
 KINDS = [(store, kind) for store in ("explicit", "histogram") for kind in ("stays", "closes")]
 for store_, kind_ in KINDS:
@@ -207,25 +198,6 @@ def test_one_step_of_production(store, kind):
 
 
 # ------------------------------------------------------------------ edges
-
-
-@both_stores
-@pytest.mark.parametrize("name", ["integrated", "stored"])
-@pytest.mark.parametrize(
-    "documents",
-    [[[0]], [[0], [1], [0]], [[], [2, 2, 2, 1], [], [0], []], [[v] for v in range(40)], [[0] * 60]],
-    ids=["one token", "one each", "empty ones", "forty", "one term"],
-)
-def test_odd_documents(documents, name, store):
-    data = hk.Corpus.from_documents(documents, n_terms=40)
-    franchise = state(MEASURES[name](), store, data=data, root=(2.0, 0.4), below=(0.7, 0.4), sweeps=0)
-    n, source = franchise.topology.n_customers, RandomStream((1, 1))
-    for _ in range(5):
-        franchise.reseat(0, n // 2, source)
-        franchise.audit()
-        franchise.reseat(n // 2, n, source)
-        franchise.settle()
-        franchise.audit()
 
 
 @both_stores
@@ -270,33 +242,3 @@ def test_under_weights_the_generic_sweep_runs():
 
 
 # ------------------------------------------------------------------ many dishes, many customers
-
-
-def test_beyond_the_dishes_that_units_are_fine_enough_for_the_generic_code_runs():
-    documents = [np.arange(8200) % 3, np.arange(10) % 3]
-    root = hk.Restaurant(base=hk.SparseDirichletMultinomial(0.3), concentration=1.0)
-    fused = hk.Franchise(
-        hk.Restaurant(root, each="document"),
-        hk.Corpus.from_documents(documents, n_terms=3),
-        store="histogram",
-    )
-    start(fused, np.arange(8210), Streams(1).source(STARTS))
-    assert fused.kernel("reseat") == "fused"
-    generic = fused.copy()
-    fused.reseat(0, 5, RandomStream((6, 2)))
-    sweeps.reseat(generic.walk(), generic.bank, 0, 5, RandomStream((6, 2)))
-    assert same(fused.freeze(), generic.freeze())
-
-
-@both_stores
-def test_a_sweep_in_pieces_is_the_sweep(store):
-    """Also in those into which a long one is cut."""
-    whole = state(MEASURES["integrated"](), store, data=corpus(60, 200, 300), sweeps=0)
-    n = whole.topology.n_customers
-    assert n > 8192
-    pieces = whole.copy()
-    sources = [RandomStream((6, 3)) for _ in range(2)]
-    whole.reseat(0, n, sources[0])
-    for first in range(0, n, 5000):
-        pieces.reseat(first, min(first + 5000, n), sources[1])
-    assert same(whole.freeze(), pieces.freeze())

@@ -1,9 +1,4 @@
-"""The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes.
-
-`test_fused_sites.py` compares entire sweeps with the generic kernel, `test_fused_faults.py` plants faults.
-Here production's own draws are compared with the formula in fractions, as in `test_fused_ends.py` for a root
-restaurant. The sampled test registers its p-values, as in test_sampled_laws.py.
-"""
+"""The fused sweep of topic models under a root with weights, at weights and hyperparameters of all sizes."""
 
 import numpy as np
 import pytest
@@ -78,12 +73,6 @@ def campaign(configurations, seed):
 def test_weights_and_hyperparameters_at_their_ends():
     served = campaign(40, 1)
     assert min(served.values()) > 0
-
-
-@pytest.mark.long
-def test_weights_and_hyperparameters_at_their_ends_at_length():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}: {campaign(3000, seed)}")
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])

@@ -1,7 +1,4 @@
-"""A seed gives the chains that are recorded here, bit for bit, on every processor.
-
-A change of these chains must be described in CHANGELOG.md, with its reason.
-"""
+"""A seed gives the chains that are recorded here, bit for bit, on every processor."""
 
 import json
 import os
@@ -54,10 +51,7 @@ NO_VECTORS = {
     ],
 )
 def test_a_lesser_processor_runs_the_same_chains(lacking):
-    """The libraries are told to leave alone what this processor has: their last bits are then others.
-
-    The switches of the C library are those of Linux; elsewhere NumPy's own are set.
-    """
+    """The libraries are told to leave alone what this processor has: their last bits are then others."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **lacking}
     done = subprocess.run(
         [sys.executable, str(Path(__file__).parents[1] / "support" / "recorded_chains.py")],

@@ -1,6 +1,5 @@
 """Same seed, same chain, bit for bit: between runs, pieces of a sweep, and instruction sets."""
 
-import importlib.util
 import itertools
 import json
 import os
@@ -13,7 +12,6 @@ import pytest
 from chain_digest import digests
 from fused_cases import corpus, franchise_over, many_dishes
 
-from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
 from hdpkit.steps.fused import instruction_set
 from hdpkit.testing.machines import same
@@ -99,37 +97,6 @@ def test_the_widest_is_chosen_and_all_that_were_compiled_are_tried():
     assert "baseline" in instruction_set.available()
     compiled = {path.name.split(".")[0] for path in FUSED.glob("isa_*.cpp")}
     assert compiled == {f"isa_{name}" for name in instruction_set.WIDEST_FIRST}
-
-
-def test_an_unknown_instruction_set_is_refused():
-    done = elsewhere("sse9")
-    assert done.returncode != 0
-    assert "ParameterError" in done.stderr
-    for fact in ("HDPKIT_ISA", "'sse9'", "one of", "Unset the variable"):
-        assert fact in done.stderr
-
-
-def test_what_the_processor_lacks_is_refused(monkeypatch):
-    monkeypatch.setitem(instruction_set.WIDEST_FIRST, "avx512", lambda: False)
-    assert "avx512" not in instruction_set.available()
-    monkeypatch.setenv("HDPKIT_ISA", "avx512")
-    with pytest.raises(ParameterError, match="HDPKIT_ISA") as caught:
-        instruction_set._choose()
-    assert caught.value.value == "avx512"
-    monkeypatch.setenv("HDPKIT_ISA", "")
-    name, module = instruction_set._choose()
-    assert name != "avx512"
-    assert Path(module.__file__).name.startswith(f"isa_{name}.")
-
-
-def test_what_was_not_compiled_is_refused(monkeypatch):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name.endswith("avx2") else find_spec(name)
-    )
-    monkeypatch.setenv("HDPKIT_ISA", "avx2")
-    with pytest.raises(ParameterError, match="HDPKIT_ISA"):
-        instruction_set._choose()
 
 
 # ------------------------------------------------------------------ compilers without vectors

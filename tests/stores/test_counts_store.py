@@ -10,13 +10,12 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.declarations import check_counts_store, check_no_discount
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.steps import _table_counts as compiled
 from hdpkit.steps import table_counts as readable
 from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
-from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
+from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating
 from hdpkit.stores import _stirling as stirling
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
@@ -225,84 +224,6 @@ def test_ratios_of_large_counts():
 # ------------------------------------------------------------------------- refusals
 
 
-def test_sizes_are_refused():
-    for kind in (CountsStore, CountsReference):
-        store = kind(3, 2)
-        store.open(0, 0, store.open(1, 0, 0))
-        with pytest.raises(errors.StateError, match="sizes of tables"):
-            store.table_sizes(1, 0)
-    with pytest.raises(errors.StateError, match="sizes of tables"):
-        CountsStore(3, 2).size_counts(np.array([1]))
-
-
-def declared(levels, discount=0.0):
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5))
-    for name in ("author", "document")[: levels - 1]:
-        restaurant = hk.Restaurant(restaurant, each=name, discount=discount)
-    return tuple(restaurant.chain())
-
-
-@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
-def test_where_a_store_of_counts_can_serve(kind):
-    for levels in (1, 2):
-        check_counts_store(kind, "weights", declared(levels))
-        check_counts_store(kind, "weights", declared(levels + 1))
-        check_counts_store(kind, "restaurant", declared(levels + 1, 0.3))
-        check_counts_store(kind, "restaurant", declared(levels + 1, hk.Beta(1, 1)))
-    wrong = [
-        ("restaurant", declared(2, hk.Each(hk.Beta(1, 1))), False, "one for all"),
-        ("restaurant", declared(2), True, "latent"),
-        ("weights", declared(2, 0.3), False, "discount"),
-        ("weights", declared(3, 0.3), False, "discount"),
-        ("weights", declared(2, hk.Beta(1, 1)), False, "discount"),
-        ("weights", declared(2), True, "latent"),
-    ]
-    for root, declarations, observed, message in wrong:
-        with pytest.raises(errors.DeclarationError, match=message):
-            check_counts_store(kind, root, declarations, observed)
-        check_counts_store(HistogramStore, root, declarations, observed)
-    store = kind(1, 1)
-    check_no_discount(store, "weights", np.zeros(3))
-    with pytest.raises(errors.ParameterError, match="discount"):
-        check_no_discount(store, "weights", np.array([0.0, 0.2]))
-    with pytest.raises(errors.DataError, match="discount"):
-        check_no_discount(store, "weights", np.array([0.2]), frozen=True)
-    check_no_discount(store, "restaurant", np.array([0.2]))
-    check_no_discount(HistogramStore(1, 1), "weights", np.array([0.2]))
-
-
-@pytest.mark.parametrize("kind", [CountsStore, CountsReference])
-@pytest.mark.parametrize(("shape", "root"), [("2+1", "restaurant"), ("three levels", "weights")])
-def test_tables_are_part_of_the_state_under_a_restaurant_and_with_more_levels(shape, root, kind):
-    franchise = tiny_franchise(shape, MEASURE, store=kind, root=root)
-    assert not franchise.draws_tables
-    for method in ("bernoulli", "binomial"):
-        with pytest.raises(errors.ScheduleError, match="part of the state"):
-            hk.Scheduler([moves.TableGibbs(), moves.TableCounts(method)]).run(franchise, sweeps=1, rng=0)
-    for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
-                 lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
-        with pytest.raises(errors.StateError, match="part of the state"):
-            call()
-    if root == "restaurant":
-        with pytest.raises(errors.ScheduleError, match="RootWeights"):
-            hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
-
-
-def test_steps_for_counts_are_refused_by_other_stores():
-    franchise = tiny_franchise("2+1", MEASURE)
-    for call in (lambda: franchise.draw_tables(0, 3, RandomStream((1, 1))),
-                 lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
-        with pytest.raises(errors.StateError, match="counts"):
-            call()
-    before = franchise.freeze()["seating"]
-    for move in (moves.TableCounts(), moves.TableCounts("binomial")):
-        move.check(franchise)
-        assert move.apply(franchise, RandomStream((1, 1))) == moves.MoveInfo(0, 0)
-    assert all(np.array_equal(before[key], value) for key, value in franchise.freeze()["seating"].items())
-    with pytest.raises(errors.ParameterError, match="method"):
-        moves.TableCounts("poisson")
-
-
 # ------------------------------------------------------------------------- steps, both twins
 
 
@@ -437,36 +358,6 @@ def test_a_franchise_over_counts_goes_on_through_everything_else(twin, root):
     view.seat(view.customers[0], 0, rng=1)
     franchise.audit()
     assert franchise.memory_parts()["customers"] >= 0 if twin == "compiled" else True
-
-
-class Clock:
-    """A clock by which each look at it comes so many seconds after the one before."""
-
-    def __init__(self, step):
-        self.step, self.now = step, 0.0
-
-    def perf_counter(self):
-        self.now += self.step
-        return self.now
-
-
-@pytest.mark.parametrize("kernel", ["fused", "generic", "reference"])
-def test_a_chain_over_counts_is_the_same_on_a_slow_machine(monkeypatch, kernel):
-    # Tables are drawn at the end of each piece of a sweep.
-    rng = np.random.default_rng(3)
-    corpus = hk.Corpus.from_documents([rng.integers(0, 9, 30).tolist() for _ in range(30)], n_terms=9)
-    base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    restaurant = hk.Restaurant(base, each="document", concentration=3.0)
-    states = []
-    for step in (0.0, 1.0):
-        monkeypatch.setattr("hdpkit.franchise.steps.time", Clock(step))
-        franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights", kernel=kernel)
-        hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=2, rng=0)
-        states.append(franchise.freeze()["seating"])
-    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
-
-
-DESCENDING = 19 - np.repeat(np.arange(20), 60)  # a dish for each document, the last one first
 
 
 def many_dishes(kernel="auto"):

@@ -20,7 +20,6 @@ from hdpkit.stores import (
     HistogramStore,
     detail_of,
     labelled_seating,
-    missing_methods,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
@@ -41,16 +40,6 @@ def test_the_first_declaration_of_a_class_and_those_above_it_counts():
     assert detail_of(type("Named", (), {"DETAIL": "counts"})) is Detail.COUNTS
     assert detail_of(HistogramStore(1, 1)) is Detail.SIZES
     assert Detail.COUNTS < Detail.SIZES < Detail.SEATS
-
-
-@pytest.mark.parametrize("value", [None, 3, True, "SEATS", "tables", ["seats"]])
-def test_a_declaration_that_is_none_is_named(value):
-    kind = type("Wrong", (HistogramReference,), {"DETAIL": value})
-    assert missing_methods(kind) == ['DETAIL ("counts", "sizes" or "seats")']
-    with pytest.raises(errors.ParameterError, match="DETAIL"):
-        detail_of(kind)
-    with pytest.raises(errors.ParameterError, match="DETAIL"):
-        tiny_franchise("2+1", MEASURE, store=kind)
 
 
 # ------------------------------------------------------------------------- forms

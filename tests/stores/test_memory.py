@@ -76,21 +76,6 @@ def test_what_a_random_start_took_is_given_back_between_sweeps(store):
     assert most < peak, "the test can't fail"
 
 
-@pytest.mark.parametrize("store", STORES)
-def test_the_share_that_may_stay_unused(store):
-    franchise = hk.Franchise(two_levels(), corpus(), store=store)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, init=hk.init.Random(60))
-    squeezed = franchise.store
-    squeezed.compact(0.0)
-    least = squeezed.memory_bytes()
-    assert not squeezed.compact(0.5), "nothing is left to give back"
-    assert squeezed.memory_bytes() == least
-    squeezed.clear()
-    assert squeezed.memory_bytes() <= least
-    assert squeezed.compact()
-    assert squeezed.memory_bytes() <= 4 * len(franchise.data) + 32 * franchise.topology.n_nodes + 2000
-
-
 @pytest.mark.parametrize("store", [*STORES, "histogram-reference"])
 def test_the_parts_of_memory_are_the_whole(store):
     franchise = hk.Franchise(two_levels(), corpus(8, 20), store=store)

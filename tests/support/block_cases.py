@@ -86,10 +86,7 @@ class Watched(moves.SplitMerge):
 
 
 def side_by_side(move, franchise, twin, generator):
-    """Apply a move to two franchises in one state, the same branches in both.
-
-    Returns the largest difference of a branch's probability.
-    """
+    """Apply a move to two franchises in one state, the same branches in both."""
     take, asked, errors = at_random(generator), [], []
 
     def ask(weights):

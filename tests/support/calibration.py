@@ -1,23 +1,4 @@
-"""Simulation-based calibration that is exact for chains of any length and any speed of mixing.
-
-The usual form (Talts et al. 2018) ranks a true parameter among draws of a chain that is assumed to have
-converged, and whose draws depend on each other, so ranks are not exactly uniform. Here the truth is itself a
-point of the chain. Draw parameters and data from the model; the parameters are one draw from the
-posterior of those data. Put them at a uniformly drawn place u of a chain of L + 1 states, run the chain
-forwards from there for the L - u places after it, and BACKWARDS, by the time reversal of the kernel, for the
-u places before it (Besag & Clifford 1989, section 2; for testing samplers: Gandy & Scott 2021). For a kernel
-that leaves the posterior invariant the L + 1 states are a segment of the stationary chain for any u, so given
-the chain u is uniform, and the rank of the truth among the L other states (ties broken at random) is exactly
-uniform on 0..L. Autocorrelation within a chain only reduces power; ranks of different replicas are
-independent.
-
-The reversal of a sequence of reversible kernels is the same kernels in the opposite order. Every step of
-every move of this package is reversible (a Gibbs update or a Metropolis proposal; over a store without table
-numbers too, since seating customers out uniformly and aggregating them again are each other's reversal). So a
-sweep runs backwards by running its moves from the last to the first, each with its steps from the last to the
-first. A user-defined move can be calibrated if its steps are reversible, which the test of detailed balance
-in `check_exact` determines.
-"""
+"""Simulation-based calibration that is exact for chains of any length and any speed of mixing."""
 
 from __future__ import annotations
 
@@ -50,11 +31,8 @@ _REPLICA = 1  # place of the streams
 
 
 def quantities(franchise: Franchise) -> dict[str, float]:
-    """The ranked quantities: dishes, tables, parts of the log joint, and every hyperparameter with a prior.
-
-    Quantities that also depend on the data, such as the likelihood, reveal errors that functions of the
-    parameters alone can't (Modrak et al. 2023). Values are rounded to ten digits, so that values that
-    differ only by rounding errors are tied.
+    """The ranked quantities: dishes, tables, parts of the log joint, and every hyperparameter with
+    a prior.
     """
     seating, likelihood = franchise.log_seating(), franchise.log_likelihood()
     return rounded(
@@ -141,53 +119,13 @@ def calibration(
     thin: int = 1,
     statistics: Statistics = quantities,
 ) -> dict[str, float]:
-    """P-values of the hypothesis that the moves draw from the posterior of the declared model.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        Supplies the shape, declarations, store and kernel; its state and data are not used. The base
-        measure must have ``simulate``.
-    moves : sequence of Move
-        The moves of a sweep in order. Each of their steps must be reversible, as in all moves of the
-        package. Moves with time tables raise an error.
-    replicas : int
-        Independent pairs of parameters and data.
-    draws : int
-        L: number of states of each chain in addition to the truth.
-    seed : int
-    thin : int
-        Sweeps between two states. Any number is valid; a larger one makes the states less dependent and the
-        test more powerful.
-    statistics : callable, optional
-        Function of a franchise that returns the quantities to rank, by name. They may depend on the data.
-
-    Returns
-    -------
-    dict of str to float
-        A p-value for each quantity (`rank_uniformity_p`).
-    """
+    """P-values of the hypothesis that the moves draw from the posterior of the declared model."""
     ranks = calibration_ranks(franchise, moves, replicas, draws, seed, thin=thin, statistics=statistics)
     return {name: rank_uniformity_p(own, draws + 1) for name, own in ranks.items()}
 
 
 def rank_uniformity_p(ranks: ArrayLike, n_bins: int) -> float:
-    """P-value of the hypothesis that independent ranks are uniform on 0..n_bins-1.
-
-    For simulation-based calibration (Talts et al. 2018): the rank of a true parameter among L posterior
-    draws, ties broken at random (`random_rank`), is uniform on 0..L; to have fewer bins than L + 1, let their
-    number divide L + 1 and pass ``rank // width``. Three times the smallest (at most 1) of three p-values: of
-    the bins' counts (`one_sample_p`), of the mean rank (bias) and of the mean distance to the centre (too
-    narrow or too wide a posterior). The latter are z-tests with exact moments; the summands are bounded and
-    symmetric or nearly so, hence the tails no heavier than normal ones.
-
-    Parameters
-    ----------
-    ranks : array of int, shape (N,)
-        One for each independent replica.
-    n_bins : int
-        Number of bins, 2 or more.
-    """
+    """P-value of the hypothesis that independent ranks are uniform on 0..n_bins-1."""
     if n_bins < 2:
         raise ParameterError("n_bins", n_bins, "2 or more", "Use two bins or more.")
     rank = _whole("ranks", ranks)

@@ -1,7 +1,4 @@
-"""Runs the moves with fused sweeps and prints the results, for tests that compare processes.
-
-``python chain_digest.py [MODULE]``: a compiled module that replaces that of the baseline instruction set.
-"""
+"""Runs the moves with fused sweeps and prints the results, for tests that compare processes."""
 
 import hashlib
 import importlib.util
@@ -18,9 +15,8 @@ def take_the_place_of_the_baseline(path):
 
 
 def digest(store, discounts, sparse=False):
-    """A number for a whole run to the last bit: its trace, its last state, and all weights of one more sweep.
-
-    Without the weights a sum in another order would hardly ever be seen: it changes one draw of millions.
+    """A number for a whole run to the last bit: its trace, its last state, and all weights of one
+    more sweep.
     """
     import numpy as np
     from choice_sources import AskedSource

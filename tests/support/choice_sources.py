@@ -10,10 +10,7 @@ __all__ = ["AskedSource", "GivenWords"]
 
 
 class AskedSource(ChoiceSource):
-    """A source that asks a function for every choice; it has no draws of real numbers.
-
-    ``function(weights)`` gets the weights of the branches, float64, shape (n,), and returns one's number.
-    """
+    """A source that asks a function for every choice; it has no draws of real numbers."""
 
     def __init__(self, function):
         self.function = function
@@ -43,10 +40,7 @@ class _PhiloxState(ctypes.Structure):
 
 
 class GivenWords(RandomStream):
-    """A stream whose next four words of 64 bits are given; those that follow are of its key.
-
-    No method that compiled code calls is overridden, so production draws from it with its generator inlined.
-    """
+    """A stream whose next four words of 64 bits are given; those that follow are of its key."""
 
     def give(self, first, second=0, third=0, fourth=0):
         """Draw these words next."""

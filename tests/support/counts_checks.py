@@ -1,8 +1,4 @@
-"""Checks of steps over a store of counts, by enumeration, also used by the tests of planted bugs.
-
-Weights of the root are fixed with no weight for a new dish, and customers at the root keep both dishes alive,
-so that every branch of a step can be enumerated.
-"""
+"""Checks of steps over a store of counts, by enumeration, also used by the tests of planted bugs."""
 
 import functools
 import math

@@ -24,20 +24,8 @@ Law = list[tuple[Tables, float, float]]
 
 
 class ExactBurstyModel(ExactModel):
-    """A tiny franchise over `Bursty`, with every seating of its terms at tables of each dish and restaurant.
-
-    The terms of a dish in a restaurant sit at tables by a Chinese restaurant process, and each table draws
-    its term from the dish (see `Bursty`). Seatings are enumerated one
-    customer after the other, and summed over those with the same numbers of tables. Earlier observations of
-    known components are terms of tables. If each dish has a concentration, with a `Finite` prior, it is part
-    of the state.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    log_marginal : callable, optional
-        Log marginal of a list of terms under the inner measure, as an independent reference; by default its
-        chain rule.
+    """A tiny franchise over `Bursty`, with every seating of its terms at tables of each dish and
+    restaurant.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""The exact-kernel test if dishes have drawn numbers: a state is a seating and a point.
-
-A birth draws a number of the new dish, which can't be enumerated. It is scripted: the density of a transition
-is the probability of its discrete branches times the density of that draw.
-"""
+"""The exact-kernel test if dishes have drawn numbers: a state is a seating and a point."""
 
 from __future__ import annotations
 
@@ -72,14 +68,7 @@ class PointModel(ExactModel, abc.ABC):
     def transitions(
         self, move: Move, step: int, state: int, numbers: Numbers, drawn: float
     ) -> dict[Point, tuple[float, Floats]]:
-        """Density of every possible end of a step in which all births draw this number.
-
-        Returns
-        -------
-        dict
-            (state, rounded numbers) to (density, numbers). If a dish is born, the density is with respect to
-            its number, otherwise it is a probability.
-        """
+        """Density of every possible end of a step in which all births draw this number."""
         ends: dict[Point, tuple[float, Floats]] = {}
         source, total = ScriptedSource(continuous=[drawn]), 0.0
         with self.franchise.lock():  # taken once, as by a scheduler, not by each step
@@ -100,15 +89,7 @@ class PointModel(ExactModel, abc.ABC):
 
 
 def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE) -> int:
-    """Check detailed balance of every step of a move with respect to p(seating, numbers | data).
-
-    From every seating with generic numbers, to every end and back. Returns the number of pairs.
-
-    Raises
-    ------
-    ExactFailure
-        Naming the step and the error.
-    """
+    """Check detailed balance of every step of a move with respect to p(seating, numbers | data)."""
     pairs = 0
     for step in range(move.n_steps(model.franchise)):
         known: dict[Any, Any] = {}  # many ways back begin at one point
@@ -144,12 +125,7 @@ def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE
 def one_step_of_points(
     model: PointModel, moves: Move | Sequence[Move], draws: int, seed: int
 ) -> dict[str, float]:
-    """P-values of the hypothesis that moves leave p(seating, numbers | data) invariant.
-
-    Seatings and numbers are drawn exactly, and the complete moves are applied once with a `RandomStream`. The
-    resulting seatings must have their distribution, and given them the numbers theirs. The names are the
-    model's `P_VALUES`.
-    """
+    """P-values of the hypothesis that moves leave p(seating, numbers | data) invariant."""
     schedule = [moves] if isinstance(moves, Move) else list(moves)
     streams = Streams(seed)
     exact = streams.source(1).generator

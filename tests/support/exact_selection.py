@@ -1,8 +1,4 @@
-"""The exact-kernel test with stored selection proportions: a state is a seating and a pi for every dish.
-
-A birth draws pi, which can't be enumerated. It is scripted: the density of a transition is the probability of
-its discrete branches (the number of selected terms is one of them) times the density of pi.
-"""
+"""The exact-kernel test with stored selection proportions: a state is a seating and a pi for every dish."""
 
 from __future__ import annotations
 
@@ -32,12 +28,7 @@ SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 
 
 class ExactSelectionModel(PointModel):
-    """A tiny franchise with stored selection proportions: every seating, and the law of pi given each.
-
-    p(seating, pi | data) is the posterior of the seating, with pi integrated out, times p(pi_k | data of the
-    dish) for every dish: a mixture of beta distributions over the number of selected terms, computed from all
-    subsets of the vocabulary. Dishes are in order of their first customer.
-    """
+    """A tiny franchise with stored selection proportions: every seating, and the law of pi given each."""
 
     P_VALUES = SELECTION_P_VALUES
 

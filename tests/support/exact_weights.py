@@ -1,9 +1,4 @@
-"""The exact-kernel test if the root has weights: a state is a seating and a point of the simplex.
-
-A birth draws the share nu of the remainder that the new dish takes, which can't be enumerated. It is
-scripted: the density of a transition is the probability of its discrete branches times the density of nu,
-divided by the remainder, since the weight of the new dish is nu times that.
-"""
+"""The exact-kernel test if the root has weights: a state is a seating and a point of the simplex."""
 
 from __future__ import annotations
 
@@ -25,12 +20,7 @@ WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 
 
 class ExactWeightModel(PointModel):
-    """A tiny franchise with weights of the root: every seating, and the law of the weights given each.
-
-    p(seating, weights | data) is the posterior of the seating times Dirichlet(m_1 - d_0, ..., m_K - d_0,
-    theta_0 + K d_0), m_k the customers of the root who eat dish k. Dishes are in order of their first
-    customer.
-    """
+    """A tiny franchise with weights of the root: every seating, and the law of the weights given each."""
 
     P_VALUES = WEIGHT_P_VALUES
 

@@ -32,10 +32,7 @@ __all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_mac
 
 
 class Watcher(Part):
-    """A component that tracks the occupied slots from the calls that it gets inside steps.
-
-    With ``keeping`` it also reserves the slot of every dish that dies.
-    """
+    """A component that tracks the occupied slots from the calls that it gets inside steps."""
 
     def __init__(self, franchise: Franchise) -> None:
         self.slots = franchise.slots
@@ -102,16 +99,7 @@ FRANCHISE_SHAPES: dict[str, TinyShape] = {
 
 
 class FranchiseMachine(RuleBasedStateMachine):
-    """Drives a franchise by its steps, views, moves and frozen states; the audit follows every rule.
-
-    Attributes
-    ----------
-    store, kernel : str
-    measure : BaseMeasure
-        A measure over terms 0, 1, 2, or with `example_values`.
-    shapes : dict
-        Trees to start from.
-    """
+    """Drives a franchise by its steps, views, moves and frozen states; the audit follows every rule."""
 
     store: ClassVar[str | type] = "histogram"
     kernel: ClassVar[str] = "auto"
@@ -345,10 +333,7 @@ def run_franchise_machine(
     steps: int = 30,
     shrink: bool = True,
 ) -> None:
-    """Run the state machine over franchises of depth one to three, the same way every time.
-
-    A forced kernel is tested at the depths that it supports.
-    """
+    """Run the state machine over franchises of depth one to three, the same way every time."""
     measure = measure or FranchiseMachine.measure
     shapes = {
         name: shape

@@ -52,10 +52,7 @@ def franchise_over(
 
 
 def many_dishes(store):
-    """Some seventy dishes. In a sweep many die and more are born, and new blocks of slots come into use.
-
-    Rows have room for them, since there were more dishes before; those of a copy have not.
-    """
+    """Some seventy dishes. In a sweep many die and more are born, and new blocks of slots come into use."""
     data, eta = corpus(12, 40, 50), np.linspace(0.02, 0.4, 50)
     franchise = franchise_over(data, store, root=(100.0, 0.2), below=(8.0, 0.3), eta=eta, sweeps=3)
     franchise.set_concentration("root", 1.0)
@@ -66,10 +63,7 @@ def many_dishes(store):
 
 
 def many_weights(store):
-    """The same under a root with weights; one of them, and what is left for new dishes, are tiny or large.
-
-    A store of counts has no discounts below the root.
-    """
+    """The same under a root with weights; one of them, and what is left for new dishes, are tiny or large."""
     data, eta = corpus(12, 40, 50), np.linspace(0.02, 0.4, 50)
     settings = {"root": (60.0, 0.2), "below": (8.0, 0.0 if store == "counts" else 0.3), "eta": eta}
     franchise = franchise_over(data, store, **settings, sweeps=3, above="weights")
@@ -84,10 +78,7 @@ def total_variation(p, q):
 
 
 def lockstep(franchise, seed=0):
-    """One sweep in doubles, step by step with the generic kernel and at the end with production's floats.
-
-    Returns the sites in doubles and in floats.
-    """
+    """One sweep in doubles, step by step with the generic kernel and at the end with production's floats."""
     n = franchise.topology.n_customers
     in_floats, in_generic = franchise.copy(), franchise.copy()
     sites = record_sites(franchise, 0, n, at_random(np.random.default_rng(seed)))

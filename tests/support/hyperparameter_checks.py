@@ -1,13 +1,4 @@
-"""The checks that planted bugs in updates of concentrations and discounts must fail (`test_planted_bugs`).
-
-One step from independent exact draws, by the bound of Dvoretzky, Kiefer and Wolfowitz: each of the distances
-exceeds its bound on healthy code with probability below 1e-7 over seeds. There are 26 of them, and each is
-looked at three times, after a tenth and a third of the draws and after all of them: below 8e-6 together. What
-an early look condemns is not drawn further, which most planted bugs are. A bug whose true distance is above
-0.063 (0.099 where there are fewer draws) is caught with probability over 0.99 (Hoeffding at the place of the
-largest difference). The planted ones were measured, with twice the draws of the checks, at 0.09 or more
-(0.138 where there are fewer draws), but for those that end in an error.
-"""
+"""The checks that planted bugs in updates of concentrations and discounts must fail (`test_planted_bugs`)."""
 
 import numpy as np
 from hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound
@@ -50,10 +41,7 @@ def looks(n_draws):
 
 
 def one_step_distance(law, step, n_draws, generator):
-    """Kolmogorov's distance after one step, of the first draws that condemn the step, or else of all.
-
-    That of fewer draws is above their own bound, and so above that of all.
-    """
+    """Kolmogorov's distance after one step, of the first draws that condemn the step, or else of all."""
     starts, ends = law.quantile(generator.random(n_draws)), []
     for n in looks(n_draws):
         ends += [step(float(x)) for x in starts[len(ends) : n]]
@@ -217,10 +205,7 @@ def seated(concentration, discount=(0.0, 0.0)):
 
 
 def of_a_franchise(franchise, move, laws, n_draws, seed):
-    """The largest distance: root and documents are drawn together, each given its own counts.
-
-    Whoever stays where it is has the right law too: all must move.
-    """
+    """The largest distance: root and documents are drawn together, each given its own counts."""
     what = move.updates[0]
     put, get = getattr(franchise, f"set_{what}"), getattr(franchise, what)
     generator, source = np.random.default_rng(seed), Streams(seed).source(1)

@@ -80,19 +80,7 @@ class _Law(abc.ABC):
 
 
 class ConcentrationLaw(_Law):
-    """Conditional law of theta given the seating of the restaurants that share it.
-
-    Parameters
-    ----------
-    prior : Prior
-        Of theta > 0; with ``shifted``, of theta + d > 0.
-    discount : float or sequence of float
-        d, or d_j.
-    customers, tables : sequence of int
-        n_j and T_j; restaurants without customers have no effect.
-    shifted : bool
-        Needs one discount.
-    """
+    """Conditional law of theta given the seating of the restaurants that share it."""
 
     WIDE = (-60.0, 20.0)  # of log theta, or of log(theta + d)
 
@@ -136,19 +124,7 @@ class ConcentrationLaw(_Law):
 
 
 class DiscountLaw(_Law):
-    """Conditional law of d given the seating of the restaurants that share it.
-
-    Parameters
-    ----------
-    prior : Prior
-        Of d, within (0, 1); given d > -theta.
-    theta : float or sequence of float
-        theta, or theta_j.
-    sizes : sequence of sequences of int
-        n_jt: for each restaurant the sizes of its tables.
-    sums : Prior, optional
-        Prior of theta + d: of each theta_j + d, if there are several theta_j.
-    """
+    """Conditional law of d given the seating of the restaurants that share it."""
 
     WIDE = (-60.0, 60.0)  # of the logit of (d - low) / (1 - low)
 
@@ -199,17 +175,7 @@ def one_step_distance(
     n_draws: int,
     generator: np.random.Generator,
 ) -> float:
-    """Kolmogorov's distance between a law and that of one step from independent exact draws of it.
-
-    Parameters
-    ----------
-    law : ConcentrationLaw or DiscountLaw
-    step : callable
-        The kernel: from a value to the next.
-    n_draws : int
-    generator : numpy.random.Generator
-        Of the exact draws; the step has its own.
-    """
+    """Kolmogorov's distance between a law and that of one step from independent exact draws of it."""
     starts = law.quantile(generator.random(n_draws))
     return law.distance(np.array([step(float(x)) for x in starts]))
 

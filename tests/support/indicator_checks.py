@@ -89,10 +89,7 @@ def stirling(n, t, d):
 
 
 def by_hand(model, state, customer):
-    """The law of a step in two levels, as Chen, Du & Buntine (2011) have it, in fractions: by state.
-
-    The customer's indicator is drawn, and then its dish and indicator given those of all others.
-    """
+    """The law of a step in two levels, as Chen, Du & Buntine (2011) have it, in fractions: by state."""
     franchise = model.enter(state)
     store, home = franchise.store, int(franchise.topology.home[customer])
     dishes, new = store.dishes().tolist(), 99

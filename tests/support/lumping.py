@@ -30,25 +30,7 @@ class Lumped(NamedTuple):
 
 
 def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None = None) -> Lumped:
-    """The chain of a function of the state (Kemeny & Snell 1976, section 6.3).
-
-    Parameters
-    ----------
-    P : array, shape (S, S)
-        Transition matrix between states.
-    classes : sequence, length S
-        The value of the function at each state.
-    pi : array, shape (S,), optional
-        Weights of the states within their classes: the lumped matrix is then that of one step from a state
-        drawn from pi given its class. By default all weights are equal.
-
-    Returns
-    -------
-    Lumped
-        ``(classes, matrix, pi, error)``. If ``error`` is zero the function of the chain is itself a Markov
-        chain with this matrix and the weights don't matter. If not, it is the matrix of the kernel that first
-        draws the state from pi given its class, which is what a move does that seats customers out.
-    """
+    """The chain of a function of the state (Kemeny & Snell 1976, section 6.3)."""
     matrix = np.asarray(P, dtype=np.float64)
     if len(classes) != matrix.shape[0]:
         raise ParameterError("classes", len(classes), f"of length {matrix.shape[0]}", "Give one per state.")

@@ -1,8 +1,4 @@
-"""Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas.
-
-They are independent references: they don't use the package's base measures, and use other forms of the same
-integrals where possible (joint densities of all values; no statistics, no updates).
-"""
+"""Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas."""
 
 from __future__ import annotations
 
@@ -21,19 +17,7 @@ from hdpkit.testing.enumeration import LogMarginal
 
 
 def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
-    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior.
-
-    With n_v occurrences of term v, n in all and H = sum_v eta_v:
-
-        G(H) / G(H + n) * prod_v G(eta_v + n_v) / G(eta_v)        (Dirichlet-multinomial, sequence form)
-
-    Parameters
-    ----------
-    eta : float or sequence of float
-        One number for all terms, or one for each.
-    n_terms : int
-        Number of terms; values are the integers 0..n_terms-1.
-    """
+    """Marginal of categorical values whose probabilities have a Dirichlet(eta) prior."""
     etas = [float(eta)] * n_terms if isinstance(eta, int | float) else [float(e) for e in eta]
     if len(etas) != n_terms or not all(0 < e < math.inf for e in etas):
         raise ParameterError("eta", eta, "positive: one number, or one for each term", "Correct eta.")
@@ -57,25 +41,8 @@ def selected_numbers(
     shapes: tuple[float, float] | None = None,
     proportion: float | None = None,
 ) -> list[float]:
-    """p(values, R terms are selected) for R = 0 .. V and one dish, by enumerating subsets of the vocabulary.
-
-    With b a subset of |b| terms, n_v occurrences of term v and n in all,
-
-        p(b) G(smoothing |b|) / G(smoothing |b| + n) * prod_v G(smoothing + n_v) / G(smoothing)
-
-    for the b that have all terms of the values; p(b) = pi^|b| (1 - pi)^(V - |b|), or its mean under
-    Beta(r, s), B(r + |b|, s + V - |b|) / B(r, s). No values come from the empty subset.
-
-    Parameters
-    ----------
-    smoothing : float
-    n_terms : int
-        V.
-    values : sequence of int
-    shapes : (float, float), optional
-        r and s, where pi is integrated out.
-    proportion : float, optional
-        pi, where it is given.
+    """p(values, R terms are selected) for R = 0 .. V and one dish, by enumerating subsets of the
+    vocabulary.
     """
     counts = Counter(int(value) for value in values)
     found = [0.0] * (n_terms + 1)
@@ -107,10 +74,7 @@ def sparse_dirichlet_multinomial_log_marginal(
     shapes: tuple[float, float] | None = None,
     proportion: float | None = None,
 ) -> LogMarginal:
-    """Marginal of terms of which each dish selects some, by all subsets of the vocabulary.
-
-    Parameters as in `selected_numbers`.
-    """
+    """Marginal of terms of which each dish selects some, by all subsets of the vocabulary."""
 
     def log_marginal(values: Sequence[Any]) -> float:
         return math.log(sum(selected_numbers(smoothing, n_terms, values, shapes, proportion)))
@@ -119,21 +83,7 @@ def sparse_dirichlet_multinomial_log_marginal(
 
 
 def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMarginal:
-    """Marginal of normal values with known variance, their mean having a normal prior.
-
-    mu ~ N(mean, variance) and x_i ~ N(mu, noise) independently. With r_i = x_i - mean, n values and
-    S = sum_i r_i (the covariance noise I + variance 11' inverted by Sherman and Morrison):
-
-        -n/2 log(2 pi noise) - 1/2 log(1 + n variance/noise)
-        - [sum_i r_i^2 - variance S^2 / (noise + n variance)] / (2 noise)
-
-    Parameters
-    ----------
-    mean, variance : float
-        Of the prior of a dish's mean.
-    noise : float
-        Variance of an observation about its dish's mean.
-    """
+    """Marginal of normal values with known variance, their mean having a normal prior."""
     for name, number in (("variance", variance), ("noise", noise)):
         if not 0 < number < math.inf:
             raise ParameterError(name, number, "positive and finite", "It is a variance.")
@@ -164,14 +114,7 @@ def _by_dimension(one: Callable[..., float], *parameters: Any) -> LogMarginal:
 def normal_gamma_log_marginal(
     mean: Any, strength: Any, shape: Any, rate: Any, multiplier: Any = 1.0
 ) -> LogMarginal:
-    """Marginal of normal values whose mean and precision have a normal-gamma prior, by dimension.
-
-    Given tau the n values are normal with covariance (I + 11'/strength) / tau; with tau integrated out they
-    are jointly t. With r_i = x_i - mean (determinant and inverse by Sherman and Morrison):
-
-        G(shape + n/2) / G(shape) (2 pi rate)^(-n/2) (1 + n/strength)^(-1/2) (1 + Q / (2 rate))^(-shape - n/2)
-        Q = sum_i r_i^2 - (sum_i r_i)^2 / (strength + n)
-    """
+    """Marginal of normal values whose mean and precision have a normal-gamma prior, by dimension."""
 
     def one(values: list[float], mean: float, strength: float, shape: float, rate: float) -> float:
         n, residuals = len(values), [value - mean for value in values]
@@ -190,15 +133,7 @@ def normal_gamma_log_marginal(
 def normal_inverse_wishart_log_marginal(
     mean: npt.ArrayLike, strength: float, dof: float, scale: npt.ArrayLike, multiplier: float = 1.0
 ) -> LogMarginal:
-    """Marginal of normal vectors whose mean and covariance have a normal-inverse-Wishart prior.
-
-    The n x D matrix X of values is matrix-t: with A = I + 11'/strength and R = X - 1 mean',
-
-        G_D((dof + n)/2) / G_D(dof/2) pi^(-nD/2) |A|^(-D/2) |scale|^(-n/2)
-        |I + A^-1 R scale^-1 R'|^(-(dof + n)/2)
-
-    where G_D is the multivariate gamma function (Dawid 1981, "Some matrix-variate distribution theory").
-    """
+    """Marginal of normal vectors whose mean and covariance have a normal-inverse-Wishart prior."""
     centre, prior = np.asarray(mean, dtype=float), multiplier * np.asarray(scale, dtype=float)
 
     def log_marginal(values: Sequence[Any]) -> float:
@@ -220,10 +155,7 @@ def normal_inverse_wishart_log_marginal(
 def von_mises_fisher_log_marginal(
     concentration: Any, prior_direction: Any = None, prior_concentration: float = 0.0
 ) -> LogMarginal:
-    """Unit vectors about a mean direction: normalisers C of 30 digits, by mpmath's Bessel functions.
-
-    log C(c)^n C(|prior|) / C(|prior + c sum x|), C(r) = r^(D/2 - 1) / ((2 pi)^(D/2) I_(D/2 - 1)(r)).
-    """
+    """Unit vectors about a mean direction: normalisers C of 30 digits, by mpmath's Bessel functions."""
 
     def log_normaliser(r: mpmath.mpf, D: int) -> mpmath.mpf:
         half = mpmath.mpf(D) / 2
@@ -252,12 +184,7 @@ def von_mises_fisher_log_marginal(
 
 
 def gamma_poisson_log_marginal(shape: Any, rate: Any) -> LogMarginal:
-    """Marginal of Poisson counts whose rate has a Gamma(shape, rate) prior, by dimension.
-
-    The sum s of n counts is negative binomial, and given it they are multinomial with equal probabilities:
-
-        C(shape + s - 1, s) (rate / (rate + n))^shape (n / (rate + n))^s * s! / prod_i x_i! n^(-s)
-    """
+    """Marginal of Poisson counts whose rate has a Gamma(shape, rate) prior, by dimension."""
 
     def one(values: list[float], shape: float, rate: float) -> float:
         n, s = len(values), sum(values)
@@ -270,10 +197,7 @@ def gamma_poisson_log_marginal(shape: Any, rate: Any) -> LogMarginal:
 
 
 def beta_bernoulli_log_marginal(a: Any, b: Any) -> LogMarginal:
-    """Marginal of bits whose probability has a Beta(a, b) prior, by dimension (Polya's urn).
-
-    With s of n bits set, one factor a draw from the urn: [a]_1^s [b]_1^(n - s) / [a + b]_1^n.
-    """
+    """Marginal of bits whose probability has a Beta(a, b) prior, by dimension (Polya's urn)."""
 
     def one(values: list[float], a: float, b: float) -> float:
         s, n = int(sum(values)), len(values)

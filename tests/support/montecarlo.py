@@ -1,9 +1,5 @@
-"""One-step Monte Carlo from independent exact draws: complete production moves with their production source.
-
-The exact-kernel test enumerates steps with a scripted source. It doesn't cover the production source, and
-entire sweeps, which have too many branches. Here a state is drawn from the exact posterior, the move is
-applied once, and the resulting state is counted; its distribution must be the posterior again. There is no
-burn-in and no thinning: draws are independent, and p-values are valid.
+"""One-step Monte Carlo from independent exact draws: complete production moves with their
+production source.
 """
 
 from __future__ import annotations
@@ -34,11 +30,7 @@ _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
 def swept(
     schedule: Sequence[Move], franchise: Franchise, sweeps: int, seed: int, init: Any = "auto"
 ) -> Iterator[Franchise]:
-    """Yield the franchise after every sweep of the chain of `Scheduler.run`.
-
-    There is no trace, and nothing is kept to go back to: for a handful of customers a sweep takes half the
-    time.
-    """
+    """Yield the franchise after every sweep of the chain of `Scheduler.run`."""
     streams = Streams(seed)
     if not all(move.by_cell for move in schedule):
         franchise.expand_cells()
@@ -74,10 +66,8 @@ def one_step_counts(
 
 
 def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
-    """Exact transition matrix of a complete application: the product of its steps, each of which is checked.
-
-    Over a store without table numbers, a move that needs them assigns customers to tables once for the entire
-    sweep, not once per step. Then the product is taken over labelled seatings, and lumped by the posterior.
+    """Exact transition matrix of a complete application: the product of its steps, each of which
+    is checked.
     """
     if model.detail is Detail.SEATS or not move.needs_tables:
         return check_exact(model, move)
@@ -118,26 +108,7 @@ def one_step(
     state: int | None = None,
     row: npt.ArrayLike | None = None,
 ) -> dict[str, float]:
-    """P-values of the hypotheses that a move leaves the posterior invariant, and has this distribution.
-
-    Parameters
-    ----------
-    model : ExactModel
-    moves : Move or sequence of Move
-        Applied completely, once, with a `RandomStream`.
-    draws : int
-        Number of independent draws (the same number again for the row).
-    seed : int
-    state, row : int and array of shape (n_states,), optional
-        A state, and the exact distribution of the state after the same application from it: a row of
-        `sweep_matrix`, or `exact_row`. Only this detects a kernel that is invariant for a wrong reason, for
-        instance because it hardly moves.
-
-    Returns
-    -------
-    dict of str to float
-        "invariance" and, with a row, "row".
-    """
+    """P-values of the hypotheses that a move leaves the posterior invariant, and has this distribution."""
     if draws < 1:
         raise ParameterError("draws", draws, "1 or more", "Some thousands are usual.")
     if (state is None) != (row is None):

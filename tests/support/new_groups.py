@@ -1,10 +1,4 @@
-"""Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in.
-
-A group's customers sit at tables; each table has a dish from a fixed row of shares. Without a discount the
-tables of a dish are combined, as in the samplers. If dishes differ by group, the customers of a dish sit at
-further tables, each with a value from the dish, and those of one value are combined where there is no
-discount.
-"""
+"""Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in."""
 
 from __future__ import annotations
 
@@ -23,15 +17,7 @@ __all__ = ["NewGroupLaw", "State", "state_of"]
 
 
 class State(NamedTuple):
-    """The seating of a group.
-
-    Attributes
-    ----------
-    tables : frozenset
-        The customers of each table (of each dish, without a discount) and its dish.
-    repeated : frozenset
-        Sets of customers who repeat one value, if dishes differ by group with a discount; otherwise empty.
-    """
+    """The seating of a group."""
 
     tables: frozenset[tuple[frozenset[int], int]]
     repeated: frozenset[frozenset[int]] = frozenset()
@@ -45,27 +31,7 @@ class State(NamedTuple):
 
 
 class NewGroupLaw:
-    """The exact distribution of the seating of one new group, given its values.
-
-    Parameters
-    ----------
-    density : float array, shape (n, K + 1)
-        Density of each customer's value under each dish and, last, a new one.
-    share : float array, shape (K + 1,)
-        Probability of each of these for a new table.
-    concentration, discount : float
-    value : sequence of int, shape (n,), optional
-        Value of each customer, if dishes differ by group.
-    repeats : tuple of float
-        Concentration and discount of the distribution of a dish in a group; by default they don't differ.
-
-    Attributes
-    ----------
-    joint : dict
-        Density of the values and a state together, by state.
-    evidence : float
-        Density of the values.
-    """
+    """The exact distribution of the seating of one new group, given its values."""
 
     def __init__(
         self,
@@ -152,10 +118,7 @@ class NewGroupLaw:
         return np.asarray(sum(p * self.weights_given(s) for s, p in zip(self.states, self.pi, strict=True)))
 
     def moments_left_to_right(self) -> tuple[float, float]:
-        """First and second moment of a particle's weight in left-to-right evaluation.
-
-        Before each customer all earlier ones are reseated in their order, from their exact conditionals.
-        """
+        """First and second moment of a particle's weight in left-to-right evaluation."""
         moments = []
         for power in (1, 2):
             weights: dict[State, float] = {State(frozenset()): 1.0}
@@ -180,10 +143,7 @@ class NewGroupLaw:
 
 
 def state_of(dishes: Sequence[Any], tables: Sequence[Any], sources: Sequence[Any] = ()) -> State:
-    """The state in which customers have these dishes and share tables of the same number.
-
-    Customers with one number in ``sources``, if there are any, repeat one value.
-    """
+    """The state in which customers have these dishes and share tables of the same number."""
 
     def blocks(numbers: Sequence[Any]) -> set[frozenset[int]]:
         return {frozenset(i for i, other in enumerate(numbers) if other == one) for one in numbers}

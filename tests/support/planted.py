@@ -33,20 +33,7 @@ __all__ = ["PlantedBug", "planted"]
 
 @attrs.frozen
 class PlantedBug:
-    """A mistake as a replacement of source text.
-
-    Attributes
-    ----------
-    name : str
-    what : str
-        The mistake and, if known, who made it or where it was published.
-    module : str
-        Dotted name.
-    old, new : str
-        Text that occurs exactly once in the module's file, within functions, and its replacement.
-    caught_by : str
-        Name of the check that fails while the bug is planted.
-    """
+    """A mistake as a replacement of source text."""
 
     name: str
     what: str
@@ -61,13 +48,7 @@ class PlantedBug:
         return Path(str(importlib.import_module(self.module).__file__))
 
     def sources(self) -> tuple[str, str]:
-        """Source text of the module without and with the bug.
-
-        Raises
-        ------
-        ParameterError
-            Unless ``old`` occurs exactly once.
-        """
+        """Source text of the module without and with the bug."""
         text = self.path.read_text(encoding="utf-8")
         if (n := text.count(self.old)) != 1:
             raise ParameterError(
@@ -145,9 +126,8 @@ _KNOWN: dict[tuple[str, str], list[weakref.ref[FunctionType]]] = {}  # by file a
 
 
 def _defined_once(code: CodeType) -> list[FunctionType]:
-    """Functions of this file and name that aren't made by other functions, so they don't change after import.
-
-    They are looked up once for all bugs, since a process of many tests has about a million objects.
+    """Functions of this file and name that aren't made by other functions, so they don't change
+    after import.
     """
     key = code.co_filename, code.co_qualname
     if not any(one() is not None for one in _KNOWN.get(key, [])):

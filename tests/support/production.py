@@ -1,9 +1,4 @@
-"""The law of one step of production, from its own draws.
-
-Scripts sum the weights that a sweep passes to them, so they don't test how production uses a uniform number.
-Here production gets chosen random words, and the outcome of a word is found by bisection: the words of an
-outcome are an interval, whose length is its probability in production, to the last bit of the word.
-"""
+"""The law of one step of production, from its own draws."""
 
 from __future__ import annotations
 
@@ -32,10 +27,7 @@ _BITS = 53  # of a uniform number
 def intervals(
     outcome: Callable[[int], int], first: int, last: int, spared: int = 0
 ) -> list[tuple[int, int, int]]:
-    """Return (outcome, first place, end) of a function whose values are each taken on one interval.
-
-    The ``spared`` last places are not evaluated. They count like the one before them.
-    """
+    """Return (outcome, first place, end) of a function whose values are each taken on one interval."""
     begins = [(first, outcome(first))]
 
     def split(low: int, before: int, high: int, behind: int) -> None:
@@ -56,16 +48,7 @@ def intervals(
 
 
 def production_law(franchise: Franchise, customer: int) -> Law:
-    """Return the probability of each seat of a customer in production, by the kernel that is used.
-
-    The customer sits at the only table of its dish in its restaurant, in a franchise of two levels, which
-    isn't changed.
-
-    Returns
-    -------
-    dict of int to float
-        2 k to share a table of dish k, 2 k + 1 to open one, `NEW` for a new dish.
-    """
+    """Return the probability of each seat of a customer in production, by the kernel that is used."""
     step = _Step(franchise, customer)
     try:
         return step.fused() if franchise.kernel("reseat") == "fused" else step.generic()
@@ -164,10 +147,8 @@ class _Step:
 
 
 def exact_law(franchise: Franchise, customer: int) -> Law:
-    """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions.
-
-    Two levels over a Dirichlet-multinomial measure, sparse or not. Under a root with weights these replace
-    the root's shares; the weight of a dish whose last customer is unseated is part of the remainder.
+    """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in
+    fractions.
     """
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()

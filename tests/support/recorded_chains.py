@@ -11,11 +11,7 @@ from hdpkit import moves
 
 
 def digest_of(trace):
-    """A number for the columns of a trace to the last bit.
-
-    Two kinds of column are left out: the seconds that moves took, and the largest shares, a summary of the
-    counts that traces did not have when the chains were recorded.
-    """
+    """A number for the columns of a trace to the last bit."""
     found = hashlib.sha256()
     for name in sorted(trace):
         if not name.startswith("seconds") and name != "largest_shares":

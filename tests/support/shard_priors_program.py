@@ -1,8 +1,4 @@
-"""The program of every rank of MPI: chains with priors on every hyperparameter; rank 0 writes their ends.
-
-The folder has a corpus in shards, and the states at the starts of the chains by name. Checkpoints are in a
-folder for each chain, if a folder for these is given.
-"""
+"""The program of every rank of MPI: chains with priors on every hyperparameter; rank 0 writes their ends."""
 
 import pickle
 import sys

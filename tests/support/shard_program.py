@@ -1,8 +1,4 @@
-"""The program of every rank of MPI: a chain over a corpus in shards; rank 0 writes the final state.
-
-Options: the sweep after which all ranks except the first are killed (or hang, if ``patience`` is given), or a
-rank that can't write files of more than 100 bytes.
-"""
+"""The program of every rank of MPI: a chain over a corpus in shards; rank 0 writes the final state."""
 
 import os
 import pickle

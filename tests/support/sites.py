@@ -1,10 +1,4 @@
-"""The conditional of every customer of a sweep, by the fused sweep of topic models and by other kernels.
-
-A *site* is an unseated customer with the distribution of its next seat: at a table of dish k, at a new table
-of dish k, or at a new dish. Entire sweeps are recorded in doubles; the same choices are then replayed with
-the single-precision numbers of production, and customer by customer with the generic kernel. So states can be
-those of real runs.
-"""
+"""The conditional of every customer of a sweep, by the fused sweep of topic models and by other kernels."""
 
 from __future__ import annotations
 
@@ -31,21 +25,7 @@ NEW = -1  # the outcome of a new dish
 
 @attrs.frozen
 class Site:
-    """The random choices of a sweep for one customer, and their outcomes.
-
-    Attributes
-    ----------
-    customer : int
-    law : dict of int to float
-        Probability of each outcome: 2 k to share a table of dish k, 2 k + 1 to open one, `NEW` for a new
-        dish.
-    outcome : int
-        The outcome that was chosen.
-    before, after : list of int
-        Answers to the store: which table the customer leaves, and which one it joins.
-    place : int
-        The answer to the sweep.
-    """
+    """The random choices of a sweep for one customer, and their outcomes."""
 
     customer: int
     law: dict[int, float]
@@ -86,10 +66,7 @@ def replayed(sites: Sequence[Site]) -> Take:
 def record_sites(
     franchise: Franchise, first: int, last: int, take: Take, *, floats: bool = False
 ) -> list[Site]:
-    """Reseat customers first .. last - 1 by the fused kernel with a script, and return the sites.
-
-    With ``floats`` the numbers are production's.
-    """
+    """Reseat customers first .. last - 1 by the fused kernel with a script, and return the sites."""
     bank: Any = franchise.bank
     sites: list[Site] = []
     pending: list[int] = []
@@ -126,16 +103,7 @@ def record_sites(
 
 
 def generic_law(franchise: Franchise, site: Site) -> tuple[dict[int, float], float | None]:
-    """Take the same step as at a site by the generic kernel; return the law of its dish.
-
-    Returns
-    -------
-    law : dict of int to float
-        Probability of each dish, by slot, and of `NEW`.
-    opens : float or None
-        Probability that the customer opens a table of its dish, given that dish; None if it can't but, or if
-        the store is one of counts, where tables are drawn at the end of the step.
-    """
+    """Take the same step as at a site by the generic kernel; return the law of its dish."""
     slots = franchise.slots
     dish = NEW if site.outcome == NEW else site.outcome // 2
     law: dict[int, float] = {}

@@ -135,10 +135,7 @@ class Model:
 
 
 class BurstyModel(Model):
-    """The same where topics differ by document: a state is the labels, and the numbers of tables of terms.
-
-    Tables are listed by document, label and term, as far as there are customers.
-    """
+    """The same where topics differ by document: a state is the labels, and the numbers of tables of terms."""
 
     def __init__(self, documents, kernel, integrated, bursts, least=0.0):
         self.labels = range(4) if sum(map(len, documents)) < 3 else (1, 2)
