@@ -1,6 +1,6 @@
 """Topics that drift over time, by restaurants with several parents, against an HDP by time and a plain HDP.
 
-    python benchmarks/topics_over_time.py [CORPUS...] [--documents 30 120] [--seeds 0 1] [--sweeps 200]
+    python benchmarks/topics_over_time.py [CORPUS...] [--documents 10 30 120] [--seeds 0 1] [--sweeps 200]
         [--eta 0.1] [--samples 10] [--figure FILE]
 
 CORPUS is "simulated" or a folder with the release notes of Git (in Debian /usr/share/doc/git/RelNotes). Of
@@ -120,14 +120,14 @@ def draw_figure(franchise, words, file):
 
     shares = np.array([franchise.group_weights(f"slice {t}")[0] for t in range(N_SLICES)])[:, :-1]
     topics = franchise.dish_parameters()
-    figure, axes = plt.subplots(figsize=(8, 4))
+    figure, axes = plt.subplots(figsize=(10, 4))
     for k in np.argsort(shares.max(axis=0) - shares.min(axis=0))[::-1][:6]:
         top = np.argsort(topics[k])[::-1][:4]
         axes.plot(shares[:, k], marker="o", label=", ".join(words[v] if words else f"{v}" for v in top))
     labels = [f"2.{4 * t}-2.{4 * t + 3}" if words else f"{t}" for t in range(N_SLICES)]
     axes.set_xticks(range(N_SLICES), labels, rotation=30)
     axes.set(xlabel="slice", ylabel="share of the topic", ylim=(0, None))
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.tight_layout()
     figure.savefig(file, dpi=100)
     plt.close(figure)
@@ -136,7 +136,9 @@ def draw_figure(franchise, words, file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpora", nargs="*", default=["simulated"], metavar="CORPUS")
-    parser.add_argument("--documents", type=int, nargs="+", default=[30, 120], help="in training, by slice")
+    parser.add_argument(
+        "--documents", type=int, nargs="+", default=[10, 30, 120], help="in training, by slice"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--sweeps", type=int, default=200)
     parser.add_argument("--samples", type=int, default=10)
