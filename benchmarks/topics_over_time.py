@@ -13,7 +13,8 @@ from Dirichlet(0.1); each slice has 340 documents of 16 words, with proportions 
 In every slice 80 documents (a quarter, if there are fewer than 320) are held out; of the others the given
 number is read in training, drawn by the seed, and of slices 1, 3, 5, 7, 9 at most --second. Models, all
 without discounts and with concentrations that are resampled, one for each declaration: Gamma(1, 0.1) for
-slices, Gamma(1, 1) for all others.
+slices, Gamma(1, 1) for all others. Documents of a slice that has none in training draw from the root in "by
+time", and from the slice before and its innovation in "drift".
 
 - plain: documents below one root;
 - by time: root, a restaurant for each slice, documents;
@@ -168,12 +169,14 @@ def main():
         for n_train in options.documents:
             for seed in options.seeds:
                 read, held = split(slices, n_train, options.second, seed)
-                parts = [
-                    hk.Corpus.from_counts(counts[part], groups={"slice": slices[part].tolist()})
-                    for part in (read, held)
-                ]
                 when = slices[held]
+                unread = set(range(N_SLICES)) - set(slices[read].tolist())
                 for model in ("plain", "by time", "drift"):
+                    without = unread if model == "by time" else set()
+                    parts = []
+                    for part in (read, held):
+                        labels = [None if t in without else t for t in slices[part].tolist()]
+                        parts.append(hk.Corpus.from_counts(counts[part], groups={"slice": labels}))
                     franchise, score, weights, seconds = fit(model, *parts, options, seed)
                     log_p, n = score.group_log_probability, score.group_tokens
                     groups = [when % 2 == 1, *(when == t for t in range(N_SLICES))]
