@@ -9,7 +9,6 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise import Snapshot
 
-
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.ParentWeights()]
 
 
