@@ -174,6 +174,11 @@ ARGUMENTS = {
         "squared change within",
     ),
     "bursty_sweeps": ("{corpus} --rounds 1 --settle 2 --stores 'counts, weights'", "| counts, weights |"),
+    "domain_language_model": (
+        "--general numpy.fft --domain scipy.fft --most 300 --words 200 --held-words 200 --orders 2 --seeds 0 "
+        "--sweeps 4",
+        "\n| 2 | ",
+    ),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "hidden_markov_comparison": (
         "--seconds 0.02 0.05 --states 2 --seeds 1 --most 400",
@@ -257,6 +262,10 @@ ARGUMENTS = {
         "| tokens | 900 |",
     ),
     "bursts": ("tiny={corpus} --seconds 0.3 --starts", "| tiny | bursty | 0.3 |"),
+    "topics_over_time": (
+        "simulated --documents 3 --seeds 0 --sweeps 2 --samples 1 --figure {folder}/topics.png",
+        "| drift |",
+    ),
     "verdicts": ("tiny={corpus} --seconds 0.3 --sweeps 400 --samples 2", "| tiny | 30 |"),
     "whole_fit": ("{corpus} --seconds 0.3 --first 0.1 --report-sweeps 10", "| DishGibbs |"),
     "transaction_cost": ("{corpus} --rounds 1", "| copy / sweep |"),

@@ -548,7 +548,7 @@ MODEL = {
     "Franchise.proposal": Row(
         lambda franchise: (explicit().proposal, {"source": None}),
         {"source": [0, "1", object(), np.random.default_rng(0)]},
-        run=skipped("a block: tests/franchise/test_proposals.py opens it"),
+        run=skipped("a block: tests/franchise/test_taking_back.py opens it"),
     ),
     "Proposal.unseat": Row(proposal("unseat", customer=0), {"customer": whole(0, 6)}),
     "Proposal.seat": Row(
@@ -584,7 +584,7 @@ MODEL = {
         },
         {"frozen": ("frozen", "root weights")},
         run=skipped(
-            "the number of dishes depends on the start: tests/franchise/test_proposals.py sets parts"
+            "the number of dishes depends on the start: tests/franchise/test_taking_back.py sets parts"
         ),
     ),
     "RestaurantView.unseat": Row(

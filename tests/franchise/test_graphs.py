@@ -8,7 +8,6 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise import Snapshot
-from hdpkit.posterior.simulate import simulate  # noqa: F401 - it offers the method
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.ParentWeights()]
 

@@ -1,7 +1,7 @@
 """Pictures of what each kind of model shows first: the end of the terminal's output, and its page.
 
     pip install selenium pillow
-    python docs/figures/first_screens.py [--out docs/figures] [--kinds topics ...]
+    python docs/first_screens.py [--out docs/figures] [--kinds topics ...]
 
 Topics are those of the installed NumPy's documentation, signatures those of a simulated cohort
 (``examples/signature_cohorts.py``, 80 samples), components those of scikit-learn's wine data by cultivar,
@@ -27,7 +27,7 @@ from selenium import webdriver
 from sklearn.datasets import load_wine
 
 COLUMNS, ROWS = 110, 36
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def of_topics(folder):
