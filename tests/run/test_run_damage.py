@@ -10,7 +10,7 @@ import sys
 import kill_trials
 import numpy as np
 import pytest
-from npz_files import write_members
+from npz_files import tree_of, write_members, write_tree
 
 import hdpkit as hk
 from hdpkit import errors, moves
