@@ -289,11 +289,16 @@ class Normal(Distribution):
         return generator.normal(self.mean, self.deviation, size)
 
 
+_LEAST_SHAPE = 1e-6  # below it all weights but one are smaller than the smallest float
+
+
 def _shapes(value: Any) -> Any:
     """A positive number, or two or more of them."""
     if isinstance(value, (list, tuple, np.ndarray)) and len(value) > 1:
-        return tuple(positive_number("Dirichlet shapes", one) for one in value)
-    return positive_number("Dirichlet shapes", value)
+        return tuple(_shapes(one) for one in value)
+    if positive_number("Dirichlet shapes", value) < _LEAST_SHAPE:
+        raise ParameterError("Dirichlet shapes", value, f"at least {_LEAST_SHAPE:g}", "For instance 0.01.")
+    return float(value)
 
 
 @attrs.frozen
@@ -303,12 +308,12 @@ class Dirichlet:
     Parameters
     ----------
     shapes : float or sequence of float
-        Above 0: one number for all parents, or one each.
+        At least 1e-6: one number for all parents, or one each.
 
     Raises
     ------
     ParameterError
-        If a shape is not a finite positive number.
+        If a shape is not a finite number of at least 1e-6.
     """
 
     shapes: Any = attrs.field(default=1.0, converter=_shapes)

@@ -417,8 +417,13 @@ def check_proposal(state: Any) -> None:
     kept = [part for part in state.measure_parts.values() if not isinstance(part, IntegrablePart)]
     kept += [part for part in state.measure_parts.values() if getattr(part, "integrated", None) is None]
     copied = measure.exact_statistics or can_copy(state.bank)
-    if not measure.conjugate or measure.seats_values or kept or not copied:
+    if not measure.conjugate or measure.seats_values or kept:
         raise StateError(
-            "measure", type(measure).__name__, "conjugate, without parts of its own or tables of values",
-            "Work inside parts_integrated(rng) if it has parts. In C it needs exact_statistics = True.",
+            "measure", type(measure).__name__, "conjugate, without values of its own in the state",
+            "Work inside parts_integrated(rng) if it keeps proportions; a SharedValue is not served.",
+        )  # fmt: skip
+    if not copied:
+        raise StateError(
+            "measure", type(measure).__name__, "one whose statistics can be copied",
+            "Leave at_power. A measure in C needs exact_statistics = True.",
         )  # fmt: skip

@@ -276,7 +276,9 @@ class Seats(KernelChoice):
         return self._table_store_type(self.topology.n_all, self.topology.n_nodes)
 
     def _give_back(self, lent: bool) -> None:
-        """End a block, unless a state was thawed meanwhile."""
+        """End a block, unless a state was thawed meanwhile. A proposal that still runs is taken back."""
+        if lent and self._proposal is not None:
+            self._proposal._end()
         if lent and self.lent is not None:
             self._kernel_of(aggregate_seats)[1](self, self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}

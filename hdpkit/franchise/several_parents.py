@@ -42,6 +42,16 @@ def _checked_restaurants(found: tuple[Any, ...], least: int, given: Any) -> tupl
     return found
 
 
+_LEAST = -700.0
+"""Logs of weights are at least this: the exponential of less isn't a positive number for long."""
+
+
+def drawn_weights(source: ChoiceSource, shapes: Floats) -> Floats:
+    """Draw weights of parents from a Dirichlet distribution; none is 0, however small its shape."""
+    weights = np.exp(np.maximum(source.log_dirichlet(shapes), _LEAST))
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
 class MixtureOf(Several):
     """A base of several parents: each table of a restaurant is a customer of one of them.
 
@@ -194,7 +204,7 @@ class ParentWeights(Part):
         """Draw the weights that have a prior from it."""
         for number, base in self.declared.items():
             if base.shapes is not None:
-                self.put(number, source.dirichlet(base.shapes))
+                self.put(number, drawn_weights(source, base.shapes))
 
     def freeze(self) -> dict[str, Any]:
         """The weights by declaration."""

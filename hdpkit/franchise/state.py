@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.parts import Part
+from hdpkit.parts import Part, SharedValue
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.steps.step import KERNELS, Step
@@ -182,7 +183,8 @@ def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
             "no components where dishes keep parameters in the state",
             f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
         )
-    return brought
+    # A measure may keep its values: each franchise has its own.
+    return {name: copy(part) if isinstance(part, SharedValue) else part for name, part in brought.items()}
 
 
 def _store_class(store: str | type) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import totals
-from hdpkit.franchise.several_parents import GraphTopology
+from hdpkit.franchise.several_parents import GraphTopology, drawn_weights
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, something_to_do
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
@@ -53,7 +53,7 @@ class ParentWeights(Move):
         for number, base in weights.declared.items():
             if base.shapes is not None:
                 chosen = weights.tables(number, totals(state.seating, tree.n_nodes)[1])
-                set_weights(state, number, rng.dirichlet(base.shapes + chosen))
+                set_weights(state, number, drawn_weights(rng, base.shapes + chosen))
                 info += MoveInfo(1, 1)
         return info
 

@@ -682,8 +682,9 @@ class Components:
         return self._group_ends[1]
 
     @cached_property
-    def _group_ends(self) -> tuple[Floats, Floats]:
-        lower, upper = (np.empty((self._n_groups, len(self) + 1)) for _ in range(2))
+    def _group_ends(self) -> tuple[Floats, Floats, Floats]:
+        """Lower and upper ends, and the lower ends before they are moved out."""
+        lower, upper, found = (np.empty((self._n_groups, len(self) + 1)) for _ in range(3))
         each = max(_DRAWS_OF_A_STATE, -(-_DRAWS // len(self.samples)))
         source = as_source(_SEED, Purpose.OTHER)
         for groups in self._chunks(each):
@@ -691,8 +692,10 @@ class Components:
                 self._of_components([sample.draw_group_weights(source, groups) for sample in self.samples])
                 for _ in range(each)
             ]
-            lower[groups], upper[groups] = self._ends(np.stack(drawn, axis=1), self.group_rows(groups))
-        return lower, upper
+            values, point = np.stack(drawn, axis=1), self.group_rows(groups)
+            lower[groups], upper[groups] = self._ends(values, point)
+            found[groups] = interval(values, self.level, self._halves, point)[0]
+        return lower, upper, found
 
     @property
     def group_totals(self) -> Int64s:
@@ -722,8 +725,11 @@ class Components:
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
-        """Where intervals of `exposures` are above 0: the lower end rounds to a customer or more."""
-        return np.asarray(self.exposures_lower >= _ONE, dtype=np.bool_)
+        """Where exposures are above 0 in each half of each chain: a lower end rounds to a customer or more.
+
+        It is the end before it is moved out: a component isn't absent because chains differ on its share.
+        """
+        return np.asarray(self._group_ends[2] * self.group_totals[:, None] >= _ONE, dtype=np.bool_)
 
     @property
     def most_in(self) -> Int64s:

@@ -153,6 +153,10 @@ def _design(
 ) -> tuple[tuple[str, ...], Floats, Int64s]:
     """Names of the terms, the design matrix, and the group of each of its rows."""
     way_out = "" if columns else " The run keeps no covariates: give them as a table."
+    if "Intercept" in columns:
+        raise DataError(
+            "table", "Intercept", "covariates of other names", "The formula adds this term itself."
+        )
     with importing_extra("formulaic", "effects", ", for formulas"):
         from formulaic import model_matrix
     frame = data_frame(columns).reindex(np.arange(n)).iloc[filled]

@@ -144,6 +144,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         after : int
             Samples of later sweeps than this are kept.
         """
+        after = whole_number("after", after, 0)
         made = Trace(None, self.seed, self.exact and later.exact)
         made._own = self._own
         made._values = {key: [*values, *later._values[key]] for key, values in self._values.items()}

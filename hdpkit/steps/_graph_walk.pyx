@@ -40,11 +40,11 @@ def ancestors(const int32_t[::1] parent not None, const int64_t[::1] begin not N
         Those of restaurant r are above[start[r]:start[r + 1]].
     """
     cdef vector[int32_t] found, seen
-    cdef vector[int64_t] start
+    cdef vector[int64_t] ends
     cdef int64_t n = begin.shape[0] - 1, i, a, arm, p
     cdef int32_t r
     seen.assign(n, -1)
-    start.push_back(0)
+    ends.push_back(0)
     with nogil:
         for r in range(<int32_t>n):
             found.push_back(r)
@@ -53,21 +53,21 @@ def ancestors(const int32_t[::1] parent not None, const int64_t[::1] begin not N
                 p = parent[arm]
                 if p < 0:
                     continue
-                for i in range(start[p], start[p + 1]):
+                for i in range(ends[p], ends[p + 1]):
                     if seen[found[i]] != r:
                         seen[found[i]] = r
                         found.push_back(found[i])
-            sort(found.data() + start[r], found.data() + found.size())
-            for i in range((<int64_t>found.size() - start[r]) // 2):     # largest first
-                p = found[start[r] + i]
-                found[start[r] + i] = found[found.size() - 1 - i]
+            sort(found.data() + ends[r], found.data() + found.size())
+            for i in range((<int64_t>found.size() - ends[r]) // 2):     # largest first
+                p = found[ends[r] + i]
+                found[ends[r] + i] = found[found.size() - 1 - i]
                 found[found.size() - 1 - i] = <int32_t>p
-            start.push_back(<int64_t>found.size())
+            ends.push_back(<int64_t>found.size())
     starts, above = np.empty(n + 1, dtype=np.int64), np.empty(found.size(), dtype=np.int32)
     cdef int64_t[::1] to_start = starts
     cdef int32_t[::1] to_above = above
     for i in range(n + 1):
-        to_start[i] = start[i]
+        to_start[i] = ends[i]
     for i in range(<int64_t>found.size()):
         to_above[i] = found[i]
     return starts, above

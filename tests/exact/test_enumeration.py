@@ -7,8 +7,10 @@ import math
 from collections import Counter
 
 import marginals
+import numpy as np
 import pytest
 
+from hdpkit.errors import DataError
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import states as hs
 from hdpkit.testing.atomic_contract import atomic_log_marginal
@@ -55,6 +57,27 @@ def test_number_of_seatings_and_each_only_once(lengths, count):
     assert len(keys) == len(set(keys)) == count
 
 
+def test_seatings_of_one_restaurant_are_set_partitions():
+    assert [len(list(en.seatings(Shape((-1,), (0,) * n)))) for n in range(7)] == [1, 1, 2, 5, 15, 52, 203]
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_every_key_is_its_own_canonical_form(shape):
+    for key in en.seatings(shape):
+        renamed = [[f"table {1000 - table}" for table in tables] for tables in key]
+        assert en.canonical_key(renamed, shape) == key
+        for customers, tables in zip(en.table_sizes(key, shape), zip_nodes(key, shape), strict=True):
+            assert customers.keys() == tables
+
+
+def zip_nodes(key: en.Key, shape: Shape) -> list[set[int]]:
+    used: list[set[int]] = [set() for _ in shape.parent]
+    for home, tables in zip(shape.home, key, strict=True):
+        for node, table in zip(shape.path(home), tables, strict=True):
+            used[node].add(table)
+    return used
+
+
 # ---- the prior
 
 
@@ -64,8 +87,44 @@ def test_prior_sums_to_one(shape, name):
     assert total(shape, *corner(name, shape)) == pytest.approx(1, abs=1e-12)
 
 
+def test_sum_to_one_fails_for_wrong_formulas():
+    theta, d = [0.4, 2.0, 0.1], [0.5, 0.25, 0.9]
+
+    def tables_without_discount(key, shape, theta, d):  # [1]_1^(n-1) for [1-d]_1^(n-1)
+        sizes = enumerate(en.table_sizes(key, shape))
+        extra = ((s, d[node]) for node, tables in sizes for size in tables.values() for s in range(1, size))
+        return en.log_prior(key, shape, theta, d) + sum(math.log(s / (s - dj)) for s, dj in extra)
+
+    def one_factor_too_many(key, shape, theta, d):  # [theta+1]_1^c for [theta+1]_1^(c-1)
+        at = [sum(tables.values()) for tables in en.table_sizes(key, shape)]
+        return en.log_prior(key, shape, theta, d) - sum(
+            math.log(t + c) for t, c in zip(theta, at, strict=True)
+        )
+
+    def parent_counts_customers(
+        key, shape, theta, d
+    ):  # a table enters the root as many times as it has customers
+        root = [(-1,), tuple(0 for _ in shape.home)]
+        once = en.log_prior(tuple((tables[-1],) for tables in key), Shape(*root), theta[:1], d[:1])
+        return once + en.log_prior(key, shape, theta, d) - root_factor(key, shape, theta, d)
+
+    for wrong in (tables_without_discount, one_factor_too_many, parent_counts_customers):
+        assert abs(total(TWO_LEVELS, theta, d, wrong) - 1) > 1e-2
+
+
+def root_factor(key: en.Key, shape: Shape, theta: list[float], d: list[float]) -> float:
+    entering = sorted({(tables[-1], home, tables[0]) for home, tables in zip(shape.home, key, strict=True)})
+    seats = [[table] for table, _, _ in entering]
+    alone = Shape((-1,), (0,) * len(seats))
+    return en.log_prior(en.canonical_key(seats, alone), alone, theta[:1], d[:1])
+
+
 def sequential_probability(key, shape, theta, d, order) -> float:
-    """Product of predictive probabilities when the data customers arrive one by one."""
+    """Product of predictive probabilities when the data customers arrive one by one.
+
+    Sit at a table of n: (n - d)/(theta + c). Open one: (theta + d T)/(theta + c), for certain if the
+    restaurant is empty; the new table then enters the parent as a customer.
+    """
     sizes: list[dict[int, int]] = [{} for _ in shape.parent]
     probability = 1.0
     for i in order:
@@ -91,6 +150,51 @@ def test_joint_is_the_product_of_predictives_in_any_order(shape, name):
         joint = math.exp(en.log_prior(key, shape, theta, d))
         for order in orders:
             assert sequential_probability(key, shape, theta, d, order) == pytest.approx(joint, rel=1e-12)
+
+
+def predictive(key, shape, theta, d, node, dish) -> float:
+    """P_r(k) = [c_rk - d t_rk + (theta + d T) P_parent(k)]/(theta + c); dish None is a new one."""
+    sizes = en.table_sizes(key, shape)[node]
+    dish_of = {
+        table: tables[-1] for i, tables in enumerate(key) for table in path_tables(i, key, shape, node)
+    }
+    if node == 0:
+        above = 1.0 if dish is None else 0.0
+    else:
+        above = predictive(key, shape, theta, d, shape.parent[node], dish)
+    c = sum(sizes.values())
+    if c == 0:
+        return above
+    mine = [size for table, size in sizes.items() if dish_of[table] == dish]
+    return (sum(mine) - d[node] * len(mine) + (theta[node] + d[node] * len(sizes)) * above) / (
+        theta[node] + c
+    )
+
+
+def path_tables(i, key, shape, node):
+    path = shape.path(shape.home[i])
+    return [key[i][path.index(node)]] if node in path else []
+
+
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("home", range(5))
+def test_one_more_customer_follows_the_predictive_of_its_restaurant(home, name):
+    smaller = Shape(TREE.parent, TREE.home[:4])
+    larger = Shape(TREE.parent, (*TREE.home[:4], home))
+    theta, d = corner(name, larger)
+    mass: dict[tuple[en.Key, int | None], float] = Counter()
+    for key in en.seatings(larger):
+        dish = None if key[4][-1] == 4 else key[4][-1]
+        mass[key[:4], dish] += math.exp(en.log_prior(key, larger, theta, d))
+    for (key, dish), joint in mass.items():
+        before = math.exp(en.log_prior(key, smaller, theta, d))
+        assert joint / before == pytest.approx(predictive(key, smaller, theta, d, home, dish), rel=1e-11)
+
+
+def test_an_empty_franchise_has_one_seating_of_probability_one():
+    shape = Shape((-1, 0), ())
+    assert list(en.seatings(shape)) == [()]
+    assert en.log_prior((), shape, [-0.1, 1], [0.5, 0]) == 0
 
 
 # ---- the posterior
@@ -123,6 +227,14 @@ def test_expected_tables_where_a_known_package_is_wrong():
     assert expected == pytest.approx(3.349, abs=5e-4)  # the wrong kernel gives 2.76
 
 
+def test_posterior_numbers_fail_if_a_table_is_scored_as_the_product_of_its_words():
+    shape, values = documents([[0, 0, 1], [0, 2]])
+    wrong = en.exact_posterior(
+        shape, values, lambda these: -math.log(3) * len(these), [1.3, 0.8, 0.8], [0.0] * 3
+    )
+    assert abs(sum(p * en.n_tables(key, shape) for key, p in wrong.items()) - 3.349) > 0.1
+
+
 def test_observed_dishes_leave_out_seatings_that_mix_values():
     shape = Shape.from_lengths([2, 1])
     theta, d = [0.5, 1.0, 1.0], [0.25, 0.5, 0.0]
@@ -143,7 +255,39 @@ def test_observed_dishes_leave_out_seatings_that_mix_values():
     assert sum(p for values, p in evidence.items() if values[1] == 0) == pytest.approx(0.3, abs=1e-12)
 
 
+def test_impossible_data_are_an_error():
+    with pytest.raises(DataError):
+        en.exact_posterior(Shape((-1,), (0,)), [0], atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
+
+
 # ---- marginals of a dish
+
+
+@pytest.mark.parametrize("eta", [0.4, [0.2, 1.0, 3.0]])
+def test_dirichlet_multinomial_is_the_product_of_its_predictives(eta):
+    log_marginal = marginals.dirichlet_multinomial_log_marginal(eta, 3)
+    etas = np.broadcast_to(eta, 3)
+    values = [0, 2, 2, 1, 2, 0]
+    by_chain = sum(math.log((values[:n].count(v) + etas[v]) / (n + etas.sum())) for n, v in enumerate(values))
+    assert log_marginal(values) == pytest.approx(by_chain, abs=1e-12)
+    assert log_marginal([]) == 0
+    assert math.fsum(
+        math.exp(log_marginal(x)) for x in itertools.product(range(3), repeat=4)
+    ) == pytest.approx(1)
+    with pytest.raises(DataError):
+        log_marginal([3])
+
+
+def test_normal_marginal_is_the_product_of_its_predictives():
+    mean, variance, noise = 0.5, 2.0, 0.3
+    values = [0.1, -1.5, 2.0, 0.7]
+    by_chain = 0.0
+    for n, x in enumerate(values):
+        precision = 1 / variance + n / noise
+        centre = (mean / variance + sum(values[:n]) / noise) / precision
+        spread = 1 / precision + noise
+        by_chain -= 0.5 * math.log(2 * math.pi * spread) + 0.5 * (x - centre) ** 2 / spread
+    assert marginals.normal_log_marginal(mean, variance, noise)(values) == pytest.approx(by_chain, abs=1e-12)
 
 
 # ---- lumping
@@ -173,9 +317,26 @@ def test_histograms_determine_the_joint_and_count_their_seatings(shape):
     assert found == pytest.approx({h: sum(ps) for h, ps in members.items()})
 
 
+def test_histogram_key_does_not_depend_on_numbering():
+    key = ((0, 0), (0, 0), (2, 2), (3, 3), (3, 3))
+    sizes = hs.to_histograms(key, TWO_LEVELS)
+    assert sizes == (
+        (0, 0, 1, 2, 2),
+        ((0, 0, (1,)), (0, 1, (1,)), (0, 2, (1,)), (1, 0, (2,)), (1, 1, (1,)), (2, 2, (2,))),
+    )
+    tables = [(2, 4, [2]), (1, 9, [1]), (1, 7, [2]), (0, 9, [1]), (0, 4, [1]), (0, 7, [1])]
+    assert hs.histogram_key([7, 7, 9, 4, 4], tables) == sizes
+
+
 def test_histograms_of_observed_dishes_hold_several_root_tables_of_one():
     key = ((0, 0), (1, 1), (2, 0), (3, 3), (4, 4))
     assert hs.to_histograms(key, TWO_LEVELS, dishes=[5, 5, 5, 5, 6]) == (
         (0, 0, 0, 0, 1),
         ((0, 0, (1, 1, 2)), (0, 1, (1,)), (1, 0, (1, 1, 1)), (2, 0, (1,)), (2, 1, (1,))),
     )
+
+
+def test_numbers_of_tables_and_dishes():
+    key = ((0, 0), (0, 0), (2, 0), (3, 3), (4, 3))
+    assert (en.n_tables(key, TWO_LEVELS), en.n_dishes(key)) == (4, 2)
+    assert en.n_tables(((0,), (0,), (2,)), Shape((-1,), (0, 0, 0))) == 2

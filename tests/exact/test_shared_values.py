@@ -162,3 +162,25 @@ def test_a_value_that_changes_within_a_block_at_a_power_stays():
     franchise.audit()
     assert franchise.log_joint() == twin.log_joint()
     assert half == 0.5 * twin.log_likelihood()
+
+
+class Kept(hk.NormalGamma):
+    """A measure that keeps its value in a field; the value changes nothing."""
+
+    shared = hk.SharedValue(0.0, hk.Normal(0.0, 1.0))
+
+    def parts(self, state):
+        return {"drift": self.shared}
+
+    def given(self, parts):
+        return self
+
+
+def test_each_franchise_has_its_own_value():
+    data = hk.Groups.from_arrays([[0.1, 0.2, 1.0]])
+    one, other = (hk.Franchise(hk.Restaurant(Kept()), data) for _ in range(2))
+    one.set_shared_value("drift", 3.0)
+    copied = one.copy()
+    copied.set_shared_value("drift", 4.0)
+    values = [franchise.measure_parts["drift"].value for franchise in (one, other, copied)]
+    assert values == [3.0, 0.0, 4.0]

@@ -256,3 +256,15 @@ def test_proposals_are_refused():
     with pytest.raises(errors.StateError, match="several parents"):
         franchise.proposal().__enter__()
     assert franchise.n_dishes == 2
+
+
+def test_weights_of_a_sparse_prior_are_never_0(tmp_path):
+    franchise = hk.Franchise(*years(weights=hk.Dirichlet(1e-5)))
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.ParentWeights()])
+    trace = schedule.run(franchise, sweeps=20, rng=0, folder=tmp_path / "run")
+    assert np.isfinite(trace["log_joint"]).all()
+    franchise.copy().audit()
+    hk.open_run(tmp_path / "run").resume(sweeps=2)
+    franchise.simulate(rng=0).audit()
+    with pytest.raises(errors.ParameterError, match="at least 1e-06"):
+        hk.Dirichlet(1e-320)

@@ -1,5 +1,6 @@
 """Proposals: their log ratio, falling back exactly at the cost of the change, and misuse."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -499,3 +500,15 @@ def test_a_part_cant_use_the_franchise():
     with pytest.raises((BusyError, StateError)), state.transaction(), state.proposal(source()) as p:
         p.move_units(state.units(1), [0])
     state.audit()
+
+
+def test_a_proposal_ends_with_the_labelled_seating_in_which_it_began():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 2, rng=0)
+    source, before = RandomStream((0, 0)), franchise.dishes.tolist()
+    with contextlib.ExitStack() as outer, franchise.labelled_seating(source):
+        outer.enter_context(franchise.proposal(source)).unseat(0)
+    franchise.audit()
+    assert franchise.dishes.tolist() == before

@@ -298,7 +298,7 @@ def of_the_value(error, value):
 
 def judged(name, error, value=None):
     """What an error is: allowed, or how it fails."""
-    if isinstance(error, HdpkitError):
+    if isinstance(error, (HdpkitError, NotImplementedError)):  # the second: abstract methods of kinds
         str(error).encode("utf-8")  # it can be printed
         return "typed"
     if isinstance(error, MemoryError):
