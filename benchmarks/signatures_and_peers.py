@@ -67,7 +67,7 @@ def by_hdpkit(counts, seed, more):
             command(["signatures", str(table), "--seed", str(seed), "--out", str(out)])
         run = hk.open_run(out)
         found = extract_signatures(run)
-        return found.rows, np.asarray(found.settled), hk.diagnose(run).readable.light
+        return found.rows, np.asarray(found.settled), hk.summaries.diagnose(run).readable.light
 
 
 def by_nmf(counts, seed, ranks):

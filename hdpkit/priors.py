@@ -294,8 +294,12 @@ _LEAST_SHAPE = 1e-6  # below it all weights but one are smaller than the smalles
 
 def _shapes(value: Any) -> Any:
     """A positive number, or two or more of them."""
-    if isinstance(value, (list, tuple, np.ndarray)) and len(value) > 1:
-        return tuple(_shapes(one) for one in value)
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) and len(value) > 1:
+        return tuple(_weight_shape(one) for one in value)
+    return _weight_shape(value)
+
+
+def _weight_shape(value: Any) -> float:
     if positive_number("Dirichlet shapes", value) < _LEAST_SHAPE:
         raise ParameterError("Dirichlet shapes", value, f"at least {_LEAST_SHAPE:g}", "For instance 0.01.")
     return float(value)

@@ -58,11 +58,11 @@ def check_sums_over_arms():
 
 
 class Recorded:
-    """A source that returns the mean of a Dirichlet distribution, and records its parameters."""
+    """A source that returns logs of the mean of a Dirichlet distribution, and records its parameters."""
 
-    def dirichlet(self, shapes):
+    def log_dirichlet(self, shapes):
         self.shapes = shapes
-        return shapes / shapes.sum()
+        return np.log(shapes / shapes.sum())
 
 
 def check_weights_given_choices():
@@ -73,5 +73,5 @@ def check_weights_given_choices():
         ParentWeights().apply(franchise, source)
         assert source.shapes.tolist() == [1.0 + t for t in chosen]
         drawn = franchise.topology.weights_of(3)
-        assert drawn.tolist() == [(1.0 + t) / (2.0 + sum(chosen)) for t in chosen]
+        np.testing.assert_allclose(drawn, [(1.0 + t) / (2.0 + sum(chosen)) for t in chosen], rtol=1e-14)
         assert [franchise.topology.weight(arm) for arm in franchise.topology.arms(3)] == drawn.tolist()
