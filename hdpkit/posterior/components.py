@@ -43,6 +43,7 @@ from hdpkit.posterior.intervals import (
     interval,
     interval_of_shares,
     interval_of_terms,
+    moved_out,
     topic_interval,
 )
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
@@ -693,8 +694,9 @@ class Components:
                 for _ in range(each)
             ]
             values, point = np.stack(drawn, axis=1), self.group_rows(groups)
-            lower[groups], upper[groups] = self._ends(values, point)
-            found[groups] = interval(values, self.level, self._halves, point)[0]
+            ends = interval(values, self.level, self._halves, point)
+            lower[groups], upper[groups] = moved_out(ends, values, self._halves)
+            found[groups] = ends[0]
         return lower, upper, found
 
     @property

@@ -58,13 +58,18 @@ def interval(
 def interval_of_shares(
     values: Floats, level: float, halves: Int64s, point: Floats | float | None = None
 ) -> tuple[Floats, Floats]:
-    """As `interval`, of numbers from 0 to 1, with ends that are moved out where halves of chains differ.
+    """As `interval`, of numbers from 0 to 1, with ends that are moved out where halves of chains differ."""
+    return moved_out(interval(values, level, halves, point), values, halves)
+
+
+def moved_out(ends: tuple[Floats, Floats], values: Floats, halves: Int64s) -> tuple[Floats, Floats]:
+    """The ends of an interval of numbers from 0 to 1, moved out where halves of chains differ.
 
     Chains that move slowly can all be at one side of the truth, and how far they are from each other is what
     shows it: each end is moved by `SPREAD` times the standard deviation of the means of the halves, beyond
     that of means of as many independent samples (docs/summaries.md).
     """
-    lower, upper = interval(values, level, halves, point)
+    lower, upper = ends
     out = SPREAD * _apart([values[halves == half] for half in np.unique(halves).tolist()])
     return np.maximum(lower - out, 0.0), np.minimum(upper + out, 1.0)
 

@@ -512,3 +512,9 @@ def test_a_proposal_ends_with_the_labelled_seating_in_which_it_began():
         outer.enter_context(franchise.proposal(source)).unseat(0)
     franchise.audit()
     assert franchise.dishes.tolist() == before
+
+
+def test_statistics_that_cannot_be_copied_are_named():
+    franchise = tiny_franchise("2+1", hk.NormalGamma(), store="explicit")
+    with franchise.at_power(0.5), pytest.raises(StateError, match="whose statistics can be copied"):
+        franchise.proposal().__enter__()

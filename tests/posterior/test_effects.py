@@ -145,3 +145,9 @@ def test_groups_of_points_have_effects_and_flat_mixtures_have_none():
     hk.Scheduler([hk.moves.TableGibbs()]).run(flat, 2, rng=0)
     with pytest.raises(StateError, match="groups"):
         hk.summaries.components([flat.sample()]).effects("warm", {"warm": warm})
+
+
+def test_a_covariate_has_another_name_than_the_intercept(run):
+    found, x = run
+    with pytest.raises(DataError, match="Intercept"):
+        found.effects("Intercept", {"Intercept": x})
