@@ -6,7 +6,8 @@
 Topics are those of the installed NumPy's documentation, signatures those of a simulated cohort
 (``examples/signature_cohorts.py``, 80 samples), components those of scikit-learn's wine data by cultivar,
 states those of a simulated series of three states. It needs Chromium and chromedriver. A picture
-``first_KIND.png`` has the terminal above the first screen of the page (1,200 by 900 pixels).
+``first_KIND.png`` has the terminal above the first screen of the page (1,200 by 900 pixels); of topics there
+are also two sections of the page.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +63,8 @@ def of_states(folder):
     return ["hmm", "fit", str(folder / "series.csv")]
 
 
+# name of the picture: key of the section of the page, and whether it is dark
+SECTIONS = {"topics": {"report_samples": ("samples", False), "report_map": ("map", True)}}
 KINDS = {"topics": of_topics, "signatures": of_signatures, "points": of_points, "states": of_states}
 
 
@@ -94,6 +98,15 @@ def picture(driver, address, size):
     return Image.open(io.BytesIO(driver.get_screenshot_as_png()))
 
 
+def section(driver, key, dark):
+    driver.set_window_size(1000, 1400)
+    driver.execute_script("if (arguments[0]) document.getElementById('theme').click()", dark)
+    element = driver.find_element("id", key)
+    driver.execute_script("arguments[0].scrollIntoView({block: "center"})", element)
+    time.sleep(1)  # charts are drawn when they come into view
+    return Image.open(io.BytesIO(element.screenshot_as_png)).convert("RGB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("docs/figures"))
@@ -125,7 +138,10 @@ def main():
             both.paste(above, (0, 0))
             both.paste(below, (0, above.height))
             both.quantize(128).save(options.out / f"first_{kind}.png", optimize=True)
-            print(f"first_{kind}.png: {(options.out / f'first_{kind}.png').stat().st_size:,} bytes")
+            for picture_name, (key, dark) in SECTIONS.get(kind, {}).items():
+                section(driver, key, dark).quantize(128).save(
+                    options.out / f"{picture_name}.png", optimize=True
+                )
     driver.quit()
 
 
