@@ -39,7 +39,7 @@ def of_topics(folder):
 def of_signatures(folder):
     cohorts = runpy.run_path(str(EXAMPLES / "signature_cohorts.py"))
     cohorts["write"](cohorts["make_cohort"](0, n_samples=80, most=10_000), folder / "cohort")
-    return ["signatures", str(folder / "cohort" / "cohort.SBS96.all")]
+    return ["signatures", "cohort/cohort.SBS96.all"]
 
 
 def of_points(folder):
@@ -50,7 +50,7 @@ def of_points(folder):
         for kind, row in zip(wine.target, wine.data, strict=True)
     ]
     (folder / "wine.csv").write_text("\n".join(lines), encoding="utf-8")
-    return ["mixture", str(folder / "wine.csv"), "--group", "cultivar"]
+    return ["mixture", "wine.csv", "--group", "cultivar"]
 
 
 def of_states(folder):
@@ -60,7 +60,7 @@ def of_states(folder):
         state = state if rng.random() < 0.97 else int(rng.integers(3))
         lines.append(f"{rng.normal([-2.0, 0.5, 3.0][state], [0.5, 0.8, 0.6][state]):.4f}")
     (folder / "series.csv").write_text("\n".join(lines), encoding="utf-8")
-    return ["hmm", "fit", str(folder / "series.csv")]
+    return ["hmm", "fit", "series.csv"]
 
 
 # name of the picture: key of the section of the page, and whether it is dark
@@ -68,14 +68,14 @@ SECTIONS = {"topics": {"report_samples": ("samples", False), "report_map": ("map
 KINDS = {"topics": of_topics, "signatures": of_signatures, "points": of_points, "states": of_states}
 
 
-def in_terminal(arguments):
-    """What a command writes to a terminal."""
+def in_terminal(arguments, folder):
+    """What a command writes to a terminal in a folder."""
     main, side = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": "200"}
     program = "from hdpkit.cli.main import main; main(prog_name='hdpkit')"
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdout=side, stderr=subprocess.DEVNULL, stdin=side,
-        env=environment, close_fds=True,
+        env=environment, close_fds=True, cwd=folder,
     )  # fmt: skip
     os.close(side)
     parts = []
@@ -102,7 +102,7 @@ def section(driver, key, dark):
     driver.set_window_size(1000, 1400)
     driver.execute_script("if (arguments[0]) document.getElementById('theme').click()", dark)
     element = driver.find_element("id", key)
-    driver.execute_script("arguments[0].scrollIntoView({block: "center"})", element)
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
     time.sleep(1)  # charts are drawn when they come into view
     return Image.open(io.BytesIO(element.screenshot_as_png)).convert("RGB")
 
@@ -120,19 +120,19 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             arguments = KINDS[kind](folder)
-            text = in_terminal([*arguments, "--out", str(folder / "run")])
+            text = in_terminal([*arguments, "--out", "run"], folder)
             lines = text.rstrip("\n").split("\n")
-            shown = [f"$ hdpkit {' '.join(arguments).replace(f'{folder}/', '')}", *lines[-ROWS:]]
+            shown = [f"$ hdpkit {' '.join(arguments)}", *lines[-ROWS:]]
             console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-            console.print(Text.from_ansi("\n".join(shown).replace(f"{folder}/", "")))
+            console.print(Text.from_ansi("\n".join(shown)))
             console.save_html(str(folder / "terminal.html"))
-            height = 40 + 17 * sum(1 + len(line) // COLUMNS for line in shown)
+            height = 40 + 24 * sum(1 + len(line) // COLUMNS for line in shown)
             above = picture(driver, (folder / "terminal.html").as_uri(), (1200, height))
             ends = ImageOps.invert(above.convert("L")).getbbox()
             above = above.crop((0, 0, 1200, ends[3] + 15))
             page = folder / "run" / "report.html"
             if not page.exists():
-                in_terminal(["report", str(folder / "run")])
+                in_terminal(["report", "run"], folder)
             below = picture(driver, page.as_uri(), (1200, 900))
             both = Image.new("RGB", (1200, above.height + below.height), "white")
             both.paste(above, (0, 0))
