@@ -62,12 +62,6 @@ def test_gibbs_moves_are_exact(store, inner, root, a):
             check_irreducible(model, whole, "a sweep of table Gibbs")
 
 
-@pytest.mark.parametrize("shape", ["2+1", "three levels of three"])
-def test_they_are_at_other_shapes(shape):
-    for move in GIBBS:
-        check_exact(model_of(shape, terms=(0, 0, 0)), move)
-
-
 @pytest.mark.parametrize("move", [moves.Concentration(), moves.DishParameters()])
 def test_proposals_of_concentrations_from_the_prior_are_exact(move):
     model = model_of(terms=(0, 0, 0))

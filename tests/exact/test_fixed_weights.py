@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from itertools import product
 
-import numpy as np
 import pytest
 from marginals import dirichlet_multinomial_log_marginal
 
@@ -194,16 +193,3 @@ def test_rare_words_open_no_dish_when_all_have_customers():
         hk.Scheduler(schedule).run(franchise, sweeps=3, rng=1, init="one")
         franchise.audit()
         assert franchise.n_dishes == 1
-
-
-def test_values_far_from_every_dish_open_no_dish():
-    values = np.r_[np.zeros(5), 400.0, 401.0]
-    groups = hk.Groups.from_labels(values, {"group": [0, 0, 0, 1, 1, 1, 1]})
-    G0 = hk.Restaurant(hk.NormalGamma(mean=0.0, strength=1.0, shape=4000.0, rate=1.0))
-    Gj = hk.Restaurant(G0, concentration=0.5, each="group")
-    for kernel in ("generic", "reference"):
-        franchise = hk.Franchise(Gj, groups, root=hk.FixedWeights(2), kernel=kernel)
-        schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()]
-        hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1, init="one")
-        franchise.audit()
-        assert franchise.n_dishes <= 2

@@ -2,18 +2,17 @@
 
 import collections
 import functools
+import importlib
+import inspect
 import itertools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from audited_steps import audited_steps
 from bugs import BUGS
-from counts_checks import *  # noqa: F403 - its checks are among those of this file
-from evaluation_checks import *  # noqa: F403 - the same
-from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
-from indicator_checks import *  # noqa: F403 - the same
-from known_checks import *  # noqa: F403 - the same
 from marginals import (
     beta_bernoulli_log_marginal,
     dirichlet_multinomial_log_marginal,
@@ -22,17 +21,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     von_mises_fisher_log_marginal,
 )
-from observed_checks import *  # noqa: F403 - the same
 from planted import planted
-from proposal_checks import *  # noqa: F403 - the same
-from replica_checks import *  # noqa: F403 - the same
-from root_checks import *  # noqa: F403 - the same
-from selection_checks import *  # noqa: F403 - the same
-from several_parents_checks import *  # noqa: F403 - the same
-from shared_values_checks import *  # noqa: F403 - the same
-from smoothing_checks import *  # noqa: F403 - the same
-from state_homes_checks import *  # noqa: F403 - the same
-from tempering_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves
@@ -524,11 +513,21 @@ def check_combinators():
 
 # ---------------------------------------------------------------------- the tests
 
-CHECKS = {
-    name: check
-    for name, check in list(globals().items())
-    if name.startswith("check_") and name not in ("check_exact", "check_contracts")
-}
+
+def checks_in(module):
+    """The checks of a module: its functions `check_...` that are called without arguments."""
+    found = {name: one for name, one in vars(module).items() if name.startswith("check_")}
+    return {
+        name: check
+        for name, check in found.items()
+        if check.__module__ == module.__name__
+        and all(one.default is not one.empty for one in inspect.signature(check).parameters.values())
+    }
+
+
+CHECKS = checks_in(sys.modules[__name__])
+for path in sorted((Path(__file__).parents[1] / "support").glob("*_checks.py")):
+    CHECKS |= checks_in(importlib.import_module(path.stem))
 
 
 @pytest.mark.parametrize("name", CHECKS)

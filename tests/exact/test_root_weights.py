@@ -32,12 +32,6 @@ CORNERS = {
     "concentrations below 0": Corner(-0.2, -0.1, 0.3, 0.6),
 }
 SHAPES = ["flat 3", "2+1", "2+1 with one at the root", "three levels of three", "2+2"]
-LARGER = [
-    "flat 4",
-    "three levels, inner customers",
-    pytest.param("three levels", marks=pytest.mark.long),
-    pytest.param("3+2", marks=pytest.mark.long),
-]
 # Compiled kernels at every corner, readable ones at the one that has all there is to get wrong.
 CELLS = [(*cell, corner) for cell in COMPILED for corner in CORNERS]
 CELLS += [(*cell, "concentrations below 0") for cell in READABLE]
@@ -80,14 +74,6 @@ def test_steps_of_fused_sweeps_are_reversible(store, shape, corner):
     model = ExactWeightModel(weighted(shape, store, "fused", corner), WITNESS)
     assert model.franchise.kernel("reseat") == "fused"
     assert check_balance(model, moves.TableGibbs()) > len(model.states)
-
-
-@pytest.mark.parametrize("shape", LARGER)
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_larger_franchises_are_reversible(store, shape):
-    model = ExactWeightModel(weighted(shape, store, corner="discounts"), WITNESS)
-    for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
-        assert check_balance(model, move)
 
 
 @pytest.mark.parametrize("corner", CORNERS)

@@ -559,13 +559,6 @@ def test_check_geweke_raises_under_a_bug_and_only_then():
         check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
 
 
-def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
-    report = check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
-    assert len(report) == len(at_least(Detail.COUNTS)) + len(at_least(Detail.SIZES))
-    with planted_here("a and b exchanged"), pytest.raises(SampledTestFailure, match="Discount"):
-        check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
-
-
 @pytest.mark.parametrize(("kind", "depth", "method"), OF_DISCOUNTS)
 def test_geweke_catches_a_wrong_update_of_the_discount(kind, depth, method):
     franchise = discounted(kind, SHAPES[depth])

@@ -20,7 +20,6 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishartReference,
 )
-from hdpkit.measures.python_bank import PythonBank
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {
@@ -382,15 +381,6 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
     given = hk.NormalGamma.hierarchical(np.zeros(3), variances=4.0)
     assert (given.rate, given.priors) == (2.0, measure.priors)
-
-
-def test_compiled_banks_start_as_the_readable_ones():
-    data = hk.Groups.from_labels([[0.0, 1.0], [2.0, -1.0]], {})
-    assert isinstance(NormalGammaReference().bank(data), PythonBank)
-    bank = hk.NormalGamma(n_dims=2).bank(data)
-    (statistics,) = bank.statistics([0], np.array([-1, -1], dtype=np.int32))
-    assert statistics.n == 0
-    assert not statistics.mean.any()
 
 
 @pytest.mark.parametrize("measure", [hk.DirichletMultinomial(0.5), hk.SparseDirichletMultinomial(0.5)])

@@ -191,25 +191,3 @@ def test_moves_leave_seating_and_concentrations_alone(kind, move, shape):
         assert np.abs(model.pi @ P - model.pi).max() < 1e-12
     else:
         check_exact(model, move)
-
-
-@BOTH
-def test_one_concentration_that_is_the_only_one(kind):
-    """The prior has one value: densities are those of a measure with this concentration."""
-    values = directions(12, 3, seed=3)
-    data = groups(values)
-    dishes = (np.arange(12) % 2).astype(np.int32)
-    banks = []
-    for measure in (kind(hk.Each(Grid([8.0]))), kind(8.0)):
-        bank = measure.for_data(data).bank(data)
-        bank.prepare(RandomStream((1, 1)))
-        for slot in range(2):
-            bank.born(slot)
-            bank.add(slot, np.flatnonzero(dishes == slot).astype(np.int32))
-        banks.append(bank)
-    for call in (
-        lambda bank: bank.log_marginals([0, 1], dishes),
-        lambda bank: bank.log_predictive(4, [0, 1]),
-        lambda bank: bank.log_block([3, 4, 5], [0, 1]),
-    ):
-        assert call(banks[0]) == pytest.approx(call(banks[1]), rel=1e-10)

@@ -7,9 +7,6 @@ import pytest
 from block_cases import (
     STORES,
     Watched,
-    check_block_bounds,
-    check_bounded_chain,
-    check_units,
     side_by_side,
     state_number,
     twin_of,
@@ -81,28 +78,6 @@ def test_split_merge_has_the_generic_proposals(scans, store):
         assert difference <= AGREES, seed
         histories.append(np.diff(dishes))
     assert {-1, 0, 1} == set(np.concatenate(histories).tolist())
-
-
-def test_no_weight_is_above_its_bound():
-    check_block_bounds()
-
-
-def test_the_chain_does_not_depend_on_bounds():
-    check_bounded_chain()
-
-
-def test_remembered_units_are_those_of_a_search_anew():
-    check_units()
-
-
-def test_units_are_remembered():
-    franchise = state_number(0, "explicit")
-    found = franchise.units(1)
-    moves.DishGibbs().apply(franchise, RandomStream((1, 1)))
-    moves.SplitMerge().apply(franchise, RandomStream((1, 2)))
-    assert franchise.units(1, with_customers=True) is found
-    franchise.reseat(0, 1, RandomStream((1, 3)))
-    assert franchise.units(1) is not found
 
 
 # ------------------------------------------------------------------ the chain

@@ -84,13 +84,3 @@ def test_the_chain_does_not_depend_on_what_is_remembered(state, store):
             franchise.reseat(first, min(first + n // 5 + 1, n), source)
         fused_topics.forget(forgets.bank)
     assert same(remembers.freeze(), forgets.freeze())
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_most_customers_need_no_pass_over_all_dishes(store):
-    franchise = STATES["long documents"](store)
-    n = franchise.topology.n_customers
-    franchise.reseat(0, n, RandomStream((4, 6)))
-    before = fused_topics.exact_passes(franchise.bank)
-    franchise.reseat(0, n, RandomStream((4, 7)))
-    assert fused_topics.exact_passes(franchise.bank) - before < n / 2

@@ -406,13 +406,3 @@ def test_whole_sweeps_keep_all_numbers(store, root):
         anew = franchise.copy()
         assert np.array_equal(anew.bank.counts(slots), franchise.bank.counts(slots))
         assert np.array_equal(anew.bank.opens(), franchise.bank.opens())
-
-
-def test_long_documents_and_others_use_the_generic_code():
-    data = corpus(10, 40, 25)
-    measure = hk.Bursty(hk.DirichletMultinomial(0.1), 3.0, 0.2, each="all")
-    top = hk.Restaurant(measure, concentration=4.0, name="all")
-    franchise = hk.Franchise(hk.Restaurant(top, concentration=2.0, each="document"), data)
-    start(franchise, "sequential", RandomStream((1, 1)))
-    franchise.reseat(0, 60, RandomStream((2, 2)))
-    franchise.audit()

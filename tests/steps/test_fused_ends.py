@@ -162,28 +162,6 @@ def test_a_choice_that_looks_at_eta_only_is_caught(monkeypatch):
         assert law[NEW] > 0.99 > join
 
 
-def test_the_kernel_follows_every_hyperparameter():
-    settings = {"n_terms": 10, "eta": 1.0, "root": (1.0, 0.0), "below": (1.0, 0.0), "store": "histogram"}
-    franchise = state([[0, 1], [1]], [0, 0, 0], **settings)
-    narrow = 1.0 - 2.0**-40
-    for name in ("root", "document"):
-        assert franchise.kernel("reseat") == "fused"
-        frozen = franchise.freeze()
-        franchise.set_discount(name, narrow)
-        assert franchise.kernel("reseat") == "generic"
-        assert franchise.kernel("resample_dish") == "fused"
-        assert franchise.copy().kernel("reseat") == "generic"
-        beyond = franchise.freeze()
-        franchise.thaw(frozen)
-        assert franchise.kernel("reseat") == "fused"
-        franchise.thaw(beyond)
-        assert franchise.kernel("reseat") == "generic"
-        franchise.set_discount(name, 0.0)
-        franchise.set_concentration(name, 1e200)
-        assert franchise.kernel("reseat") == "generic"
-        franchise.reset_hyperparameters()
-
-
 def test_the_kernel_follows_a_discount_that_is_resampled():
     root = hk.Restaurant(hk.DirichletMultinomial(1.0), concentration=1.0, discount=hk.Beta(1.0, 1e-3))
     document = hk.Restaurant(root, each="document")
@@ -204,12 +182,3 @@ def test_a_long_document_counts():
         root = hk.Restaurant(hk.DirichletMultinomial(1.0), concentration=1.0, discount=0.999)
         franchise = hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents))
         assert franchise.kernel("reseat") == kernel
-
-
-def test_a_forced_kernel_gives_way_where_its_law_would_be_wrong():
-    franchise = state(
-        [[0], [0]], [0, 0], 10, 1e6, (-1.0 + 16e-6, 1.0 - 8e-6), (1.0, 0.0), "histogram", kernel="fused"
-    )
-    assert franchise.kernel("reseat") == "generic"
-    assert franchise.kernel("resample_dish") == "fused"
-    check_every_customer(franchise)

@@ -232,13 +232,3 @@ def test_beyond_its_range_the_generic_sweep_runs(measure, root, below, store):
     fused.reseat(0, n, RandomStream((6, 1)))
     sweeps.reseat(generic.walk(), generic.bank, 0, n, RandomStream((6, 1)))
     assert same(fused.freeze(), generic.freeze())
-
-
-def test_under_weights_the_generic_sweep_runs():
-    franchise = franchise_over(
-        corpus(4, 12, 30), "explicit", measure=MEASURES["uniform"](), above="weights", sweeps=1
-    )
-    assert franchise.kernel("reseat") == "generic"
-
-
-# ------------------------------------------------------------------ many dishes, many customers

@@ -76,27 +76,6 @@ def test_weights_and_hyperparameters_at_their_ends():
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_the_kernel_does_not_depend_on_weights(store):
-    """They change within a step, so that the sweep serves them all or none."""
-    data = corpus(6, 20, 10)
-    franchise = franchise_over(data, store, above="weights")
-    for weight in SIZES:
-        set_weights(franchise, np.append(np.full(franchise.n_dishes, weight), 1.0))
-        assert franchise.kernel("reseat") == "fused"
-        franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
-        franchise.audit()
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-@pytest.mark.parametrize(("eta", "kernel"), [(1e-10, "fused"), (1e-27, "generic"), (1e8, "generic")])
-def test_beyond_its_range_the_generic_sweep_runs(store, eta, kernel):
-    franchise = franchise_over(corpus(6, 20, 10), store, eta=eta, above="weights", sweeps=0)
-    assert franchise.kernel("reseat") == kernel
-    franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
-    franchise.audit()
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_sweeps_leave_the_state_whole(store):
     d = 0.0 if store == "counts" else 0.3
     data = corpus(20, 30, 40)

@@ -25,8 +25,6 @@ from bad_values import (
 import hdpkit as hk
 from hdpkit import moves
 
-__all__ = ["COMPARISON"]
-
 TABLES = [moves.TableGibbs()]
 FRANCHISES = [5, "franchise", hk.Franchise, restaurants()]
 SCHEDULES = {"tables": TABLES}

@@ -9,8 +9,6 @@ from bad_values import HUGE, INF, NAN, NO_FLAG, NO_SEED, Row, Told, corpus, opti
 
 import hdpkit as hk
 
-__all__ = ["DATA"]
-
 
 def plain(function, **good):
     return lambda franchise: (function, good)

@@ -9,8 +9,6 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
-__all__ = ["EVALUATION"]
-
 
 def foldable():
     """A franchise whose new documents have a concentration."""

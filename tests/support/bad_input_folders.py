@@ -24,8 +24,6 @@ from bad_values import (
 import hdpkit as hk
 from hdpkit import moves
 
-__all__ = ["CHAINS", "FOLDERS", "NO_ALLOW", "NO_CHECKPOINT", "NO_FOLDER"]
-
 NO_FOLDER = [None, 5, NAN, True, "", ["run"], {}, object(), "a\0b"]
 NO_ALLOW = [None, 5, "module", [5], [None], [hk.Corpus.from_documents([[0]])]]
 NO_CHECKPOINT = [5, 60.0, "60", [60], hk.Checkpoint]

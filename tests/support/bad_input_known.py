@@ -5,8 +5,6 @@ from bad_values import HUGE, INF, NAN, NO_NAME, NO_SEQUENCE, Row, Told, method, 
 
 import hdpkit as hk
 
-__all__ = ["KNOWN", "NO_KNOWN"]
-
 NO_GROUPS = [*NO_SEQUENCE, [-1], [3], ["nobody"], [0.5], [None], [[0]], [True], [0, 1, 2]]
 NO_KNOWN = [
     5,

@@ -21,8 +21,6 @@ from bad_values import (
 
 import hdpkit as hk
 
-__all__ = ["MEASURES"]
-
 # One number per dimension is legal, and an array is shown as it is.
 VECTORS = [[], [[1.0]], [1.0, NAN], [1.0, INF], [1.0, None], [True, 1.0], ["1", "2"], [[1.0], [1.0, 2.0]]]
 ONE = [value for value in REAL if value != [1.0]]

@@ -36,8 +36,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
 from hdpkit.steps.step import step
 
-__all__ = ["MODEL"]
-
 
 @step()
 def nothing(walk, bank, first, last, source):

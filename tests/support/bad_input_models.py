@@ -27,8 +27,6 @@ from bad_values import (
 
 import hdpkit as hk
 
-__all__ = ["MODELS"]
-
 TEXT = [["a", "b"], ["b", "a"]]
 NO_TEXT = [
     None,

@@ -6,8 +6,6 @@ from bad_values import HUGE, INF, NAN, NO_SEQUENCE, Row, Told, optional, plain, 
 import hdpkit as hk
 from hdpkit.data.encode import NO_SYMBOL
 
-__all__ = ["NGRAMS", "NO_VOCABULARY"]
-
 MASKED = np.ma.MaskedArray(["a", "b"], [True, False])
 SENTENCES = [
     *NO_SEQUENCE,

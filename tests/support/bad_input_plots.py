@@ -8,8 +8,6 @@ from bad_values import INF, NAN, NO_FLAG, NO_TEXT, Row, Told, optional, tiny, wh
 import hdpkit as hk
 from hdpkit import moves, plots
 
-__all__ = ["PLOTS"]
-
 
 @functools.cache
 def traced():

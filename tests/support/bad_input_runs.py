@@ -33,8 +33,6 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.registry import Registry
 from hdpkit.testing import ExactModel, check_base_measure, check_exact, check_move, check_part, check_store
 
-__all__ = ["RUNS"]
-
 
 def model():
     return ExactModel(hk.Franchise(hk.Restaurant(hk.DirichletMultinomial()), hk.Groups.from_labels([0, 1])))

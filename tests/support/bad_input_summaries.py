@@ -7,8 +7,6 @@ from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
 import hdpkit as hk
 from hdpkit.kinds.catalog import kind_of
 
-__all__ = ["SUMMARIES"]
-
 TOPICS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
 NO_TOPICS = [
     None,

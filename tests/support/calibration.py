@@ -18,15 +18,6 @@ from hdpkit.run.combinators import Mixture
 from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
 from hdpkit.testing.pvalues import _sample, _whole, one_sample_p
 
-__all__ = [
-    "apply_backwards",
-    "calibration",
-    "calibration_ranks",
-    "quantities",
-    "random_rank",
-    "rank_uniformity_p",
-]
-
 _REPLICA = 1  # place of the streams
 
 

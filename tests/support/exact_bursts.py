@@ -15,8 +15,6 @@ from hdpkit.measures.by_restaurant import Placed
 from hdpkit.testing.exact import ExactModel, Seen, chain_rule_of, with_known
 from hdpkit.testing.exact_parameters import blocks_of, shares_of
 
-__all__ = ["ExactBurstyModel"]
-
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""
 Law = list[tuple[Tables, float, float]]

@@ -17,8 +17,6 @@ from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["Numbers", "Point", "PointModel", "check_balance", "one_step_of_points"]
-
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]
 

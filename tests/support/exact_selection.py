@@ -17,13 +17,6 @@ from hdpkit.measures.proportions import NAME
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_parameters import ExactParameterModel
 
-__all__ = [
-    "SELECTION_P_VALUES",
-    "ExactSelectionModel",
-    "ExactSmoothedSelectionModel",
-]
-
-
 SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 
 

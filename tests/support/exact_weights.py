@@ -13,9 +13,6 @@ from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 
-__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel"]
-
-
 WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 
 

@@ -25,9 +25,6 @@ from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.machines import deterministic, same, seeds
 
-__all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_machine"]
-
-
 # ---------------------------------------------------------------------------------------------- franchises
 
 

@@ -13,23 +13,6 @@ from hdpkit.posterior.simulate import draw_hyperparameters
 from hdpkit.random import Streams
 from hdpkit.testing.cases import tiny_franchise
 
-__all__ = [
-    "check_concentration_by_slice",
-    "check_concentration_of_a_franchise",
-    "check_concentration_of_one",
-    "check_concentration_of_several",
-    "check_concentration_with_discount",
-    "check_concentration_with_discounts",
-    "check_discount",
-    "check_discount_below_zero",
-    "check_discount_by_slice",
-    "check_discount_of_a_franchise",
-    "check_discount_of_shifted_restaurants",
-    "check_discount_with_shifted_concentrations",
-    "check_draws_of_sums",
-    "check_shifted_concentration",
-]
-
 N_DRAWS, FEWER = 5_000, 2_000
 ERROR_RATE = 1e-7
 BOUND, WIDER = dkw_bound(N_DRAWS, ERROR_RATE), dkw_bound(FEWER, ERROR_RATE)

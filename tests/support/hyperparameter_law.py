@@ -26,8 +26,6 @@ from hdpkit.arrays import Floats
 from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
 
-__all__ = ["ConcentrationLaw", "DiscountLaw", "dkw_bound", "dkw_p", "one_step_distance"]
-
 N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
 N_NODES = 20_001
 NEGLIGIBLE = 60.0  # nats below the mode

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from hdpkit.errors import ParameterError
 from hdpkit.testing.transitions import _largest, _law
 
-__all__ = ["Lumped", "lump_matrix"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -22,8 +22,6 @@ from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.states import to_histograms
 
-__all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix", "swept"]
-
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
 
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.testing.enumeration import Shape, listed, log_prior
 
-__all__ = ["NewGroupLaw", "State", "state_of"]
-
 
 class State(NamedTuple):
     """The seating of a group."""

@@ -22,22 +22,6 @@ from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_histograms
 
-__all__ = [
-    "check_contract_of_atoms",
-    "check_frozen_observed_dishes",
-    "check_observed_components",
-    "check_observed_dish_gibbs",
-    "check_observed_dishes_stay",
-    "check_observed_histograms",
-    "check_observed_labelled_seating",
-    "check_observed_predictives",
-    "check_observed_rows",
-    "check_observed_scores",
-    "check_observed_simulation",
-    "check_observed_table_gibbs",
-    "check_observed_values_below_zero",
-]
-
 H = [0.5, 0.2, 0.3]
 ATOMS = hk.Categorical(H)
 MIDDLE = Corner(0.8, 0.4, 0.3, 0.6)

@@ -28,8 +28,6 @@ import attrs
 
 from hdpkit.errors import ParameterError
 
-__all__ = ["PlantedBug", "planted"]
-
 
 @attrs.frozen
 class PlantedBug:

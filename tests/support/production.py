@@ -15,8 +15,6 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import take_over
 
-__all__ = ["exact_law", "production_law"]
-
 Law = dict[int, float]
 _HIGH, _LOW = 40, 24  # bits of the fused sweep's first word: for the parts, and within the shared tables
 _BITS = 53  # of a uniform number

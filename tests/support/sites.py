@@ -17,8 +17,6 @@ from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.exact import ExactFailure
 
-__all__ = ["NEW", "Site", "at_random", "generic_law", "record_sites", "replayed"]
-
 Take = Callable[[Floats], int]
 NEW = -1  # the outcome of a new dish
 
