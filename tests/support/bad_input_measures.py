@@ -6,7 +6,6 @@ import numpy as np
 from bad_values import (
     INF,
     NAN,
-    NO_SEED,
     NO_SEQUENCE,
     NO_TEXT,
     POSITIVE,
@@ -218,7 +217,6 @@ MEASURES = {
             "words": [*without(NO_SEQUENCE, None), [], ["a", "a"], ["a", 1], ["a", None], [b"a"], [["a"]]],
             "sweeps": whole(1),
             "samples": [*whole(1), 3],
-            "seed": whole(0),
             "store": [None, 5, "", "nothing", b"explicit", ["explicit"], hk.SeatingStore],
         },
     ),
@@ -227,7 +225,7 @@ MEASURES = {
         {"word": without(NO_TEXT, "")},
     ),
     "Spelling.sample": Row(
-        lambda franchise: (SPELLING.sample, {"n": 2, "rng": 0}), {"n": whole(0), "rng": NO_SEED}
+        lambda franchise: (SPELLING.sample, {"n": 2, "rng": 0}), {"n": whole(0)}
     ),
     **both(
         "BetaBernoulli",
