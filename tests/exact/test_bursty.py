@@ -112,9 +112,6 @@ def test_words_that_repeat_within_a_proposal(move, inner, law, terms):
     check_exact(repeated(*law, terms=terms, inner=inner), move)
 
 
-# ------------------------------------------------------------------ the compiled bank
-
-
 def listed(monkeypatch, **kept):
     """Compiled banks list the cells of all restaurants that they use, or keep their numbers as given."""
     kept = kept or {"scanned": 0}
@@ -256,8 +253,6 @@ class Opens(ScriptedSource):
     def bernoulli(self, p):
         return p > 0.0
 
-
-# ------------------------------------------------------------------ mistakes that are caught
 
 TABLE, DISH = moves.TableGibbs(), moves.DishGibbs()
 SPLIT, GROUPS = moves.SplitMerge(), moves.ReseatGroups(scans=None)

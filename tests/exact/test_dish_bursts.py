@@ -87,8 +87,6 @@ def test_the_log_joint_is_that_of_the_enumeration():
     assert len(offset) == 1
 
 
-# ---------------------------------------------------------------------- a prior with a density
-
 FAMILY = SampledTests()
 PRIOR = hk.Gamma(1.5, 0.4)
 UPDATES = {
@@ -159,8 +157,6 @@ def test_one_update_from_exact_draws_of_the_concentrations(name):
 
     FAMILY.check(name, run)
 
-
-# ---------------------------------------------------------------------- mistakes that are caught
 
 BUGS = [
     ("the old concentration of a block's dish", "hdpkit.measures.bursty",

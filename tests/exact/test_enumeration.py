@@ -1,7 +1,5 @@
 """The exact enumeration against hand counts, published numbers and a second derivation of the same law."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

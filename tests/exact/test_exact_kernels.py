@@ -483,9 +483,6 @@ def test_split_merge_with_more_units(move, shape, store):
     check_exact(model, move, reversible=True)
 
 
-# ---------------------------------------------------------------------- what moves declare
-
-
 class AdoptDish(Move):
     """The tutorial's: one customer of the root takes another one's dish, by the prior of a restaurant."""
 

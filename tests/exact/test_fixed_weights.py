@@ -42,9 +42,6 @@ def of_documents(store="counts", n_dishes=3, **options):
     return hk.Franchise(Gj, corpus, store=store, root=hk.FixedWeights(n_dishes), **options)
 
 
-# ---------------------------------------------------------------------- the law itself, without hdpkit
-
-
 def rising(a, n):
     return math.prod(a + i for i in range(n))
 
@@ -86,9 +83,6 @@ def test_the_enumeration_is_that_of_finite_dirichlet_allocation():
 def _placed(franchise):
     start(franchise, "one", RandomStream((1, 1)))
     return franchise
-
-
-# ---------------------------------------------------------------------- exact kernels
 
 
 @pytest.mark.parametrize(
@@ -172,13 +166,8 @@ def test_the_log_joint_is_that_of_the_enumeration(store):
         assert twin.log_joint() == pytest.approx(one.log_joint(), abs=1e-10)
 
 
-# ---------------------------------------------------------------------- the law of the number of dishes
-
 # Steps are enumerated over every store and kernel, above. Here are whole runs: of table Gibbs over all
 # stores, and of one other move over each, on one kernel each. The rest with -m long.
-
-
-# ---------------------------------------------------------------------- no dish beyond the last
 
 
 def test_rare_words_open_no_dish_when_all_have_customers():

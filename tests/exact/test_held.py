@@ -58,9 +58,6 @@ def test_the_same_under_weights(store, shape):
         assert check_balance(model, move)
 
 
-# ---------------------------------------------------------------------- documents in parallel
-
-
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
 @pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
 def test_a_sweep_over_documents_leaves_held_ones_alone(integrated, kernel):
@@ -71,9 +68,6 @@ def test_a_sweep_over_documents_leaves_held_ones_alone(integrated, kernel):
     for k in range(len(WEIGHTS)):
         pi = np.where([z[0] == k for z in model.states], model.pi, 0.0)
         assert np.abs(pi @ P - pi).max() < 1e-12
-
-
-# ---------------------------------------------------------------------- their tables are drawn
 
 
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
@@ -110,9 +104,6 @@ def test_tables_of_all_levels_have_their_law_beside_a_held_document(shape):
     for state in states[:: max(1, len(states) // 4)]:
         assert model.distance(state, 0) < 1e-12
         model.franchise.audit()
-
-
-# ---------------------------------------------------------------------- what is held belongs to the state
 
 
 def corpus(n=6):

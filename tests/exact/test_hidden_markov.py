@@ -38,9 +38,6 @@ GAPS = hk.Sequences.from_arrays([[0, None, 2], [None]])
 DATA = {"one sequence": ONE, "two sequences": TWO, "missing": GAPS}
 
 
-# ---------------------------------------------------------------------- exact kernels
-
-
 KERNELS = {"compiled": "fused", "readable": "reference"}
 ETA = 0.5
 
@@ -169,9 +166,6 @@ def test_scores_are_those_of_the_enumeration(sticky):
     check_sticky_scores(sticky)
 
 
-# ---------------------------------------------------------------------- the law of the states
-
-
 def log_sequences(z, begins, alpha, gamma, kappa):
     """log p(z): the sum over numbers of tables, and of overrides among them (Fox et al. 2008)."""
     counts = {}
@@ -249,8 +243,6 @@ def states_of(key):
     return [label.setdefault(dish, len(label)) for dish in key[0]]
 
 
-# ---------------------------------------------------------------------- whole sequences
-
 WHOLE = {
     "beam": moves.BeamSampler(),
     "two threads": moves.BeamSampler(threads=2),
@@ -316,9 +308,6 @@ def test_the_beam_over_another_measure(sticky):
     model = WeightedStateHomesModel(bits_franchise("weights", sticky), marginal_of_bits)
     p_values = one_step_of_points(model, moves.BeamSampler(), 4000, 13)
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
-
-
-# ---------------------------------------------------------------------- parameters in the state
 
 
 @pytest.mark.parametrize(
@@ -414,9 +403,6 @@ def test_pieces_of_a_long_sequence_give_the_states_of_one():
         assert len(set(ends[0])) == n
 
 
-# ---------------------------------------------------------------------- splits and merges of states
-
-
 @pytest.mark.parametrize(("sticky", "data", "kernel"), SERVED)
 def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, data, kernel):
     """Of one state and of two at a time; four customers can have four states."""
@@ -483,9 +469,6 @@ def test_the_letters_of_beal_have_ten_states(init):
     )
     trace = schedule.run(franchise, sweeps=200, rng=1, init=init, audit_every=50)
     assert np.mean(np.asarray(trace["n_dishes"][-100:]) == 10) > 0.5
-
-
-# ---------------------------------------------------------------------- readings and starts
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,6 @@ def test_the_log_joint_is_that_of_the_enumeration():
     assert np.ptp(offsets) < 1e-10
 
 
-# ------------------------------------------------------------------ topics that differ by document
-
-
 BURSTS = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups(scans=None)]
 REPEATED = TinyShape({"document": [0, 0, 1]}, 3)
 WORDS = [0, 0, 1]

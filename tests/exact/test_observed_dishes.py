@@ -49,9 +49,6 @@ MANY = {  # many customers who eat one dish: many seatings
 }
 
 
-# ---------------------------------------------------------------------- kernels
-
-
 def check(move, shape, values, corner, measure=ATOMS, stores=None, kernels=None):
     """Exact steps in detailed balance over stores and kernels, and one law for all of the same states."""
     law = {}
@@ -206,9 +203,6 @@ def come_back(franchise, source):
 
 
 STEPS = {"start": lambda franchise, source: start(franchise, "sequential", source), "leave": come_back}
-
-
-# ---------------------------------------------------------------------- predictives, scores, simulated data
 
 
 @pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)

@@ -68,9 +68,6 @@ def enumerate_steps(model, move, *, reversible=False):
     return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 
-# ---------------------------------------------------------------------- seating moves, enumerated
-
-
 # The smallest shapes come first: most bugs show there.
 
 
@@ -178,9 +175,6 @@ def check_allocation():
             assert abs(log_q - expected) <= 1e-12
 
 
-# ---------------------------------------------------------------------- stores
-
-
 def check_draw_of_sizes():
     """Sharing a table of histograms: size s with weight (s - d) times the number of such tables."""
 
@@ -212,9 +206,6 @@ def check_labelled_seating():
             law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
             # Dishes are numbered by appearance: one seating has one numbering.
             assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
-
-
-# ---------------------------------------------------------------------- base measures
 
 
 class Grid:
@@ -344,9 +335,6 @@ def check_contract_of_bits():
     check_contracts(BITS)
 
 
-# ---------------------------------------------------------------------- scores and draws of the prior
-
-
 def check_scores():
     log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
     for corner in ("middle", "discounts"):
@@ -364,9 +352,6 @@ def check_prior_draws():
     prior = np.exp([log_prior(key, model.shape, theta, d) for key in model.states])
     assert abs(prior.sum() - 1.0) <= 1e-12
     assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12
-
-
-# ---------------------------------------------------------------------- components and frozen states
 
 
 class Census(hk.Part):
@@ -448,9 +433,6 @@ def check_resumed_runs():
         assert all(np.array_equal(a["seating"][name], b["seating"][name]) for name in a["seating"])
 
 
-# ---------------------------------------------------------------------- streams and schedules
-
-
 class Words(hk.moves.Move):
     """Draws words and writes them down; in some sweeps Ctrl-C comes after that."""
 
@@ -509,9 +491,6 @@ def check_combinators():
     mixture = matrix(hk.Mixture([(dish, 1.0), (split, 3.0)]))
     assert np.abs(mixture - (of_dish + 3.0 * of_split) / 4.0).max() <= 1e-12
     assert np.abs(matrix(dish.repeat(2)) - of_dish @ of_dish).max() <= 1e-12
-
-
-# ---------------------------------------------------------------------- the tests
 
 
 def checks_in(module):

@@ -194,8 +194,6 @@ def test_stores_have_one_law(shape):
         assert np.abs(lumped.matrix[np.ix_(order, order)] - Q).max() <= TOLERANCE
 
 
-# ------------------------------------------------------------------ planted bugs
-
 IN_BANK = "hdpkit.measures.by_restaurant"
 IGNORED = PlantedBug(
     "restaurant ignored",
@@ -298,8 +296,6 @@ def test_faults_of_a_bank_are_caught(name, fault, shape, move, monkeypatch):
     monkeypatch.setattr(RestaurantBank, name, fault)
     caught(model, move)
 
-
-# ------------------------------------------------------------------ the state
 
 THREE = TinyShape({"author": list("aaaabbbbb"), "document": [0, 0, 1, 1, 2, 2, 2, 3, None]}, 9)
 WORDS = [0, 0, 1, 1, 2, 0, 0, 2, 1]

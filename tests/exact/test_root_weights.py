@@ -44,9 +44,6 @@ def weighted(shape="2+2", store="histogram", kernel="auto", corner="no discount"
     )
 
 
-# ---------------------------------------------------------------------- detailed balance, enumerated
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("store", "kernel", "corner"), CELLS)
 def test_steps_of_gibbs_moves_are_reversible_for_seating_and_weights(store, kernel, shape, corner):
@@ -99,8 +96,6 @@ def _root_customers(franchise):
     root = franchise.restaurant("root")
     return [root.customers_of(dish) for dish in dict.fromkeys(franchise.dishes.tolist())]
 
-
-# ---------------------------------------------------------------------- one step from exact draws
 
 MOVES = {
     "TableGibbs": moves.TableGibbs(),

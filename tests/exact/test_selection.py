@@ -32,9 +32,6 @@ def tiny(shape, store="histogram", kernel="auto", measure=STORED, **options):
     return tiny_franchise(shape, measure, store=store, kernel=kernel, **options)
 
 
-# ---------------------------------------------------------------------- stored: detailed balance
-
-
 @pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
 @pytest.mark.parametrize(("store", "kernel", "measure"), CELLS, ids=str)
 def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, kernel, measure, shape):
@@ -55,8 +52,6 @@ def test_the_log_joint_is_that_of_the_enumeration(measure):
         franchise.audit()
     assert len(offset) == 1
 
-
-# ---------------------------------------------------------------------- stored: one step, Geweke's test
 
 MOVES = {
     "TableGibbs": moves.TableGibbs(),
@@ -94,9 +89,6 @@ def test_one_step_from_exact_draws(name):
     FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, draws * more, seed))
 
 
-# ---------------------------------------------------------------------- draws given a dish
-
-
 def law_of_selectors(move, given, seed):
     """How many terms a move selects in a dish of values [0, 0, 0], by the beta law that it draws from."""
 
@@ -130,8 +122,6 @@ def test_numbers_of_selected_terms(name):
         name, lambda more, seed: [one_sample_p(law_of_selectors(move, 0.3, seed)[1:], law[1:] / law.sum())]
     )
 
-
-# ---------------------------------------------------------------------- parameters, given all else
 
 SHAPE = hk.Gamma(3.0, 2.0)
 CONDITIONALS = {

@@ -15,8 +15,6 @@ from hdpkit.posterior.hidden_states import Densities, HiddenStates, hidden_state
 from hdpkit.random import RandomStream
 from hdpkit.steps.state_sequences import scaled_rows
 
-# ---------------------------------------------------------------------- given parameters: all paths
-
 
 def given_states(n=3, seed=0):
     """Random parameters; one transition and one start are impossible."""
@@ -118,9 +116,6 @@ def test_sequences_are_passed_by_themselves(threads):
         assert path[first:end].tolist() == states.best_paths(own, bounds).tolist()
 
 
-# ---------------------------------------------------------------------- the posterior predictive
-
-
 ALPHA, GAMMA, ETA = 0.8, 1.5, 0.4
 
 
@@ -174,9 +169,6 @@ def test_log_probability_of_new_sequences_is_a_ratio_of_evidences(case, held):
     assert 0.0 < found.standard_error < 0.05
 
 
-# ---------------------------------------------------------------------- readings of a state
-
-
 def fitted(kappa=1.2, **options):
     franchise = sticky_franchise("weights", kappa, **options)
     hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=2)
@@ -218,9 +210,6 @@ def test_new_sequences_have_the_law_of_the_readings():
     assert np.all(np.abs(first / n - franchise.start()) < 4.5 * np.sqrt(0.25 / n))
     expected = franchise.transitions()[0]
     assert np.all(np.abs(after / after.sum() - expected) < 4.5 * np.sqrt(0.25 / after.sum()))
-
-
-# ---------------------------------------------------------------------- forecasts
 
 
 def log_ratio(old, given, more):

@@ -32,9 +32,6 @@ COMPILED = hk.DirichletMultinomial(0.5, n_terms=3)
 LONGER = Groups.from_labels([0, 1, 2, 1, 0, 2, 2, 1, 0, 1], {})
 
 
-# ---------------------------------------------------------------------- exact kernels
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("store", STORES)
 def test_a_hidden_markov_model_is_left_invariant(store, setting):
@@ -98,17 +95,11 @@ def test_copies_and_root_weights_are_in_balance():
     assert weights_balance(Before(), 3, store="explicit", labels={"side": ["a", "b", "a"]}) > 3
 
 
-# ---------------------------------------------------------------------- the enumeration itself
-
-
 def stirling(n, m):
     """Unsigned Stirling numbers of the first kind."""
     if n == m == 0:
         return 1
     return 0 if m == 0 or n == 0 else stirling(n - 1, m - 1) + (n - 1) * stirling(n - 1, m)
-
-
-# ---------------------------------------------------------------------- runs
 
 
 def long_franchise(store="counts", root="weights", n=60, **options):
@@ -166,9 +157,6 @@ def test_a_step_that_fails_is_undone(store, calls):
     franchise.audit()
     assert (franchise.dishes.tolist(), franchise.log_joint()) == (before, log_joint)
     kept.run(franchise, sweeps=1, init=None)
-
-
-# ---------------------------------------------------------------------- what is refused
 
 
 def declared(**options):

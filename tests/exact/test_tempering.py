@@ -96,9 +96,6 @@ def test_the_likelihood_is_that_of_the_power():
             assert at.log_likelihood(at.measure.tempered(0.5)) == pytest.approx(0.5 * whole, abs=1e-11)
 
 
-# ---------------------------------------------------------------------- runs
-
-
 def points(kind=hk.NormalGamma):
     generator = np.random.default_rng(1)
     values = generator.normal(np.repeat([-2.0, 2.0], 12))

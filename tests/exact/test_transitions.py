@@ -1,7 +1,5 @@
 """The matrix checks pass a right kernel and fail each wrong one."""
 
-from __future__ import annotations
-
 import math
 
 import marginals

@@ -156,9 +156,6 @@ def test_a_frozen_state_that_contradicts_itself_is_refused(kind, place, key, cha
     assert state(fr) == before
 
 
-# ---------------------------------------------------------------------- bursts
-
-
 def test_customers_have_the_tables_of_their_cells():
     fr = franchise("bursts")
     run(fr, "bursts", 4)

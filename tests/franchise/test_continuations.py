@@ -71,9 +71,6 @@ def test_a_chain_does_not_depend_on_threads(name):
     assert same_state(ends[2], ends[0])
 
 
-# ------------------------------------------------------------------ data that join
-
-
 @pytest.mark.parametrize("name", [name for name in CASES if isinstance(CASES[name].make().data, hk.Corpus)])
 def test_documents_join(name):
     franchise, init = started(name)

@@ -30,9 +30,6 @@ def named(documents, **options):
 ANIMALS = [["cat", "dog", "cat"], ["cow", "dog"], ["hen", "hen", "cow"]]
 
 
-# ---------------------------------------------------------------------- what it returns
-
-
 def test_what_it_returns():
     franchise = two_levels()
     new = named([[0, 1, 2, 2], [], [1]], n_terms=3, names=["a", "b", "c"])
@@ -72,9 +69,6 @@ def test_customers_in_any_order_come_back_in_that_of_the_data():
     assert np.mean(found.dishes == [dish_of[-5.0], dish_of[5.0]] * 2) >= 0.5
 
 
-# ---------------------------------------------------------------------- words
-
-
 def test_words_are_matched_by_the_vocabularies():
     franchise = topics(named(ANIMALS))
     new = [["hen", "dog"], ["cow", "cow", "cat"]]
@@ -83,9 +77,6 @@ def test_words_are_matched_by_the_vocabularies():
     numbers = {word: i for i, word in enumerate(franchise.data.vocabulary)}
     ids = franchise.fold_in(named([[numbers[w] for w in document] for document in new]), 3, rng=2)
     assert own.proportions.tobytes() == same.proportions.tobytes() == ids.proportions.tobytes()
-
-
-# ---------------------------------------------------------------------- labels
 
 
 def test_labels_of_inner_levels_name_restaurants():
@@ -97,8 +88,6 @@ def test_labels_of_inner_levels_name_restaurants():
         path = [("root", None)] + ([("journal", key)] if key else [])
         assert found.proportions[row] == pytest.approx(row_of(franchise, *path), abs=1e-14)
 
-
-# ---------------------------------------------------------------------- every measure
 
 EXAMPLES = [
     pytest.param(example, id=f"{name}-{number}")

@@ -60,9 +60,6 @@ def typed(error):
     return True
 
 
-# ------------------------------------------------------------------------- declarations
-
-
 def test_each_gives_every_restaurant_its_own():
     root = hk.Restaurant(hk.DirichletMultinomial(0.5))
     lower = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(3.0, 1.0)), each="document")
@@ -79,9 +76,6 @@ def test_each_gives_every_restaurant_its_own():
     assert franchise.log_prior() == pytest.approx(
         sum(hk.Gamma(3.0, 1.0).log_density(value) for value in franchise.concentration("document"))
     )
-
-
-# ------------------------------------------------------------------------- trees
 
 
 def test_an_inner_label_must_be_a_function_of_the_outer():
@@ -127,9 +121,6 @@ def test_empty_documents_are_legal():
     assert np.isfinite(trace["log_joint"]).all()
 
 
-# ------------------------------------------------------------------------- what leaves a franchise
-
-
 def test_weights_by_hand():
     franchise = started(two_levels(), corpus(), init=[0, 0, 1, 1, 1, 0, 0], store="explicit")
     root, theta = franchise.restaurant("root"), franchise.concentration("root")
@@ -147,9 +138,6 @@ def test_weights_by_hand():
         assert view.probability() == pytest.approx(by_hand[-1])
         assert view.probability(1) == pytest.approx(by_hand[1])
     assert np.allclose(rows.sum(axis=1), 1.0)
-
-
-# ------------------------------------------------------------------------- scores
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels"])
@@ -175,9 +163,6 @@ def test_log_seating_of_every_state(shape, corner, store):
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-# ------------------------------------------------------------------------- the whole
-
-
 def test_simulate():
     franchise = stirred(started(two_levels(), corpus()))
     before = franchise.freeze()
@@ -198,9 +183,6 @@ def test_simulate():
         for s in range(5)
     )
     assert np.array_equal(before["seating"]["dish"], franchise.freeze()["seating"]["dish"])
-
-
-# ------------------------------------------------------------------------- one thread at a time
 
 
 class InAnotherThread(moves.Move):
@@ -247,9 +229,6 @@ def test_a_second_thread_is_busy(use):
     again = started(two_levels(), corpus())
     hk.Scheduler([moves.TableGibbs(), InAnotherThread(lambda f: None)]).run(again, sweeps=2, rng=0)
     assert np.array_equal(again.dishes, franchise.dishes)
-
-
-# ------------------------------------------------------------------------- measures that fail
 
 
 class Tripped(Exception):

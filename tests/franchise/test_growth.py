@@ -50,9 +50,6 @@ def same_tree(franchise):
         assert franchise.topology.keys_of(level) == fresh.keys_of(level)
 
 
-# ------------------------------------------------------------------ the tree
-
-
 @pytest.mark.parametrize("order", [1, 2, 3, 5, 12])
 def test_restaurants_are_the_suffixes_that_occur(order):
     sentences = text(1, 30)
@@ -67,9 +64,6 @@ def test_restaurants_are_the_suffixes_that_occur(order):
     assert len(found) == len(set(found)) == topology.n_nodes - 1
     assert set(found) | {()} == expected
     assert (topology.parent[1:] < np.arange(1, topology.n_nodes)).all()
-
-
-# ------------------------------------------------------------------ exact kernels over trees
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -113,9 +107,6 @@ def test_new_customers_enter_by_their_predictive(store):
         if not source.advance():
             break
     assert law == pytest.approx({0: share / (share + fresh), 1: fresh / (share + fresh)}, abs=1e-12)
-
-
-# ------------------------------------------------------------------ coming and going
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -207,9 +198,6 @@ def test_hyperparameters_of_new_restaurants():
     assert dict(zip(franchise.keys("context 1"), franchise.concentration("context 1"), strict=True)) == {
         ("<s>",): 1.0, ("b",): 3.0, ("c",): 3.0
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------ snapshots
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))

@@ -28,9 +28,6 @@ def started(restaurant, data=None, **more):
     return franchise
 
 
-# ---------------------------------------------------------------------- declarations
-
-
 def test_log_prior_adds_up_over_restaurants():
     beta, gamma = hk.Beta(2.0, 5.0), hk.Gamma(2.0, 1.0)
     d, theta = np.array([0.1, 0.4, 0.8]), np.array([0.5, -0.3, 2.0])
@@ -65,9 +62,6 @@ def test_a_fixed_concentration_below_zero_goes_with_a_prior_of_the_discount():
     with pytest.raises(errors.ParameterError, match="above -discount"):
         franchise.set_concentration("document", -0.5)
     assert (franchise.concentration("document"), franchise.discount("document")) == (-0.2, 0.5)
-
-
-# ---------------------------------------------------------------------- draws
 
 
 def draws(restaurant, n, data=None):
@@ -117,9 +111,6 @@ def test_draws_stay_above_minus_the_discount_where_the_sum_underflows():
     theta, d = draws(two_levels(concentration=hk.Shifted(hk.Gamma(0.01, 0.01)), discount=0.5), 200)
     assert (theta > -d).all()
     assert (theta + d < 1e-15).any()
-
-
-# ---------------------------------------------------------------------- moves
 
 
 def test_a_concentration_outside_its_prior_is_an_error_not_a_wrong_draw():

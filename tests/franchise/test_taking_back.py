@@ -37,9 +37,6 @@ def tiny(shape="2+2", measure=MEASURE, store="explicit", seed=1, **options):
     return state
 
 
-# ------------------------------------------------------------------------------- the ratio, and falling back
-
-
 @settings(max_examples=150)
 @given(
     measure=st.sampled_from([measure for measure in example_measures() if measure.conjugate]),
@@ -193,9 +190,6 @@ def test_a_failed_change_closes_the_franchise_and_a_transaction_goes_back():
     assert same(frozen(state), before)
 
 
-# ------------------------------------------------------------------------------------------------- the cost
-
-
 def calls_of(function):
     """Number of calls, of Python and of C, that a function makes."""
     n = 0
@@ -268,9 +262,6 @@ def test_the_cost_is_that_of_the_change(measure, values):
         assert same(frozen(state), before)
     assert calls[0] == calls[1]
     assert slots[0] == slots[1] <= 4
-
-
-# ------------------------------------------------------------------------------------------------- misuse
 
 
 def test_a_proposal_ends_with_accept_or_its_block():

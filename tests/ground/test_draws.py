@@ -1,7 +1,5 @@
 """The package's random draws: their laws, the same bits everywhere, sources of each kind, bad input."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from decimal import Decimal, localcontext
@@ -16,8 +14,6 @@ from scipy import special, stats
 from hdpkit.errors import StateError
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
-
-# ------------------------------------------------------------------ laws
 
 N = 20_000
 
@@ -177,8 +173,6 @@ def test_a_uniform_is_neither_0_nor_1(word, drawn):
     assert stream.uniform() == drawn
 
 
-# ------------------------------------------------------------------ the same bits on every machine
-
 DRAWN = {
     "uniform": lambda s: s.uniform(1000),
     "normal": lambda s: s.normal(1000),
@@ -206,9 +200,6 @@ def test_the_bits_are_those_of_every_machine(name):
     drawn = np.ascontiguousarray(DRAWN[name](RandomStream((12, 34), (5, 6, 7))))
     found = hashlib.sha256(drawn.astype(drawn.dtype.newbyteorder("<")).tobytes()).hexdigest()[:16]
     assert found == DIGESTS[name]
-
-
-# ------------------------------------------------------------------ scripts
 
 
 def test_a_script_hands_over_values_and_records_their_density():
@@ -249,8 +240,6 @@ def test_a_binomial_is_a_choice_of_branches(n, p):
     assert [law.get(k, 0.0) for k in range(n + 1)] == pytest.approx(pmf, rel=1e-11, abs=1e-300)
     assert sum(law.values()) == pytest.approx(1.0, abs=1e-14)
 
-
-# ------------------------------------------------------------------ sources overridden in Python
 
 CALLS = {
     "uniform": (lambda s: s.uniform(), 0.5, [0.0, 1.0, math.nan, None, "x", [0.5]]),

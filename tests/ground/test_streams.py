@@ -1,7 +1,5 @@
 """Reproducible randomness: keyed streams, choice sources, and chains that depend only on the seed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -47,9 +45,6 @@ def same(a: object, b: object) -> bool:
 
 def columns(trace: hk.Trace, first: int = 0) -> dict[str, np.ndarray]:
     return {key: trace[key][first:] for key in trace}
-
-
-# ------------------------------------------------------------------ chains
 
 
 def test_the_seed_of_a_trace_gives_the_same_chain():
@@ -98,8 +93,6 @@ def test_a_schedule_with_a_further_move_leaves_the_others_their_streams():
     hk.Scheduler([TableGibbs(), Concentration(), idle]).run(b, 4, rng=23)
     assert same(a.freeze(), b.freeze())
 
-
-# ------------------------------------------------------------------ Philox and the streams
 
 KEYS = [
     ((0, 0), (0, 0, 0)),
@@ -187,9 +180,6 @@ def test_a_source_is_passed_through_and_a_seed_is_made_one():
     assert np.array_equal(a, b)
 
 
-# ------------------------------------------------------------------ choices
-
-
 def _stream_with(first: float, above: bool) -> tuple[int, float]:
     """A key whose first double is beyond a bound, and the double."""
     stream = RandomStream()
@@ -265,9 +255,6 @@ def test_bernoulli_and_choose_log():
     assert one_sample_p(counts, [0, 1 / 6, 1 / 2, 1 / 3]) > 1e-4
 
 
-# ------------------------------------------------------------------ scripts
-
-
 def paths_of(program) -> dict[tuple, float]:
     """Result and probability of every path of a program."""
     source, paths = ScriptedSource(), {}
@@ -316,9 +303,6 @@ def test_a_path_can_be_taken_again_and_a_wrong_one_is_refused():
             ScriptedSource(script).choose(weights)
     with pytest.raises(StateError, match="Geweke"):
         _ = ScriptedSource().generator
-
-
-# ------------------------------------------------------------------ seeds given outside a run
 
 
 def test_each_purpose_has_words_of_its_own():

@@ -118,9 +118,6 @@ def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
         assert franchise.log_likelihood() == pytest.approx(copy.log_likelihood(), abs=1e-12)
 
 
-# ------------------------------------------------------------------ data drawn from the model
-
-
 @pytest.mark.parametrize(("b", "a"), [(0.7, 0.0), (2.0, 0.4), (100.0, 0.0)])
 def test_data_have_the_law_of_the_model(b, a):
     """Drawn terms and numbers of tables against all of them, enumerated."""

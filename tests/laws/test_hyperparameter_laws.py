@@ -17,8 +17,6 @@ from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.pvalues import SampledTests
 
-# ---------------------------------------------------------------------- the laws themselves
-
 
 def test_laws_have_the_densities_of_the_enumerated_seatings():
     """Differences of log densities are those of log p(seating), two restaurants below the root."""
@@ -51,9 +49,6 @@ def test_laws_have_the_densities_of_the_enumerated_seatings():
                 said = 0.0 if sums is None else sum(sums.log_density(x + d) for x in np.atleast_1d(theta))
                 expected.append(log_seating(own, [d, d]) + beta.log_density(d) + said + jacobian)
             assert np.diff(law.log_density_on_the_line(places)) == pytest.approx(np.diff(expected), abs=1e-9)
-
-
-# ---------------------------------------------------------------------- one step
 
 
 @attrs.frozen

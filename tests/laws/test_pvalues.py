@@ -1,7 +1,5 @@
 """Sampled tests keep their error rate, p-values keep their levels, and biased samplers are detected."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

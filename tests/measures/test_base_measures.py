@@ -218,9 +218,6 @@ def test_statistics_and_posterior_means_leave_the_bank(name, parameters, n_dims)
         assert statistics.n == expected.n
 
 
-# ---------------------------------------------------------------------- hard numbers
-
-
 def offset_data(D, offset, spread, n=200):
     generator = np.random.default_rng(7)
     # Multiples of 1/4096: exact in doubles also beside the offset, so that the truth can be computed near 0.
@@ -354,9 +351,6 @@ def test_outliers_underflow_nowhere():
         assert np.isfinite(franchise.log_joint())
         weights = franchise.bank.block([30], franchise.slots.occupied_slots())
         assert weights.max() == 1.0
-
-
-# ---------------------------------------------------------------------- input
 
 
 def clusters(n_each=60, seed=3):

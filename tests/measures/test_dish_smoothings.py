@@ -35,9 +35,6 @@ def schedule(scheme="integrated"):
     )
 
 
-# ---------------------------------------------------------------------- states
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_both_banks_say_the_same(scheme):
     fast = each(KINDS[0], scheme)
@@ -85,8 +82,6 @@ def test_a_block_of_many_customers_under_one_dish(size):
     mean = np.log(np.mean(np.exp(measure.log_block(values, offered))))
     assert row[-1] == pytest.approx(mean, rel=1e-11)
 
-
-# ---------------------------------------------------------------------- sums of auxiliary dishes
 
 SELECTIONS = {
     "uniform": hk.Beta(1.0, 1.0),

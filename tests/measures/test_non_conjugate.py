@@ -81,9 +81,6 @@ def test_planted_bugs_of_algorithm_8_are_caught(old, new):
         check_exact(model, moves.TableGibbs())
 
 
-# ------------------------------------------------------------------ out and in again, by steps and by views
-
-
 def by_steps(customer):
     def step(franchise, source):
         franchise.leave(customer, customer + 1, source)

@@ -42,8 +42,6 @@ def test_draws_have_the_law(prior, law):
     assert stats.kstest(draws, law.cdf).pvalue > ALARM
 
 
-# ------------------------------------------------------------------ what priors draw from
-
 OWN = [
     (Gamma(2.0, 4.0), lambda source: source.gamma(2.0) / 4.0),
     (Beta(0.5, 3.0), lambda source: source.beta(0.5, 3.0)),

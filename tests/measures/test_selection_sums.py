@@ -89,9 +89,6 @@ def places(V):
             yield a, n
 
 
-# ---------------------------------------------------------------------------------- against plain sums
-
-
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_sums_of_small_vocabularies(law):
     for V, smoothing in product((2, 3, 12), (1e-3, 0.5, 1e3)):
@@ -149,9 +146,6 @@ def test_the_twin_agrees_to_its_digits(data, V, smoothing, law):
     assert selection.log_ratio(a, n, V, n + 5) == pytest.approx(later, rel=1e-9, abs=digits)
     y = data.draw(st.integers(0, V - a))
     assert selection.log_density(y, a, n) == pytest.approx(twin.log_density(y, a, n), rel=1e-9, abs=digits)
-
-
-# ---------------------------------------------------------------------------------- identities and limits
 
 
 @settings(max_examples=200)
@@ -212,9 +206,6 @@ def test_no_overflow_at_the_ends_of_the_ranges(smoothing, shape):
             assert 0 < c < math.inf
             assert 0 <= e < math.inf
             assert (n + smoothing * a) * c + (V - a) * e == pytest.approx(1.0, rel=1e-10)
-
-
-# ---------------------------------------------------------------------------------- draws
 
 
 def law_of(twin, a, n):

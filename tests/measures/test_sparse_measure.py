@@ -26,9 +26,6 @@ def schedule(*more):
     return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *more])
 
 
-# ---------------------------------------------------------------------- dishes
-
-
 @pytest.mark.parametrize("scheme", ["integrated", "stored"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_topics_are_predictives(kind, scheme):
@@ -43,9 +40,6 @@ def test_topics_are_predictives(kind, scheme):
     unseen = np.where(counts == 0, rows, np.nan)
     spread = np.nanmax(unseen, axis=1) - np.nanmin(unseen, axis=1)
     assert np.all(spread < 1e-15)  # terms that a dish doesn't have are all alike
-
-
-# ---------------------------------------------------------------------- stored proportions
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,9 +59,6 @@ def test_a_state_goes_from_one_scheme_to_the_other(kind):
     broken["components"] = {NAME: {"logs": broken["components"][NAME]["logs"][:, :1]}}
     with pytest.raises(DataError, match=NAME):
         stored.thaw(broken)
-
-
-# ---------------------------------------------------------------------- blocks, small and large
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,6 @@ def corpus(words):
     return hk.Corpus.from_documents([list(range(len(words)))], vocabulary=words)
 
 
-# ---------------------------------------------------------------------- H, checked by hand
-
-
 def test_order_two_by_hand():
     """The word "a" twice makes two restaurants (start; a) with one customer each, and two tables above."""
     theta, d, h = (0.7, 1.3), (0.3, 0.6), 1.0 / 3
@@ -98,9 +95,6 @@ def test_samples_are_averaged():
     assert [measure.log_probability_of(word) for word in asked] == pytest.approx(expected, abs=1e-10)
 
 
-# ---------------------------------------------------------------------- H is a distribution
-
-
 @pytest.mark.parametrize("order", [1, 3])
 def test_all_strings_sum_to_one(order):
     """The longer the strings that are added up, the less is left: a constant factor less for each length."""
@@ -130,9 +124,6 @@ def test_strings_are_drawn_from_h():
     FAMILY.check("strings drawn", run)
 
 
-# ---------------------------------------------------------------------- spelling
-
-
 def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
     with_end = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2))
     without = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2, end=None))
@@ -140,9 +131,6 @@ def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
     assert with_end.log_probability_of("ab") == without.log_probability_of("ab")
     assert with_end.log_probabilities()[2] == without.log_probability_of("</s>") > -math.inf
     assert ordinary.log_probability_of("</s>") > with_end.log_probability_of("</s>") + 10.0
-
-
-# ---------------------------------------------------------------------- what H depends on
 
 
 def test_h_depends_on_words_arguments_and_seed_alone():
@@ -155,9 +143,6 @@ def test_h_depends_on_words_arguments_and_seed_alone():
     of_data = quick().for_data(data)
     assert np.array_equal(of_data.log_probabilities()[: len(VERBS)][::-1], h)
     assert not h.flags.writeable
-
-
-# ---------------------------------------------------------------------- below a franchise over words
 
 
 def bigrams(measure, sentences=SENTENCES):

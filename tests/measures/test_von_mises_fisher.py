@@ -51,9 +51,6 @@ def exact_log_bessel(order, r):
         return float(mpmath.loggamma(order + 1) + order * mpmath.log(2 / r) + mpmath.log(bessel))
 
 
-# ---------------------------------------------------------------------- densities
-
-
 @pytest.mark.parametrize("D", [2, 3, 4, 7, 20, 50, 61, 62, 63, 64, 128, 256, 768, 1024])
 @pytest.mark.parametrize("concentration", [1e-3, 0.5, 9.0, 31.0, 150.0, 1500.0, 3e4])
 def test_marginals_and_predictives_by_mpmath(D, concentration):
@@ -131,9 +128,6 @@ def test_predictives_of_a_bank_with_a_history(D, concentration):
     assert bank.log_marginals(np.arange(K)) == pytest.approx(fresh.log_marginals(np.arange(K)), rel=1e-11)
 
 
-# ---------------------------------------------------------------------- draws and means
-
-
 @pytest.mark.parametrize("D", [2, 3, 30])
 @pytest.mark.parametrize("concentration", [0.0, 0.05, 2.0, 300.0])
 def test_drawn_directions_have_the_law_of_the_posterior(D, concentration):
@@ -164,9 +158,6 @@ def test_moments_are_those_of_draws():
     expected, covariance = measure.moments(np.append(0.7 * mean, 6.0)[None])
     assert x.mean(axis=0) == pytest.approx(expected[0], abs=0.01)
     assert np.cov(x.T) == pytest.approx(covariance[0], abs=0.01)
-
-
-# ---------------------------------------------------------------------- one concentration per dish
 
 
 def own(kind, *grid, shape="2+1", values=None, **options):

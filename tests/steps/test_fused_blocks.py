@@ -25,8 +25,6 @@ NEW = -1
 SEEDS = range(15)
 AGREES = 1e-11  # seen: 3e-14
 
-# ------------------------------------------------------------------ laws
-
 
 def agreement(move, store, seed, times):
     """The largest difference of a branch's probability, and the numbers of dishes, over some applications."""
@@ -80,9 +78,6 @@ def test_split_merge_has_the_generic_proposals(scans, store):
     assert {-1, 0, 1} == set(np.concatenate(histories).tolist())
 
 
-# ------------------------------------------------------------------ the chain
-
-
 @pytest.mark.parametrize("seed", [1, 3, 4, 9])
 def test_dish_gibbs_in_pieces_is_the_sweep(seed):
     whole = state_number(seed, "explicit")
@@ -97,8 +92,6 @@ def test_dish_gibbs_in_pieces_is_the_sweep(seed):
         assert same(whole.freeze(), pieces.freeze())
     whole.audit()
 
-
-# ------------------------------------------------------------------ decisions of production
 
 # As for single customers, production has no fault to plant: the law that it is held against gets one instead.
 # Each fault below, with 20 seeds: 20 of 20 below the limit (2.5e-5), all p-values below 1e-300.

@@ -135,9 +135,6 @@ def test_planted_fault_is_caught(fault):
         CHECKS[fault.caught_by]()
 
 
-# ------------------------------------------------------------------ many dishes
-
-
 def state_of(store, root, discount=0.2, length=40):
     """Some dozens of dishes, with terms that repeat."""
     measure = hk.Bursty(hk.DirichletMultinomial(np.linspace(0.02, 0.4, 25)), 3.0, discount)
@@ -222,9 +219,6 @@ def test_production_draws_from_the_law(name):
         return [p_of(found, law)]
 
     FAMILY.check(name, drawn)
-
-
-# ------------------------------------------------------------------ blocks in many dishes
 
 
 def words_in_order(block, terms):

@@ -51,9 +51,6 @@ def mean_proportions(monkeypatch):
     monkeypatch.setattr(SelectionProportions, "_drawn", drawn_)
 
 
-# ------------------------------------------------------------------ numbers
-
-
 @both_stores
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.usefixtures("mean_proportions")
@@ -126,9 +123,6 @@ def test_the_chain_does_not_depend_on_what_is_remembered(name, store):
         assert same(remembers.freeze(), forgets.freeze())
 
 
-# ------------------------------------------------------------------ production's draws
-
-
 def at_the_ends_of_sparsity(generator):
     """A sparse measure, near the ends of what its parameters may be as often as not."""
     smoothing = 10.0 ** generator.uniform(-6, 6 if generator.random() < 0.3 else 0)
@@ -195,9 +189,6 @@ def test_one_step_of_production(store, kind):
         f"one step of production, sparse: {store}, {kind}",
         lambda more, seed: [p_of(drawn(franchise, customer, more * draws, seed, store == "histogram"), law)],
     )
-
-
-# ------------------------------------------------------------------ edges
 
 
 @both_stores

@@ -112,9 +112,6 @@ def test_tables_drawn_given_customers_have_their_law(name, seed, method, twin):
     compare(law_of(run), expected)
 
 
-# ------------------------------------------------------------------------- scores
-
-
 @pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.3, 0.0), (0.2, 0.6)])
 @pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
 @pytest.mark.parametrize("store", [CountsStore, CountsReference])
@@ -197,9 +194,6 @@ def test_ratios_of_large_counts():
     assert stirling.ratios_at(n, 2, 0.0)[2] == pytest.approx(1 / ((n - 1) * harmonic), rel=1e-11)
     with pytest.raises(errors.ParameterError, match="histogram"):
         stirling.ratios_at(2**31 - 1, 2**20, 0.5)
-
-
-# ------------------------------------------------------------------------- steps, both twins
 
 
 def states_of(name, corner):

@@ -27,9 +27,6 @@ TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 
 
-# ------------------------------------------------------------------------- forms
-
-
 def compare(law, expected):
     assert law.keys() == expected.keys()
     assert max(abs(law[key] - p) for key, p in expected.items()) <= TOLERANCE
@@ -83,9 +80,6 @@ def test_forms_of_less_detail_follow():
                 form.to(more, tree)
 
 
-# ------------------------------------------------------------------------- openings
-
-
 @pytest.mark.parametrize(("n", "t"), [(2, 1), (4, 2), (5, 3), (6, 2), (6, 5), (6, 6)])
 @pytest.mark.parametrize("a", [0.05, 1.0, 17.0])
 def test_a_trial_that_succeeds_has_the_law_of_openings_in_turn(n, t, a):
@@ -137,9 +131,6 @@ def test_sizes_drawn_by_both_twins_are_those_of_cycles():
         }  # fmt: skip
         law = law_of(lambda s, draws=draws, a=arrays: tuple(draws.draw_sizes(a, s)["bin_size"].tolist()))
         compare(law, {(1, 4): 30 / 50, (2, 3): 20 / 50})
-
-
-# ------------------------------------------------------------------------- states of counts
 
 
 def counted(franchise):

@@ -26,9 +26,6 @@ def test_registered_store_keeps_its_contract(name):
     assert len(report) == (9 if issubclass(stores[name].thing, TakesBack) else 8)
 
 
-# ------------------------------------------------------------------------- stores that are wrong
-
-
 class SharesByCount(HistogramReference):
     """Blunsom's algorithm 1 as printed: one more table of the larger size, the smaller one stays."""
 
@@ -193,9 +190,6 @@ def test_wrong_store_is_caught(store):
     # The error may also be the store's own.
     with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
         check_store(store, examples=30, steps=25, shrink=False)
-
-
-# ------------------------------------------------------------------------- stores in a franchise
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])

@@ -1,7 +1,5 @@
 """Simulation-based calibration that is exact for chains of any length and any speed of mixing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -148,9 +148,6 @@ def check_left_to_right():
             assert moments == pytest.approx(exact.moments_left_to_right(), rel=1e-11)
 
 
-# ---------------------------------------------------------------------- whole franchises
-
-
 def three_levels(kernel="auto", discount=0.3, store="histogram"):
     corpus = hk.Corpus.from_documents(
         [[0, 0, 1], [1, 2, 2], [2, 0]], n_terms=3, groups={"journal": ["A", "A", "B"]}

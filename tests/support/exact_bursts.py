@@ -1,7 +1,5 @@
 """The exact-kernel test if terms repeat in restaurants: a state is a seating and all numbers of tables."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import math

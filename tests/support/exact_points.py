@@ -1,7 +1,5 @@
 """The exact-kernel test if dishes have drawn numbers: a state is a seating and a point."""
 
-from __future__ import annotations
-
 import abc
 import math
 from collections.abc import Sequence

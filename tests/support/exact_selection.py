@@ -1,7 +1,5 @@
 """The exact-kernel test with stored selection proportions: a state is a seating and a pi for every dish."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

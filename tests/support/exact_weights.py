@@ -1,7 +1,5 @@
 """The exact-kernel test if the root has weights: a state is a seating and a point of the simplex."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

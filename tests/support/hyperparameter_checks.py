@@ -38,9 +38,6 @@ def restaurant(concentration, discount):
     return hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=concentration, discount=discount)
 
 
-# ---------------------------------------------------------------------- concentrations
-
-
 def one_step(prior, discount, customers, tables, seed):
     source = Streams(seed).source(1)
     n, t = np.array(customers), np.array(tables)
@@ -97,8 +94,6 @@ def check_concentration_by_slice():
 def check_shifted_concentration():
     assert by_slice(hk.Gamma(1.5, 3.0), 0.7, [3, 6, 0, 2], [2, 4, 0, 1], 10, shifted=True) <= WIDER
 
-
-# ---------------------------------------------------------------------- discounts
 
 SIZES = [[3, 1, 1], [2], [1], [5, 4, 1, 1], [1, 1]]
 
@@ -163,8 +158,6 @@ def check_discount_of_shifted_restaurants():
     declared = restaurant(hk.Shifted(prior), hk.Beta(1.0, 1.0))
     assert discount_by_slice(declared, -0.1, sizes, 18) <= WIDER
 
-
-# ---------------------------------------------------------------------- franchises
 
 DOCUMENTS = [[3, 1], [3]]  # sizes of tables; the three tables are the root's customers, at one table
 
@@ -239,9 +232,6 @@ def check_discount_of_a_franchise():
         "document": DiscountLaw(priors[1], 0.2, DOCUMENTS),
     }
     assert of_a_franchise(franchise, moves.Discount(), laws, FEWER, 21) <= WIDER
-
-
-# ---------------------------------------------------------------------- draws of the prior
 
 
 def check_draws_of_sums():

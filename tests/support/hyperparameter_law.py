@@ -10,8 +10,6 @@ draws, and a bound that holds for every sample size (Dvoretzky, Kiefer and Wolfo
 of Massart 1990).
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from collections.abc import Callable, Sequence

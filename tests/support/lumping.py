@@ -1,7 +1,5 @@
 """The chain of a function of the state: its exact transition matrix from that of the states."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 

@@ -54,8 +54,6 @@ def model_of(*arguments, measure=ATOMS, **options):
     return ExactModel(franchise, atomic_log_marginal(atoms_of(measure)))
 
 
-# ---------------------------------------------------------------------- predictives
-
 BLUNSOM = TinyShape({"context": [*"aaabb"]}, 5)
 PREDICTIVES = {
     "two contexts": (BLUNSOM, [0, 0, 1, 1, 1], Corner(1.0, 0.5, 0.3, 0.6), hk.Uniform(3)),
@@ -136,9 +134,6 @@ def check_observed_rows():
             assert np.abs(franchise.walk().prior_row(node) - expected).max() <= TOLERANCE
 
 
-# ---------------------------------------------------------------------- moves
-
-
 def enumerate_steps(model, move):
     """The exact-kernel test of every step, every branch of it audited."""
     check_exact(model, move, matrices=audited_steps(model, move, True), reversible=True)
@@ -188,8 +183,6 @@ def check_observed_labelled_seating():
         assert len(law) == fitting[bins]
         assert max(abs(p - 1.0 / len(law)) for p in law.values()) <= TOLERANCE
 
-
-# ---------------------------------------------------------------------- simulated data
 
 SIMULATED = {
     "flat 3": TinyShape({}, 3),
@@ -255,9 +248,6 @@ def check_observed_simulation():
         check_simulated("two levels", store)
     for store in ("explicit-reference", "histogram-reference"):
         check_simulated_given_seating("two levels", store)
-
-
-# ---------------------------------------------------------------------- scores and states
 
 
 def check_scored(shape, values, store):

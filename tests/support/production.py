@@ -1,7 +1,5 @@
 """The law of one step of production, from its own draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

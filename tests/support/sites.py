@@ -1,7 +1,5 @@
 """The conditional of every customer of a sweep, by the fused sweep of topic models and by other kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
