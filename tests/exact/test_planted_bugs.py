@@ -509,7 +509,16 @@ for path in sorted((Path(__file__).parents[1] / "support").glob("*_checks.py")):
     CHECKS |= checks_in(importlib.import_module(path.stem))
 
 
-@pytest.mark.parametrize("name", CHECKS)
+SLOW = (
+    "check_choices_of_parents", "check_kept_parameters_of_sequences", "check_labelled_arms",
+    "check_left_to_right", "check_predictions", "check_sequences", "check_split_merge_of_candidates",
+    "check_start_row_of_sequences", "check_tempered_in_python",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in CHECKS]
+)
 def test_check_passes_on_healthy_code(name):
     CHECKS[name]()
 
