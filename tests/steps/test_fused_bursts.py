@@ -10,18 +10,15 @@ import functools
 
 import numpy as np
 import pytest
-from bugs import BURST_FAULTS
-from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from exact_bursts import ExactBurstyModel
-from fused_cases import checks_of, corpus, p_of, total_variation
+from fused_cases import corpus, p_of, total_variation
 from marginals import dirichlet_multinomial_log_marginal
 from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import Placed
-from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
 from hdpkit.random import RandomStream
@@ -119,20 +116,6 @@ def check_block_counts():
     for state in (3, len(model.states) // 2):
         law = law_of(model.franchise, model.enter(state).freeze(), audited, locked=False)
         assert abs(sum(law.values()) - 1.0) <= 1e-12
-
-
-CHECKS = checks_of(globals())
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_check_passes_without_a_fault(name):
-    CHECKS[name]()
-
-
-@pytest.mark.parametrize("fault", BURST_FAULTS, ids=lambda fault: fault.name)
-def test_planted_fault_is_caught(fault):
-    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError, FloatingPointError)):
-        CHECKS[fault.caught_by]()
 
 
 def state_of(store, root, discount=0.2, length=40):
