@@ -94,32 +94,6 @@ def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monke
 # ------------------------------------------------------------------ fit
 
 
-def test_without_options_a_fit_is_for_reading(tmp_path, ldac):
-    result = done("fit", ldac, "--out", tmp_path / "run", "--at-most", "1s")
-    assert "sweeps: [" in result.stderr  # in rounds
-    run = hk.open_run(tmp_path / "run")
-    assert len(run.sweeps) == 2
-    assert isinstance(run.state(0).franchise.measure, hk.Bursty)
-    assert run.state(0).franchise.measure.measure.eta == 0.2
-
-
-@pytest.mark.parametrize("kind", ["ldac", "text"])
-def test_fit_reads_counts_and_texts_and_the_vocabulary_is_found_again(kind, tmp_path, ldac, vocabulary):
-    corpus = ldac if kind == "ldac" else texts(tmp_path / "texts")
-    result = done(*FIT, corpus, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 30)
-    assert "16 documents, 400 tokens, 8 terms" in result.stderr
-    assert "sweep 30/30" in result.stderr
-    assert "ship" in result.stdout
-    assert re.search(r"K = \d+ topics of \d+ samples? of ", result.stdout)
-    for question in ("[grey] Can it be read?", "[red] Can intervals be quoted?", "[red] Can K be quoted?"):
-        assert question in result.stdout
-    rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
-    assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
-    assert sum(int(row["tokens"]) for row in rows) == 400
-    names = hk.open_run(tmp_path / "run").franchise().data.names
-    assert names == (tuple(f"{d:02d}.txt" for d in range(16)) if kind == "text" else None)
-
-
 def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     run = tmp_path / "run"
     given = ("--eta", 0.5, "--until", "readable", "--at-most", "5min", "--sweeps", 400, "--out", run)
@@ -140,23 +114,6 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     assert set(facts) == {"readable", "quotable", "number", "advice"}
     done("resume", run, "--until", "quotable", "--at-most", "1s", "--quiet")
     assert hk.open_run(run).planned == 40
-
-
-def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
-    told = done("convert", ldac, tmp_path / "converted", "--vocabulary", vocabulary).stdout
-    assert "16 documents, 400 tokens, 8 terms" in told
-    for corpus, words, run in (
-        (tmp_path / "converted", (), "one"),
-        (ldac, ("--vocabulary", vocabulary), "other"),
-    ):
-        done(*FIT, corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3)
-    one, other = (hk.open_run(tmp_path / run).franchise() for run in ("one", "other"))
-    assert one.data.origin[0] == (tmp_path / "converted" / "shard-0000").resolve()
-    assert np.array_equal(one.dishes, other.dishes)
-    done("verify", tmp_path / "one")
-    refused = CliRunner().invoke(main, ["convert", str(ldac), str(tmp_path / "converted")])
-    assert refused.exit_code == 2
-    assert "new or empty" in refused.stderr
 
 
 @pytest.mark.quick
@@ -198,15 +155,6 @@ def test_settings_from_a_file_give_the_same_run_and_the_command_line_wins(tmp_pa
     np.testing.assert_array_equal(one["log_joint"], by_hand["log_joint"])
     assert (one.seed, other.seed) == (3, 4)
     assert not np.array_equal(one["log_joint"], other["log_joint"])
-
-
-def test_a_folder_that_holds_a_run_is_not_run_over(tmp_path, ldac):
-    done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    result = hdpkit_command(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
-    assert result.exit_code == 2
-    assert f"hdpkit resume {shlex.quote(str(tmp_path / 'run'))}" in result.stderr
-    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
 
 
 # ------------------------------------------------------------------ topics

@@ -26,19 +26,6 @@ def fit(ldac, folder, *options):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("store", ["histogram", "counts"])
-def test_a_finite_model_is_fitted_kept_and_resumed(ldac, tmp_path, store):
-    result = fit(ldac, tmp_path / "run", "--topics", 2, "--store", store)
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().root.declared == hk.FixedWeights(2)
-    assert run.trace["n_dishes"].max() <= 2
-    assert set(run.trace["concentration/root"].tolist()) == {1.0}
-    assert len(set(run.trace["concentration/document"].tolist())) > 10
-    resumed = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--sweeps", "5", "--quiet"])
-    assert resumed.exit_code == 0, resumed.output
-
-
 def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, tmp_path, monkeypatch):
     def failing(run, **options):
         raise MemoryError("Unable to allocate 7.45 GiB")

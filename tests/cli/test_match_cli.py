@@ -31,16 +31,6 @@ def folders(tmp_path_factory):
     return found
 
 
-def test_the_table_says_what_is_in_both_and_what_in_one(folders, monkeypatch):
-    monkeypatch.chdir(folders[0].parent)
-    result = run("match", "first", "second", "--terms", 3)
-    assert result.exit_code == 0, result.output
-    assert "sea" in result.stdout
-    assert "in both (cosine at least 0.8)" in result.stdout
-    assert "of the tokens of first" in result.stdout
-    assert "only in second" in result.stdout
-
-
 def test_csv_and_json_have_every_row(folders):
     result = run("match", *folders, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hdpkit.data.files.arpa import read_arpa, write_arpa
-from hdpkit.errors import DataError, StorageError
+from hdpkit.errors import DataError
 
 BY_HAND = r"""\data\
 ngram 1=4
@@ -143,29 +143,6 @@ def test_rows_come_back_to_the_last_bit(tmp_path, words, order, suffix, data):
     write_arpa(path, model.rows())
     assert path.read_bytes() == first
     assert (first[:2] == b"\x1f\x8b") == bool(suffix)
-
-
-def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
-    path = tmp_path / "model.arpa"
-    write_arpa(path, ROWS)
-
-    def broken():
-        yield ROWS[0][1]
-        raise KeyError("of the caller")
-
-    with pytest.raises(KeyError, match="of the caller"):
-        write_arpa(path, [broken()])
-    with pytest.raises(DataError):
-        write_arpa(path, [[(0, ("a b",), None)]])
-
-    def full(*paths):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(StorageError, match="No space left"):
-        write_arpa(path, [[(0, ("a",), None)]])
-    assert path.read_text() == BY_HAND
-    assert os.listdir(tmp_path) == ["model.arpa"]
 
 
 GOOD = (-1.0, ("a",), None)

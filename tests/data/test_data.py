@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hdpkit.data import Corpus, GroupedData, Groups
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 
 NAT = np.datetime64("NaT")
 
@@ -118,27 +118,6 @@ def test_smallest_corpora():
     check_invariants(Corpus.from_documents([[0.0, 1.0], np.array([])]), [[0, 1], []])
 
 
-@pytest.mark.parametrize(
-    ("docs", "place"),
-    [
-        ([[0], [0, -1]], "document 1, position 1"),
-        ([[0], [], [0, 3]], "document 2, position 1"),
-        ([[0, 1.5]], "document 0, position 1"),
-        ([[0, 1], [2**31]], "document 1, position 0"),
-        ([[0, 1], [0, 2**70]], "document 1, position 1"),
-        ([[0], [0, "a"]], "document 1, position 1"),
-        ([["a"], ["a", 0]], "document 1, position 1"),
-        ([[0], [[0, 1]]], "document 1, position 0"),
-        ([[0], np.zeros((1, 2), int)], "document 1"),
-        ([[0], None], "document 1"),
-    ],
-)
-def test_bad_tokens_are_located(docs, place):
-    with pytest.raises(DataError) as caught:
-        Corpus.from_documents(docs, n_terms=3)
-    assert caught.value.parameter == place
-
-
 # --- corpora from counts
 
 
@@ -161,15 +140,6 @@ def test_counts_round_trip(X, make, dtype):
     assert np.array_equal(back.toarray(), X)
 
 
-@given(documents)
-def test_documents_and_their_counts_are_one_corpus(docs):
-    corpus = Corpus.from_documents(docs)
-    again = Corpus.from_counts(corpus.to_counts())
-    check_invariants(corpus, docs)  # nobody sorted the corpus itself
-    check_invariants(again, [sorted(doc) for doc in docs])
-    assert again.n_terms == corpus.n_terms
-
-
 def test_duplicate_entries_add_up_without_overflow():
     data, row, col = np.full(5, 100, np.int8), np.array([1, 1, 0, 1, 1]), np.array([2, 2, 0, 2, 0])
     X = sp.coo_array((data, (row, col)), shape=(2, 3))
@@ -183,16 +153,6 @@ def test_counts_of_other_types():
     assert Corpus.from_counts([[True, False], [False, True]]).terms.tolist() == [0, 1]
     assert Corpus.from_counts(np.array([[2, 1.0]], object)).terms.tolist() == [0, 0, 1]
     assert Corpus.from_counts(np.array([[2, 1]], np.float16)).terms.tolist() == [0, 0, 1]
-
-
-@pytest.mark.parametrize("bad", [-1.0, 2.0**31])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
-def test_bad_counts_are_located(bad, make):
-    X = np.array([[1.0, 0.0, 2.0], [0.0, bad, 1.0]])
-    with pytest.raises(DataError, match=r"document 1, term 1"):
-        Corpus.from_counts(make(X))
-    with pytest.raises(DataError, match=r"document 1 \('two'\), term 1"):
-        Corpus.from_counts(make(X), names=["one", "two"])
 
 
 def test_too_many_tokens_are_refused_before_they_are_written_out():
@@ -225,18 +185,6 @@ def test_ldac_round_trip(tmp_path_factory, X):
             assert np.array_equal(corpus.document_lengths, expected.document_lengths)
 
 
-def test_ldac_with_names_groups_vocabulary(tmp_path):
-    path = write(tmp_path / "c", "2 1:2\t0:1\n0\n3 2:1 2:1 0:0\n")
-    vocabulary = write(tmp_path / "v.gz", "\ufefföl\r\nnew york\r\nzoo\r\n")
-    corpus = Corpus.from_ldac(path, vocabulary, names=["a", "b", "c"], groups={"author": ["A", None, "B"]})
-    check_invariants(corpus, [[0, 1, 1], [], [2, 2]])
-    assert corpus.vocabulary == ("öl", "new york", "zoo")
-    assert corpus.codes("author").tolist() == [0, 0, 0, 1, 1]
-    assert Corpus.from_ldac(str(path), str(vocabulary)).vocabulary == corpus.vocabulary
-    assert Corpus.from_ldac(path, ["x", "y", "z"]).term(2) == "z"
-    assert Corpus.from_ldac(path).n_terms == 3
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -264,31 +212,7 @@ def test_malformed_ldac_lines(tmp_path, line, reason):
 # --- other values
 
 
-def test_corpus_with_values_keeps_everything_else():
-    corpus = Corpus.from_documents(
-        [["a", "b"], [], ["b"]], names=list("xyz"), groups={"author": [1, 2, None]}
-    )
-    other = corpus.with_values([1, 1, 0])
-    check_invariants(other, [[1, 1], [], [0]])
-    assert (other.vocabulary, other.names, other.n_terms) == (corpus.vocabulary, corpus.names, corpus.n_terms)
-    assert other.codes("author").tolist() == [0, 0, -1]
-    assert corpus.terms.tolist() == [0, 1, 1]
-    for bad in ([0, 1], [0, 1, 2], [0, 1, -1], [0, 1, 0.5], [0, 1, math.nan], [[0, 1, 0]], ["a", "b", "a"]):
-        with pytest.raises(DataError):
-            corpus.with_values(bad)
-
-
 # --- groups
-
-
-@given(st.lists(st.lists(st.floats(-1, 1), max_size=4), min_size=1, max_size=5).filter(any))
-def test_groups_from_arrays(arrays):
-    groups = Groups.from_arrays(arrays)
-    assert groups.values.tolist() == [x for array in arrays for x in array]
-    assert groups.codes("group").tolist() == [j for j, array in enumerate(arrays) for _ in array]
-    assert groups.keys("group") == list(range(len(arrays)))
-    assert len(groups) == groups.n_customers == sum(map(len, arrays))
-    assert not groups.values.flags.writeable
 
 
 def test_groups_of_vectors_names_and_labels():
@@ -342,29 +266,7 @@ def test_the_callers_arrays_are_left_alone():
     assert groups.keys("author") == [3, 1], "labels and keys are handed out as copies"
 
 
-def test_ungrouped_data_are_legal():
-    groups = Groups.from_labels([1.0, 2.0], {})
-    assert groups.labels == {}
-    with pytest.raises(ParameterError, match="no labels"):
-        groups.codes("group")
-    assert "labels: none" in repr(groups)
-
-
 # --- labels
-
-
-@given(st.lists(st.one_of(st.none(), st.just(math.nan), st.integers(-3, 3)), min_size=1))
-def test_codes_count_first_appearances(values):
-    groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
-    codes, keys = groups.labels["a"]
-    present = [v for v in values if v is not None and v == v]
-    assert codes.dtype == np.int64
-    assert keys == list(dict.fromkeys(present)), "-1 is a value, None and NaN are missing"
-    assert [None if c < 0 else keys[c] for c in codes] == [v if v in present else None for v in values]
-    as_floats = np.array([math.nan if v is None else v for v in values])
-    again = Groups.from_labels(np.zeros(len(values)), {"a": as_floats})
-    assert again.codes("a").tolist() == codes.tolist(), "arrays and lists are encoded alike"
-    assert again.keys("a") == keys
 
 
 def test_every_kind_of_missing_label():
@@ -372,21 +274,6 @@ def test_every_kind_of_missing_label():
     groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
     assert groups.codes("a").tolist() == [0, -1, -1, -1, -1, -1, -1, 1, 2, 3, 4]
     assert groups.keys("a") == ["x", "", "nan", -1, ("t", 1)]
-
-
-def test_labels_in_arrays():
-    days = np.array(["2020-01-02", "NaT", "2020-01-01", "2020-01-02"], "M8[ns]")
-    masked = np.ma.masked_equal([5, 7, 5, 6], 7)
-    labels = {"day": days, "m": masked, "b": np.array([True, False, True, True]), "s": np.array(list("baab"))}
-    groups = Groups.from_labels(np.zeros(4), labels)
-    assert groups.codes("day").tolist() == [0, -1, 1, 0]
-    assert groups.keys("day") == [days[0], days[2]]
-    assert groups.codes("m").tolist() == [0, -1, 0, 1]
-    assert (groups.codes("b").tolist(), groups.keys("b")) == ([0, 1, 0, 0], [True, False])
-    assert (groups.codes("s").tolist(), groups.keys("s")) == ([0, 1, 1, 0], ["b", "a"])
-    assert all(type(key) is str for key in groups.keys("s"))
-    everything = Groups.from_labels(np.zeros(2), {"a": [None, None]})
-    assert (everything.codes("a").tolist(), everything.keys("a")) == ([-1, -1], [])
 
 
 # --- sparse matrices with damaged parts

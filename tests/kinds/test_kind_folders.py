@@ -112,14 +112,6 @@ def test_a_forged_kind_is_a_typed_error(key, value, saved, tmp_path):
         assert result.exit_code == 1 or "model: not looked at: it needs" in result.output
 
 
-@pytest.mark.parametrize("forged", [5, {}, {"parameters": 5}])
-def test_a_forged_estimator_is_a_typed_error(forged, saved, tmp_path):
-    shutil.copytree(saved, tmp_path / "model")
-    forge_about(tmp_path / "model", lambda about: about.update(estimator=forged))
-    with pytest.raises((errors.RunError, errors.CorruptRunError)):
-        hk.MixtureModel.load(tmp_path / "model")
-
-
 def test_a_run_is_of_the_kind_that_began_it(saved):
     run = hk.open_run(saved)
     kind = kind_of_run(run)

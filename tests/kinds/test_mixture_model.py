@@ -1,20 +1,13 @@
 """`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
 
-import pickle
 import warnings
 
-import joblib
 import numpy as np
 import pandas
 import pytest
 import scipy
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
@@ -24,10 +17,8 @@ from hdpkit.errors import (
     HdpkitError,
     LeftOutColumnsWarning,
     ParameterError,
-    RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture import measure_of_points
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -152,16 +143,6 @@ def test_samples_have_the_distribution_of_the_densities(fitted):
     assert (values < 4.0).all(axis=1).mean() == pytest.approx(mass[inside].sum(), abs=0.03)
 
 
-def test_co_clustering_is_of_the_rows_that_are_asked_for(fitted):
-    whole = fitted.co_clustering()
-    assert whole.shape == (len(X), len(X))
-    rows = np.array([0, 50, 119])
-    np.testing.assert_array_equal(fitted.co_clustering(rows), whole[np.ix_(rows, rows)])
-    assert whole[0, 119] < 0.1
-    with pytest.raises(ParameterError, match="items"):
-        fitted.co_clustering([len(X)])
-
-
 @pytest.mark.quick
 def test_groups_have_weights_with_intervals(grouped):
     assert grouped.group_names_ == ["north", "south"]
@@ -274,30 +255,6 @@ def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
         found.predict(X)
 
 
-@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
-def test_an_outlier_leaves_the_components(measure, outlier):
-    changed = X.copy()
-    changed[5] = outlier
-    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
-
-
-@pytest.mark.parametrize("measure", ["normal"])
-def test_few_points_of_noise_are_one_component(measure):
-    noise = np.random.default_rng(0).normal(size=(20, 50))
-    assert model(measure=measure).fit(noise).n_components_ == 1
-
-
-def test_the_prior_of_regular_data():
-    own = hk.NormalInverseWishart.hierarchical(X)
-    made = measure_of_points("normal", X)
-    np.testing.assert_array_equal(made.scale, own.scale)
-    alone, diagonal = measure_of_points("normal", X[:, :1]), measure_of_points("diagonal", X[:, :1])
-    logs = [
-        one.log_predictive(X[3, :1], [one.make()]) for one in (alone, diagonal)
-    ]  # in one dimension they are the same
-    np.testing.assert_allclose(*logs)
-
-
 def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):
     labels = fitted.labels_.copy()
     labels[0] = 3
@@ -333,42 +290,6 @@ def test_new_points_join(grouped):
     with pytest.raises(HdpkitError, match="features"):
         flat.partial_fit(X[:, :1])
     assert np.array_equal(flat.labels_, before)
-
-
-def test_pickles_copies_and_one_seed(tmp_path, fitted):
-    assert clone(fitted).get_params() == fitted.get_params()
-    joblib.dump(fitted, tmp_path / "model")
-    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
-        assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
-        assert np.array_equal(again.labels_, fitted.labels_)
-
-
-@pytest.mark.quick
-def test_folders(tmp_path, grouped):
-    grouped.save(tmp_path / "model")
-    again = hk.MixtureModel.load(tmp_path / "model")
-    assert again.get_params() == grouped.get_params()
-    assert np.array_equal(again.labels_, grouped.labels_)
-    np.testing.assert_allclose(
-        again.predict_proba(X, groups=SITES), grouped.predict_proba(X, groups=SITES), rtol=1e-12
-    )
-    np.testing.assert_allclose(again.group_weights_, grouped.group_weights_, rtol=1e-12)
-    assert again.group_names_ == ["north", "south"]
-    with pytest.raises(RunError, match="kind"):
-        hk.HiddenMarkovModel.load(tmp_path / "model")
-
-
-def test_pipelines_searches_and_imputers():
-    gaps = X.copy()
-    gaps[3, 0] = np.nan
-    with pytest.raises(DataError, match=r"NaN in 1 of 120 rows.*SimpleImputer"):
-        model().fit(gaps)
-    chain = make_pipeline(SimpleImputer(), StandardScaler(), model(sweeps=10)).fit(gaps)
-    assert chain.predict(gaps).shape == (len(X),)
-    assert chain.score(X) < 0.0
-    found = GridSearchCV(model(sweeps=5), {"measure": ["normal", "diagonal"]}, cv=2).fit(X)
-    assert found.best_params_["measure"] in ("normal", "diagonal")
-    assert np.isfinite(cross_val_score(model(sweeps=5), X, cv=2)).all()
 
 
 def test_bad_data_are_refused(fitted, grouped):
@@ -436,3 +357,10 @@ def test_points_of_a_franchise():
     with pytest.raises(ParameterError, match="groups"):
         found.predict(data, groups=SITES)
     assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
+
+
+@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
+def test_an_outlier_leaves_the_components(measure, outlier):
+    changed = X.copy()
+    changed[5] = outlier
+    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9

@@ -51,9 +51,3 @@ def test_new_points_of_a_fit_are_spread_too_and_a_folder_keeps_the_widths(tmp_pa
     model.save(tmp_path / "run")
     again = hk.MixtureModel.load(tmp_path / "run")
     np.testing.assert_array_equal(again.kind_.rounding.widths, model.kind_.rounding.widths)
-
-
-def test_a_measure_that_is_given_takes_values_as_they_are():
-    X, _ = counts(60)
-    model = hk.MixtureModel(measure=hk.NormalGamma.weakly_informative(X), sweeps=3, random_state=0).fit(X)
-    assert np.array_equal(model.franchise_.data.values, X)

@@ -71,17 +71,6 @@ def run(files):
     return files / "run", result
 
 
-def test_a_run_over_cells_ends_with_a_table(run):
-    folder, result = run
-    assert result.exit_code == 0, result.output
-    assert "SBS96A" in result.output
-    assert "states of 1 chain (sweeps " in result.output
-    assert "SBS1" in result.output
-    there = hk.open_run(folder)
-    assert there.franchise(0).topology.cells is not None
-    assert there.data.document_labels["type"][1] == ["lung", "skin"]
-
-
 @pytest.fixture(scope="module")
 def bursty(files):
     result = call(
@@ -90,23 +79,6 @@ def bursty(files):
         *SHORT,
     )  # fmt: skip
     return files / "bursty", result
-
-
-def test_signatures_that_differ_by_sample(bursty, tmp_path):
-    folder, result = bursty
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(folder)
-    franchise = run.franchise(0)
-    assert isinstance(franchise.store, KeepsCells)
-    assert len(set(run.trace["concentration/bursts"])) > 5
-    found, _ = signatures_of_run(run)
-    assert found.exposures.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
-    assert np.all(found.exposures_lower <= found.exposures_upper)
-    assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
-    assert call("verify", folder).exit_code == 0
-    assert call("report", folder).exit_code == 0
-    exported = call("export", folder, "--to", "signatures", "--out", tmp_path / "tables")
-    assert exported.exit_code == 0, exported.output
 
 
 @pytest.mark.parametrize("kind", ["prior", "frozen"])
@@ -252,27 +224,6 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert "extrapolated" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
 
 
-@pytest.mark.parametrize(("known_as", "levels"), [("prior", False), ("frozen", True)])
-def test_known_signatures_as_components(known_as, levels, files, tmp_path):
-    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
-    result = call(
-        "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
-        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet", *types,
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().known.labels == ("SBS1", "SBS2")
-    assert isinstance(run.franchise().store, KeepsCells)
-    assert len(run.franchise().declarations) == (3 if levels else 2)
-    found, _ = signatures_of_run(run)
-    assert set(found.titles[:2]) == {"SBS1", "SBS2"}
-    topics = found.rows[[found.titles.index("SBS1"), found.titles.index("SBS2")]]
-    if known_as == "frozen":
-        np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
-    np.testing.assert_allclose(found.group_totals, 300)
-    write_report(tmp_path / "run", tmp_path / "page.html")
-
-
 @pytest.mark.parametrize(("bursty", "levels"), [("--bursty", False), ("--no-bursty", True)])
 def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty, levels):
     """The made exposures are found, and no signature is new or compared."""
@@ -301,18 +252,6 @@ def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty,
     assert np.abs(found.exposures[:, :-1] - made).max() < 40
     assert call("report", tmp_path / "run").exit_code == 0
     assert call("resume", tmp_path / "run", "--sweeps", 2, "--quiet").exit_code == 0
-
-
-def test_chosen_components_are_compared_with_the_whole_table(files, tmp_path):
-    given = ("--known", files / "known.txt", "--known-names", "SBS1", "--known-as", "frozen", "--chains", 1)
-    result = call("signatures", files / "cohort.SBS96.all", *given, "--out", tmp_path / "run", *SHORT)
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().known.labels == ("SBS1",)
-    found, kind = signatures_of_run(run)
-    assert "SBS2" in kind.compared.match(found).names
-    rows = call("topics", tmp_path / "run", "--format", "csv").output
-    assert "SBS2" in rows
 
 
 @pytest.mark.parametrize(("varied", "warned"), [(200.0, True), (None, False)])
@@ -380,3 +319,24 @@ def test_channels_with_any_names_and_known_signatures(tmp_path):
     result = call("signatures", tmp_path / "m.csv", *options, *SHORT, "--out", tmp_path / "other")
     assert result.exit_code != 0
     assert "Name them as in the table of counts" in result.output
+
+
+@pytest.mark.parametrize(("known_as", "levels"), [("prior", False), ("frozen", True)])
+def test_known_signatures_as_components(known_as, levels, files, tmp_path):
+    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
+        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet", *types,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().known.labels == ("SBS1", "SBS2")
+    assert isinstance(run.franchise().store, KeepsCells)
+    assert len(run.franchise().declarations) == (3 if levels else 2)
+    found, _ = signatures_of_run(run)
+    assert set(found.titles[:2]) == {"SBS1", "SBS2"}
+    topics = found.rows[[found.titles.index("SBS1"), found.titles.index("SBS2")]]
+    if known_as == "frozen":
+        np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(found.group_totals, 300)
+    write_report(tmp_path / "run", tmp_path / "page.html")

@@ -46,16 +46,6 @@ def test_a_trace_is_a_line_a_chain_with_every_sweep(run):
     assert encoded(both, "strokeDash")["field"] == "chain"
 
 
-def test_traces_are_of_all_that_changes(run):
-    _, trace = run
-    labels = {encoded(panel, "y")["axis"]["title"] for panel in panels(plots.traces(trace))}
-    assert {"log probability (nats)", "K", "concentration/root"} <= labels
-    assert "base/eta" not in labels  # it is fixed
-    assert len(panels(plots.traces(trace, ["n_tables"]))) == 1
-    both = panels(plots.traces(hk.ChainTrace([trace, trace], numbers=(0, 2))))
-    assert all(encoded(panel, "color")["field"] == "chain" for panel in both)  # one legend for all
-
-
 def test_shares_of_topics_are_summed_from_the_largest_on():
     drawn = rows(plots.topic_shares([Kept(5, [1, 3]), Kept(9, [2, 2, 4])]))
     assert [(row["sweep"], row["topics"], row["share"]) for row in drawn] == [
@@ -106,29 +96,6 @@ def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
     assert len(pairs) == 2
 
 
-def test_acceptance_is_accepted_over_tried(run):
-    _, trace = run
-    (point,) = rows(plots.acceptance(trace, parts=1))
-    own = trace.moves[trace.moves["move"] == trace.moves["move"][1]]
-    assert "SplitMerge" in point["move"]
-    assert point["accepted"] == own["accepted"].sum() / own["tried"].sum()
-
-
-def test_time_of_moves_is_all_their_time(run):
-    _, trace = run
-    drawn = rows(plots.move_times(trace))
-    assert sum(column(drawn, "seconds")) == pytest.approx(trace.moves["seconds"].sum(), rel=1e-3)
-    assert sum(column(drawn, "share")) == pytest.approx(1.0)
-
-
-def test_perplexity_by_time():
-    curves = {"a$b": ([0.0, 1.0], [30.0, 20.0])}
-    drawn = plots.perplexity(curves, logarithmic=False)
-    assert column(rows(drawn), "perplexity") == [30.0, 20.0]
-    assert column(rows(drawn), "curve") == ["a$b"] * 2
-    assert column(rows(plots.perplexity(curves)), "seconds") == [1.0]  # zero has no logarithm
-
-
 def cells(drawn):
     """The matrix that a chart of posterior similarities shows."""
     held = rows(drawn)
@@ -136,22 +103,6 @@ def cells(drawn):
     matrix = np.zeros((n, n))
     matrix[column(held, "row"), column(held, "column")] = column(held, "probability")
     return matrix
-
-
-def test_posterior_similarity_puts_clusters_together():
-    together = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]], dtype=float)
-    shown = cells(plots.posterior_similarity(together, labels=list("abcd")))
-    assert shown[:2, :2].all()
-    assert shown[2:, 2:].all()
-    assert cells(plots.posterior_similarity(together, ordered=False))[0].tolist() == [1, 0, 1, 0]
-    assert cells(plots.posterior_similarity(np.ones((400, 400)))).shape == (150, 150)
-
-
-def test_dendrogram_names_its_leaves():
-    linkage = np.array([[0.0, 1.0, 0.5, 2.0], [2.0, 3.0, 0.7, 3.0]])
-    drawn = plots.dendrogram(linkage, labels=["x", "y", "z"])
-    assert set(column(rows(drawn, 1), "label")) == {"x", "y", "z"}
-    assert max(column(rows(drawn), "distance")) == 0.7
 
 
 def test_pictures_are_saved_in_four_formats(run, tmp_path):

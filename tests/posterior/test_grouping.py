@@ -35,26 +35,6 @@ def test_the_tree_is_that_of_scipy(method):
     np.testing.assert_allclose(group_topics(TOPICS, method=method).linkage, expected)
 
 
-def test_the_distance_is_that_of_jensen_and_shannon():
-    p, q = TOPICS[0], TOPICS[9]
-    m = 0.5 * (p + q)
-    divergence = 0.5 * (np.sum(p * np.log(p / m)) + np.sum(q * np.log(q / m)))
-    assert group_topics(TOPICS[[0, 9]]).linkage[0, 2] == pytest.approx(np.sqrt(divergence))
-
-
-def test_most_topics_are_not_left_in_one_group():
-    """As the page groups them: many small topics, most of them unlike all others."""
-    rng = np.random.default_rng(0)
-    words = 1.0 / np.arange(1, 401)
-    sizes = (30 * rng.pareto(1.0, 120) + 5).astype(int)
-    laws = rng.dirichlet(20 * words / words.sum(), size=120)
-    topics = 0.05 + np.array([rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)])
-    assert np.array_equal(group_topics(topics, sizes).linkage, group_topics(topics, method="ward").linkage)
-    ours, average = (group_topics(topics, sizes, 11, method=method) for method in ("ward", "average"))
-    assert np.bincount(average.cut()).max() > 90
-    assert np.bincount(ours.cut()).max() < 45
-
-
 def test_equal_topics_and_one_topic():
     same = group_topics(np.ones((4, 3)), [0.0, 0.0, 1.0, 0.0])
     assert np.isfinite(same.linkage).all()

@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 from hdpkit.posterior.matching import ComponentSet
 from hdpkit.summaries import match_topics
 
@@ -75,27 +75,6 @@ def test_pairs_are_the_assignment_with_the_largest_sum():
     np.testing.assert_allclose(found.cosine, found.cosines[[0, 1], [1, 0]])
 
 
-def test_terms_are_matched_by_name():
-    one = Planted([[3.0, 4.0, 0.0]], ["bread", "salt", "wine"])
-    other = Planted([[4.0, 3.0, 0.0], [0.0, 0.0, 1.0]], ["salt", "bread", "horse"])
-    found = match_topics(one, other)
-    assert found.cosines.tolist() == [[pytest.approx(1.0), 0.0]]
-    assert found.n_columns == (3, 3, 2)
-    # What only one of them has counts as zero in the other.
-    apart = match_topics(one, Planted([[3.0, 4.0]], ["bread", "horse"]))
-    assert apart.cosines[0, 0] == pytest.approx(9 / 25)
-
-
-def test_the_smallest_cosine_of_a_pair():
-    one, other = Planted([[1.0, 0.0]], "ab"), Planted([[0.6, 0.8]], "ab")
-    assert len(match_topics(one, other, min_cosine=0.6).pairs) == 1
-    assert len(match_topics(one, other, min_cosine=0.61).pairs) == 0
-    table = match_topics(one, other, min_cosine=0.61).table()
-    assert table["status"] == ["missing", "new"]
-    assert table["nearest"] == ["1", "1"]
-    assert table["nearest_cosine"] == pytest.approx([0.6, 0.6])
-
-
 def test_two_runs_over_corpora_with_other_words(runs):
     first, second = runs
     found = match_topics(*runs)
@@ -148,16 +127,3 @@ def test_components_of_numbers_are_matched_by_their_customers(tmp_path):
         assert first == pytest.approx(second, abs=0.3)
     with pytest.raises(DataError, match="same data"):
         match_topics(one, mixture(tmp_path / "third", X + 1.0, 0))
-
-
-def test_components_are_matched_as_their_runs_are(runs):
-    first, second = (hk.summaries.components(run) for run in runs)
-    found, of_runs = first.match(second), match_topics(*runs)
-    assert np.array_equal(found.pairs, of_runs.pairs)
-    assert np.array_equal(found.cosines, of_runs.cosines)
-    assert (found.sources, of_runs.sources) == (("run 1", "run 2"), ("first", "second"))
-    assert len(first.match(second, min_cosine=1.0).pairs) == 0
-    with pytest.raises(ParameterError, match="other"):
-        first.match(5)
-    with pytest.raises(ParameterError, match="min_cosine"):
-        first.match(second, min_cosine=2.0)

@@ -103,20 +103,6 @@ def test_the_score_sums_over_the_seatings_that_have_the_counts(discounts):
     assert log_joint_of_counts(franchise) == pytest.approx(total)
 
 
-def test_it_doesnt_matter_who_keeps_what():
-    one = ran(restaurants(), "histogram")
-    other = hk.Franchise(restaurants(), CORPUS, store="explicit")
-    other.thaw(one.freeze(), Streams(1).source(1))
-    assert log_joint_of_counts(one) == pytest.approx(log_joint_of_counts(other))
-    assert log_joint_of_counts(one) > one.log_joint()
-
-
-@pytest.mark.parametrize(("store", "root"), [("histogram", "restaurant"), ("counts", "weights")])
-def test_sizes_of_dishes_are_counts_of_customers(store, root):
-    franchise = ran(restaurants(), store, root)
-    assert dish_sizes(franchise).tolist() == np.bincount(franchise.dishes).tolist()
-
-
 def test_observed_dishes_have_the_log_joint_of_their_seating():
     words = hk.Groups.from_labels([0, 1, 1, 2, 0, 0], {"context": [0, 0, 1, 1, 2, 2]})
     root = hk.Restaurant(hk.Uniform(3), discount=0.5, concentration=1.0)

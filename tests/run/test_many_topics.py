@@ -1,7 +1,5 @@
 """The warning about too many topics for a corpus."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -39,33 +37,3 @@ def test_a_run_warns_once_of_too_many_topics():
     (warning,) = [warning for warning in told if warning.category is errors.ManyTopicsWarning]
     assert warning.filename == __file__
     assert "A larger eta" in str(warning.message)
-
-
-@pytest.mark.parametrize(
-    "case", ["as many as tokens of a topic", "few tokens", "one level", "other data", "nothing recorded"]
-)
-def test_other_runs_do_not_warn(case):
-    franchise, init, thin = topic_model(), MANY, 1
-    if case == "as many as tokens of a topic":
-        init = np.arange(N_TOKENS) % 50
-    elif case == "few tokens":
-        franchise, init = topic_model(data=corpus(1_950)), np.arange(1_950)
-    elif case == "one level":
-        root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
-        franchise = hk.Franchise(root, corpus())
-    elif case == "other data":
-        root = hk.Restaurant(hk.NormalGamma(), concentration=hk.Gamma(1.0, 1.0))
-        values = np.random.default_rng(0).normal(size=N_TOKENS)
-        groups = hk.Groups.from_labels(values, {"half": np.arange(N_TOKENS) % 2})
-        franchise = hk.Franchise(hk.Restaurant(root, each="half"), groups)
-    else:
-        thin = 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        hk.Scheduler(KEPT).run(franchise, sweeps=1, rng=0, init=init, thin=thin)
-
-
-def test_the_default_start_is_below_the_limit():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        hk.Scheduler(KEPT).run(topic_model(), sweeps=1, rng=0)
