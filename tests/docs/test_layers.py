@@ -30,6 +30,9 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+NAMES = {name_of(path) for path in MODULES}
+
+
 @functools.cache
 def imports(path):
     """Modules of the package that a file imports, deferred imports included."""
@@ -63,15 +66,14 @@ def test_rooms_import_only_from_those_before():
 
 def modules_imported(path):
     """Modules of the package that a Python file imports, deferred and for annotations, too."""
-    names = {name_of(module) for module in MODULES}
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in names else str(node.module) for name in inside}
-    return found & names - {name_of(path)}
+            found |= {name if name in NAMES else str(node.module) for name in inside}
+    return found & NAMES - {name_of(path)}
 
 
 def test_no_modules_import_each_other_in_a_circle():

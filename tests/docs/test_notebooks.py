@@ -9,7 +9,11 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.long if "dask" in path.stem else ()) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_notebooks_run(path, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     notebook = nbformat.read(path, as_version=4)

@@ -123,8 +123,7 @@ def test_random_bits(small, tmp_path, count):
     assert {result for name, result in seen if name != "run.json"} == {"error"}
 
 
-@pytest.mark.parametrize("per_file", [1, 2, 3, 500])
-@pytest.mark.parametrize("thin", [1, 2, 5])
+@pytest.mark.parametrize(("per_file", "thin"), [(1, 1), (2, 2), (3, 5), (500, 1)])
 def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path, monkeypatch):
     """So is what a kill leaves between the trace and the state, whichever checkpoint it comes in."""
     monkeypatch.setattr(trace_files, "_SWEEPS", per_file)
@@ -146,7 +145,7 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
     )  # fmt: skip
     end = hk.open_run(folder).franchise().freeze()
     assert len(list(file.parent.glob("trace-*"))) == -(-9 // per_file)
-    for sweep in (1, 2, 3, 5, 8):
+    for sweep in (1, 3, 8):
         shutil.copytree(folder, tmp_path / str(sweep))
         shutil.copy(states / str(sweep), tmp_path / str(sweep) / "chain-000" / "state.npz")
         again = hk.open_run(tmp_path / str(sweep))

@@ -107,7 +107,7 @@ TIMES = [
 ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_run_n_is_run_k_and_resume_the_rest(data, tmp_path_factory):
     store = data.draw(
