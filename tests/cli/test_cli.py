@@ -16,9 +16,8 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 
-import hdpkit
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
@@ -26,16 +25,6 @@ from hdpkit.cli.main import main
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["bread", "butter", "oven", "salt", "harbour", "sail", "ship", "storm"]
 COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
-
-
-def hdpkit_command(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments):
-    result = hdpkit_command(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def counts():
@@ -75,7 +64,7 @@ def ldac(tmp_path):
 def test_version():
     result = CliRunner().invoke(main, ["--version"])
     assert result.exit_code == 0
-    assert hdpkit.__version__ in result.output
+    assert hk.__version__ in result.output
 
 
 def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monkeypatch):
@@ -139,24 +128,6 @@ def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabul
     np.testing.assert_array_equal(there.franchise().dishes, franchise.dishes)
 
 
-def test_settings_from_a_file_give_the_same_run_and_the_command_line_wins(tmp_path, ldac, vocabulary):
-    study = tmp_path / "study.toml"
-    study.write_text(
-        'corpus = "corpus.dat"\nvocabulary = "vocabulary.txt"\nout = "from-file"\nsweeps = 6\nseed = 3\n'
-        'moves = ["table-gibbs", "concentration"]\neta = 0.2\nfor = "prediction"\n'
-        "quiet = true\ncheckpoint-sweeps = 2\n"
-    )
-    result = done("fit", "--config", study)
-    assert "sweep 6/6" not in result.stderr
-    done("fit", "--config", study, "--out", tmp_path / "other", "--seed", 4)
-    done(*FIT, ldac, "--vocabulary", vocabulary, "--out", tmp_path / "by-hand", "--sweeps", 6, "--seed", 3,
-         "--moves", "table-gibbs,concentration", "--eta", 0.2)  # fmt: skip
-    one, other, by_hand = (hk.open_run(tmp_path / name).trace for name in ("from-file", "other", "by-hand"))
-    np.testing.assert_array_equal(one["log_joint"], by_hand["log_joint"])
-    assert (one.seed, other.seed) == (3, 4)
-    assert not np.array_equal(one["log_joint"], other["log_joint"])
-
-
 # ------------------------------------------------------------------ topics
 
 
@@ -190,13 +161,13 @@ def test_commands_on_documents_need_a_level_of_documents(tmp_path):
         state = hk.Franchise(declared, corpus)
         hk.Scheduler([moves.TableGibbs()]).run(state, 2, 0, folder=run, chains=chains)
         for command in (["topics"], ["export", "--to", "csv", "--out", tmp_path / "tables"]):
-            result = hdpkit_command(command[0], run, *command[1:])
+            result = hdpkit(command[0], run, *command[1:])
             if command[0] == "topics":
                 assert result.exit_code == 0, result.stderr
             else:
                 assert result.exit_code == 2, result.stderr
                 assert "with the documents as the groups" in result.stderr
-        assert hdpkit_command("topics", run, "--chain", 0).exit_code == 0
+        assert hdpkit("topics", run, "--chain", 0).exit_code == 0
 
 
 # ------------------------------------------------------------------ resume
@@ -238,7 +209,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(tmp_path, ldac
         time.sleep(0.02)
     assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not
     done("verify", folder)
-    second = hdpkit_command("resume", folder)
+    second = hdpkit("resume", folder)
     assert second.exit_code == 1
     assert "no other process" in second.stderr
     process.send_signal(signal.SIGINT)
@@ -277,7 +248,7 @@ def fragile():
 
 def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
     run = tmp_path / "run"
-    result = hdpkit_command(
+    result = hdpkit(
         *FIT, ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
     )
     assert result.exit_code == 1
@@ -289,12 +260,12 @@ def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fra
 
 def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
     run = tmp_path / "run"
-    result = hdpkit_command(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
+    result = hdpkit(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
     assert result.exit_code == 1
     assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
     assert f"hdpkit resume {run}" in result.stderr
-    assert hdpkit_command("resume", run).exit_code == 2  # the move is in no package that is allowed
-    assert isinstance(hdpkit_command("resume", run, "--allow", __name__).exception, OSError)
+    assert hdpkit("resume", run).exit_code == 2  # the move is in no package that is allowed
+    assert isinstance(hdpkit("resume", run, "--allow", __name__).exception, OSError)
 
 
 # ------------------------------------------------------------------ pages

@@ -42,22 +42,6 @@ def fitted(data, tmp_path_factory):
     return folder, told
 
 
-@pytest.mark.quick
-def test_the_run_has_the_sequences_and_the_model(fitted, data):
-    folder, told = fitted
-    assert "2 sequences, 160 observations, 1 of them missing" in told
-    assert "mean" in told
-    assert "speed" in told
-    run = hk.open_run(folder)
-    assert run.data.names == ("<b>a", "b")
-    assert run.data.lengths.tolist() == [60, 100]
-    assert run.data.columns == ("speed", "height")
-    franchise = run.franchises()[0]
-    assert franchise.topology.kappa > 0.0
-    assert len(run.samples) >= 16
-    assert franchise.n_dishes >= 3
-
-
 def test_states_and_transitions_are_exported(fitted, tmp_path):
     told = call("export", fitted[0], "--to", "csv", "--out", tmp_path / "tables")
     assert "states of" in told

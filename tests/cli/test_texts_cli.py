@@ -11,12 +11,10 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 from forged_runs import forge_about
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
@@ -26,16 +24,6 @@ from hdpkit.files import text_of
 from hdpkit.run.reading import load_reading, read_like
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
-
-
-def hdpkit(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments):
-    result = hdpkit(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def refused(*arguments):

@@ -5,18 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdpkit.data.top_terms import largest, top_terms
+from hdpkit.data.top_terms import largest
 from hdpkit.kinds.listing import background_told
 from hdpkit.kinds.topics import Topics
-
-VOCABULARY = ["axis", "fft", "norm", "spline"]
-COUNTS = np.array([[0, 3, 0, 1], [5, 0, 5, 0], [0, 0, 0, 0]])
-
-
-def test_top_terms_are_those_that_a_topic_has():
-    assert top_terms(COUNTS, VOCABULARY) == [("fft", "spline"), ("axis", "norm"), ()]
-    assert top_terms(COUNTS, VOCABULARY, n_terms=1) == [("fft",), ("axis",), ()]
-    assert top_terms(COUNTS)[0] == ("1", "3")
 
 
 @given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 25))

@@ -1,4 +1,4 @@
-"""Corpora, groups, labels and files: round trips, content, errors."""
+"""Corpora and groups: documents, counts, labels, values, and large documents made smaller."""
 
 import gzip
 import json
@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import hdpkit as hk
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.errors import DataError
 
@@ -94,23 +96,6 @@ def test_words_and_ids_agree(docs):
     ] == words
 
 
-def test_names_and_groups():
-    corpus = Corpus.from_documents(
-        [["to", "be"], [], ["or"], ["not"]],
-        names=["a", "b", "c", "d"],
-        groups={"author": ["Ann", "Bob", None, "Ann"], "year": np.array([1999.0, 2001.0, np.nan, 1999.0])},
-    )
-    assert corpus.names == ("a", "b", "c", "d")
-    assert corpus.label_names == ("document", "author", "year")
-    assert corpus.keys("document") == ["a", "b", "c", "d"], "the empty document has its key"
-    assert corpus.codes("author").tolist() == [0, 0, -1, 0]
-    assert corpus.keys("author") == ["Ann", "Bob"]
-    assert corpus.codes("year").tolist() == [0, 0, -1, 0]
-    assert corpus.keys("year") == [1999.0, 2001.0]
-    assert corpus.document_of(2) == "c"
-    assert "author (2)" in repr(corpus)
-
-
 def test_smallest_corpora():
     check_invariants(Corpus.from_documents([[0]]), [[0]])
     check_invariants(Corpus.from_documents([[], [0], []], n_terms=1), [[], [0], []])
@@ -119,25 +104,6 @@ def test_smallest_corpora():
 
 
 # --- corpora from counts
-
-
-FORMATS = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix, sp.lil_array, sp.dok_array]
-
-
-@given(
-    counts,
-    st.sampled_from([np.asarray, np.ndarray.tolist, *FORMATS]),
-    st.sampled_from([np.int8, float, np.int64]),
-)
-def test_counts_round_trip(X, make, dtype):
-    corpus = Corpus.from_counts(make(X.astype(dtype)))
-    docs = [[v for v, c in enumerate(row) for _ in range(c)] for row in X.tolist()]
-    check_invariants(corpus, docs)
-    assert corpus.n_terms == X.shape[1]
-    back = corpus.to_counts()
-    assert (back.format, back.dtype) == ("csr", np.int64)
-    assert back.has_canonical_format
-    assert np.array_equal(back.toarray(), X)
 
 
 def test_duplicate_entries_add_up_without_overflow():
@@ -300,3 +266,43 @@ def test_an_error_says_what_is_wrong_with_a_sparse_matrix():
     matrix.indices[0] = -1
     with pytest.raises(DataError, match="indices has -1"):
         Corpus.from_counts(matrix)
+
+
+COUNTS = np.array([[400, 300, 200, 100], [3, 0, 2, 1], [0, 60, 0, 60]])
+
+
+def corpus():
+    return hk.Corpus.from_counts(
+        COUNTS, vocabulary=list("abcd"), names=["x", "y", "z"], groups={"type": ["p", None, "q"]}
+    )
+
+
+def test_large_documents_have_as_many_tokens_as_are_asked_for():
+    full = corpus()
+    fewer = hk.downsample(full, 100, rng=1)
+    assert fewer.document_lengths.tolist() == [100, 6, 100]
+    counts = fewer.to_counts().toarray()
+    assert (counts <= COUNTS).all()
+    assert np.array_equal(counts[1], COUNTS[1])
+    assert (fewer.names, fewer.vocabulary) == (full.names, full.vocabulary)
+    codes, keys = fewer.document_labels["type"]
+    assert (codes.tolist(), list(keys)) == ([0, -1, 1], ["p", "q"])
+    assert fewer.cells is not None
+    assert np.array_equal(hk.downsample(full, 100, rng=1).to_counts().toarray(), counts)
+    assert not np.array_equal(hk.downsample(full, 100, rng=2).to_counts().toarray(), counts)
+    assert hk.downsample(full, 1000) is full
+
+
+def test_it_is_hypergeometric():
+    full = hk.Corpus.from_counts([[7, 3, 5]])
+    drawn = np.array([hk.downsample(full, 6, rng=seed).to_counts().toarray()[0, 0] for seed in range(600)])
+    law = scipy.stats.hypergeom(15, 7, 6).pmf(np.arange(7))
+    seen = np.bincount(drawn, minlength=7)
+    there = law * len(drawn) > 5
+    expected = law[there] * seen[there].sum() / law[there].sum()
+    assert scipy.stats.chisquare(seen[there], expected).pvalue > 1e-4
+
+
+def test_more_than_can_be_drawn_from():
+    with pytest.raises(DataError, match="document 0"):
+        hk.downsample(hk.Corpus.from_counts([[10**9, 5]]), 100)

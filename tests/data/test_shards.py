@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_corpus_folders import same, two_levels
+from test_corpus_folders import same
 
 import hdpkit as hk
-from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.files import sealed_text
 
@@ -137,28 +136,6 @@ def test_shards_are_mapped_and_go_to_other_processes_by_name(tmp_path, made):
         pickle.loads(pickle.dumps(sharded))
     with pytest.raises(DataError, match="one of the 2 shards"):
         hk.Corpus.open(tmp_path / "shards" / "shard-0002")
-
-
-@pytest.mark.parametrize("made", ["cells"])
-def test_a_chain_over_a_shard_is_that_over_its_documents(tmp_path, made):
-    shard = hk.ShardedCorpus.write(MADE[made](), tmp_path / "shards", 2).shard(0)
-    memory = hk.ShardedCorpus.write(shard, tmp_path / "one", 1).corpus()
-    assert memory.origin is None
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    one, other = hk.Franchise(two_levels(), memory), hk.Franchise(two_levels(), shard)
-    for franchise in (one, other):
-        scheduler.run(franchise, sweeps=5, rng=1)
-    assert np.array_equal(one.dishes, other.dishes)
-    assert one.log_joint() == other.log_joint()
-    # A run refers to the shard, and sees when its files change.
-    scheduler.run(hk.Franchise(two_levels(), shard), sweeps=3, rng=2, folder=tmp_path / "run")
-    assert (tmp_path / "run" / "data.npz").stat().st_size < 1000
-    assert hk.open_run(tmp_path / "run").franchise().data.origin == shard.origin
-    name = "count.npy" if made == "cells" else "terms.npy"
-    with open(shard.origin[0] / name, "ab") as file:
-        file.write(b"x")
-    with pytest.raises(DataError, match="unchanged since the corpus was opened"):
-        hk.Franchise(two_levels(), shard)
 
 
 # --- damage

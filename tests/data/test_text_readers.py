@@ -68,22 +68,6 @@ def test_tables_give_texts_ids_and_labels(tmp_path, name, content, places):
         assert (document.name, document.text, document.labels) == (ident, text, (author, year))
 
 
-def test_columns_are_found_by_name_number_or_by_being_the_only_one(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("no;Body;2\n7;the text;x\n", encoding="utf-8")
-    semicolons = {"delimiter": ";"}
-    assert documents(path, Layout(**semicolons))[0].text == "the text"
-    assert documents(path, Layout(text_column=3, id_column="1", **semicolons))[0][0::2] == ("x", "7")
-    assert documents(path, Layout(text_column="2", **semicolons))[0].text == "x"  # a name before a number
-    assert len(documents(path, Layout(text_column=2, header=False, **semicolons))) == 2
-    path.write_text("anything\nfirst\nsecond\n")
-    assert [d.text for d in documents(path, Layout())] == ["first", "second"]
-    path.write_text('text\na "quoted word here\n')
-    assert documents(path, Layout(quotes=False))[0].text == 'a "quoted word here'
-    path.write_text("text,author\nword,\n")
-    assert documents(path, Layout(group_columns=["year"], optional_groups=True))[0].labels == (None,)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

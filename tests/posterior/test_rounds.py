@@ -11,16 +11,6 @@ WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
 COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])
 
 
-def test_rounds_double_and_end_after_all_sweeps_where_no_time_is_given():
-    until, begun, sizes = Until("readable", None, 500), 0, []
-    while begun < 500:
-        sizes.append(until.next_round(begun))
-        begun += sizes[-1]
-    assert sizes == [50, 50, 100, 200, 100]
-    assert Until("readable", "1h", 500).next_round(800) == 800
-    assert Until("quotable", 60.0, 5).next_round(0) == 1
-
-
 def test_samples_of_a_round():
     first = samples_of_round(10, 0, 100)
     assert list(first.sweeps(100)) == list(range(55, 101, 5))

@@ -61,12 +61,6 @@ def test_the_score_is_that_of_a_store_of_counts():
     assert log_joint_of_counts(franchise) == pytest.approx(log_joint_of_counts(twin))
 
 
-@pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.4, 0.3)])
-def test_the_score_is_the_log_joint_of_table_indicators(discounts):
-    franchise = ran(restaurants(discounts), "counts")
-    assert log_joint_of_counts(franchise) == pytest.approx(franchise.log_joint())
-
-
 def test_the_score_with_fixed_weights_of_the_root():
     restaurant = hk.Restaurant(
         hk.Restaurant(hk.DirichletMultinomial(0.5)), concentration=0.7, each="document"

@@ -108,22 +108,6 @@ def test_what_a_module_defines_is_found(trap):
         assert (found.__module__, found.__qualname__) == (module, qualname)
 
 
-REACHED = """
-os.system alias system partial anonymous built_in Foreign borrowed wrapped cached sly Same Move
-TableGibbs Mine.runs Mine.outer.run Mine.apply.x Mine.__init__ __builtins__ __getattr__ nothing CALLED
-Mine.lazy hk.moves.TableGibbs <lambda> functools.partial abc.ABC . Mine. Mine.helper subprocess.Popen
-"""
-
-
-@pytest.mark.parametrize("place", ["move", "argument", "function", "hyperparameter", "store", "component"])
-def test_what_a_module_only_reaches_is_not(trap, place):
-    allowed = Allowed([trap])
-    for name in REACHED.split():
-        with pytest.raises(errors.RunError):
-            find(allowed, f"{trap}:{name}", place)
-    assert sys.modules[trap].CALLED == []
-
-
 def test_a_class_belongs_where_it_stands(trap):
     allowed = Allowed([trap, "trap_package"])
     for name, places in {
@@ -185,3 +169,19 @@ def test_declarations_nested_without_end_are_an_error():
         tree = {"object": "hdpkit.moves.protocol:Scheduled", "arguments": {"move": tree}}
     with pytest.raises(errors.CorruptRunError):
         rebuild(tree, Allowed(), "move")
+
+
+REACHED = """
+os.system alias system partial anonymous built_in Foreign borrowed wrapped cached sly Same Move
+TableGibbs Mine.runs Mine.outer.run Mine.apply.x Mine.__init__ __builtins__ __getattr__ nothing CALLED
+Mine.lazy hk.moves.TableGibbs <lambda> functools.partial abc.ABC . Mine. Mine.helper subprocess.Popen
+"""
+
+
+@pytest.mark.parametrize("place", ["move", "argument", "function", "hyperparameter", "store", "component"])
+def test_what_a_module_only_reaches_is_not(trap, place):
+    allowed = Allowed([trap])
+    for name in REACHED.split():
+        with pytest.raises(errors.RunError):
+            find(allowed, f"{trap}:{name}", place)
+    assert sys.modules[trap].CALLED == []

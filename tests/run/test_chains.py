@@ -99,23 +99,6 @@ def test_chains_have_streams_of_their_own_and_leave_the_franchise():
     )
 
 
-def test_what_is_defined_here_goes_along():
-    class Local(moves.Move):
-        def apply(self, state, rng, steps=None):
-            state.reseat(0, 4, rng)
-            return moves.MoveInfo(4, 4)
-
-    offset = 10
-    record = {"shifted": lambda f: f.n_dishes + offset, "process": lambda f: os.getpid()}
-    stop = [lambda draw: draw.sweep == 4]
-    trace = hk.Scheduler([moves.TableGibbs(), Local()]).run(
-        franchise(), 9, rng=0, chains=2, record=record, callbacks=stop, thin=2
-    )
-    assert np.array_equal(trace["shifted"], trace["n_dishes"] + 10)
-    assert trace["sweep"].tolist() == [[2, 4], [2, 4]]
-    assert len(set(trace["process"].ravel().tolist()) - {os.getpid()}) == 2
-
-
 def test_a_script_needs_no_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

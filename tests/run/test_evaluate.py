@@ -53,16 +53,6 @@ def test_states_of_every_kind(tmp_path):
 # ---------------------------------------------------------------------- methods
 
 
-def test_predictive_perplexity_is_that_of_whole_documents():
-    franchise = two_levels()
-    paper = hk.evaluate(franchise, NEW, method="predictive", rng=2)
-    other = hk.evaluate(franchise, NEW, method="left-to-right", rng=2)
-    assert scores(paper) == scores(other)
-    assert paper.method == "predictive"
-    assert paper.n_tokens == 7
-    assert paper.perplexity == pytest.approx(math.exp(-sum(scores(paper)) / 7))
-
-
 def test_completion_with_a_discount_is_by_gibbs():
     found = hk.evaluate(three_levels(), corpus([0, 1], groups={"journal": ["A"]}))
     assert (found.fit, found.particles) == ("gibbs", 20)

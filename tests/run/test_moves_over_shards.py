@@ -93,14 +93,6 @@ def test_any_schedule_of_moves_over_documents_and_totals(name):
     assert changed == (name != "totals alone")
 
 
-def test_dishes_are_born_and_die_in_a_move_of_ones_own():
-    begun, ended, trace = one_process([TokenGibbs(), moves.RootWeights()], 60)
-    steps = np.diff(trace["n_dishes"])
-    assert steps.min() < 0 < steps.max()
-    assert ended["births"] > begun["births"] + 3
-    same(over_workers([TokenGibbs(), moves.RootWeights()], 60, begun, 3).state(), ended)
-
-
 def test_fixed_weights_and_a_checkpoint(tmp_path):
     schedule, root = [TokenGibbs(), example.CopyDish(), moves.Concentration()], hk.FixedWeights(6)
     begun, ended, _ = one_process(schedule, 4, root)

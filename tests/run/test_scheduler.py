@@ -3,7 +3,6 @@
 import math
 import os
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -260,18 +259,6 @@ def test_sample_is_a_generator_of_draws():
     assert state.sweep == 3
 
 
-def test_a_callback_that_fails_ends_the_run_with_its_error():
-    state = franchise()
-
-    def fail(draw):
-        raise LookupError("mine")
-
-    with pytest.raises(LookupError):
-        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0, callbacks=[fail])
-    state.audit()
-    assert state.sweep == 1
-
-
 def test_audit_every_finds_a_broken_move():
     class Breaks(moves.Move):
         def apply(self, state, rng, steps=None):
@@ -392,15 +379,3 @@ def test_a_handler_of_ones_own_stays():
         assert trace.n_draws == len(pressed) == 3
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_runs_outside_the_main_thread_leave_signals_alone():
-    traces = []
-    state = franchise()
-    thread = threading.Thread(
-        target=lambda: traces.append(hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0))
-    )
-    thread.start()
-    thread.join()
-    assert traces[0].n_draws == 5
