@@ -6,6 +6,8 @@ it is a value of the state that the measure reads, with a prior and a move of it
 states there are.
 """
 
+import argparse
+
 import attrs
 import numpy as np
 
@@ -115,8 +117,11 @@ def fit(observations, sweeps=200, seed=0):
 
 
 if __name__ == "__main__":
-    trace, franchise = fit(simulate()[0])
-    sd = trace["precision/value"][50:] ** -0.5
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sweeps", type=int, default=200)
+    sweeps = parser.parse_args().sweeps
+    trace, franchise = fit(simulate()[0], sweeps)
+    sd = trace["precision/value"][sweeps // 4 :] ** -0.5
     print(f"{franchise.n_dishes} states; noise {sd.mean():.2f} +- {sd.std():.2f}, in truth {SD}")
     print("lines (intercept, slope) of the states with most observations:")
     print(franchise.dish_parameters()[np.argsort(-np.bincount(franchise.dishes))[:3]].round(2))

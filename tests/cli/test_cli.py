@@ -16,9 +16,8 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 
-import hdpkit
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
@@ -26,16 +25,6 @@ from hdpkit.cli.main import main
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["bread", "butter", "oven", "salt", "harbour", "sail", "ship", "storm"]
 COMMAND = [sys.executable, "-c", "from hdpkit.cli.main import main; main(prog_name='hdpkit')"]
-
-
-def hdpkit_command(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments):
-    result = hdpkit_command(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def counts():
@@ -75,7 +64,7 @@ def ldac(tmp_path):
 def test_version():
     result = CliRunner().invoke(main, ["--version"])
     assert result.exit_code == 0
-    assert hdpkit.__version__ in result.output
+    assert hk.__version__ in result.output
 
 
 def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monkeypatch):
@@ -92,32 +81,6 @@ def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monke
 
 
 # ------------------------------------------------------------------ fit
-
-
-def test_without_options_a_fit_is_for_reading(tmp_path, ldac):
-    result = done("fit", ldac, "--out", tmp_path / "run", "--at-most", "1s")
-    assert "sweeps: [" in result.stderr  # in rounds
-    run = hk.open_run(tmp_path / "run")
-    assert len(run.sweeps) == 2
-    assert isinstance(run.state(0).franchise.measure, hk.Bursty)
-    assert run.state(0).franchise.measure.measure.eta == 0.2
-
-
-@pytest.mark.parametrize("kind", ["ldac", "text"])
-def test_fit_reads_counts_and_texts_and_the_vocabulary_is_found_again(kind, tmp_path, ldac, vocabulary):
-    corpus = ldac if kind == "ldac" else texts(tmp_path / "texts")
-    result = done(*FIT, corpus, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 30)
-    assert "16 documents, 400 tokens, 8 terms" in result.stderr
-    assert "sweep 30/30" in result.stderr
-    assert "ship" in result.stdout
-    assert re.search(r"K = \d+ topics of \d+ samples? of ", result.stdout)
-    for question in ("[grey] Can it be read?", "[red] Can intervals be quoted?", "[red] Can K be quoted?"):
-        assert question in result.stdout
-    rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
-    assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
-    assert sum(int(row["tokens"]) for row in rows) == 400
-    names = hk.open_run(tmp_path / "run").franchise().data.names
-    assert names == (tuple(f"{d:02d}.txt" for d in range(16)) if kind == "text" else None)
 
 
 def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
@@ -142,23 +105,6 @@ def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
     assert hk.open_run(run).planned == 40
 
 
-def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
-    told = done("convert", ldac, tmp_path / "converted", "--vocabulary", vocabulary).stdout
-    assert "16 documents, 400 tokens, 8 terms" in told
-    for corpus, words, run in (
-        (tmp_path / "converted", (), "one"),
-        (ldac, ("--vocabulary", vocabulary), "other"),
-    ):
-        done(*FIT, corpus, *words, "--out", tmp_path / run, "--sweeps", 5, "--seed", 3)
-    one, other = (hk.open_run(tmp_path / run).franchise() for run in ("one", "other"))
-    assert one.data.origin[0] == (tmp_path / "converted" / "shard-0000").resolve()
-    assert np.array_equal(one.dishes, other.dishes)
-    done("verify", tmp_path / "one")
-    refused = CliRunner().invoke(main, ["convert", str(ldac), str(tmp_path / "converted")])
-    assert refused.exit_code == 2
-    assert "new or empty" in refused.stderr
-
-
 @pytest.mark.quick
 def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabulary):
     done(
@@ -180,33 +126,6 @@ def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabul
     for key in trace:
         np.testing.assert_array_equal(there.trace[key], trace[key])
     np.testing.assert_array_equal(there.franchise().dishes, franchise.dishes)
-
-
-def test_settings_from_a_file_give_the_same_run_and_the_command_line_wins(tmp_path, ldac, vocabulary):
-    study = tmp_path / "study.toml"
-    study.write_text(
-        'corpus = "corpus.dat"\nvocabulary = "vocabulary.txt"\nout = "from-file"\nsweeps = 6\nseed = 3\n'
-        'moves = ["table-gibbs", "concentration"]\neta = 0.2\nfor = "prediction"\n'
-        "quiet = true\ncheckpoint-sweeps = 2\n"
-    )
-    result = done("fit", "--config", study)
-    assert "sweep 6/6" not in result.stderr
-    done("fit", "--config", study, "--out", tmp_path / "other", "--seed", 4)
-    done(*FIT, ldac, "--vocabulary", vocabulary, "--out", tmp_path / "by-hand", "--sweeps", 6, "--seed", 3,
-         "--moves", "table-gibbs,concentration", "--eta", 0.2)  # fmt: skip
-    one, other, by_hand = (hk.open_run(tmp_path / name).trace for name in ("from-file", "other", "by-hand"))
-    np.testing.assert_array_equal(one["log_joint"], by_hand["log_joint"])
-    assert (one.seed, other.seed) == (3, 4)
-    assert not np.array_equal(one["log_joint"], other["log_joint"])
-
-
-def test_a_folder_that_holds_a_run_is_not_run_over(tmp_path, ldac):
-    done(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    result = hdpkit_command(*FIT, ldac, "--out", tmp_path / "run", "--sweeps", 2)
-    assert result.exit_code == 2
-    assert f"hdpkit resume {shlex.quote(str(tmp_path / 'run'))}" in result.stderr
-    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
 
 
 # ------------------------------------------------------------------ topics
@@ -242,13 +161,13 @@ def test_commands_on_documents_need_a_level_of_documents(tmp_path):
         state = hk.Franchise(declared, corpus)
         hk.Scheduler([moves.TableGibbs()]).run(state, 2, 0, folder=run, chains=chains)
         for command in (["topics"], ["export", "--to", "csv", "--out", tmp_path / "tables"]):
-            result = hdpkit_command(command[0], run, *command[1:])
+            result = hdpkit(command[0], run, *command[1:])
             if command[0] == "topics":
                 assert result.exit_code == 0, result.stderr
             else:
                 assert result.exit_code == 2, result.stderr
                 assert "with the documents as the groups" in result.stderr
-        assert hdpkit_command("topics", run, "--chain", 0).exit_code == 0
+        assert hdpkit("topics", run, "--chain", 0).exit_code == 0
 
 
 # ------------------------------------------------------------------ resume
@@ -290,7 +209,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(tmp_path, ldac
         time.sleep(0.02)
     assert "K = " in done("topics", folder).stdout  # reading is fine meanwhile; a second writer is not
     done("verify", folder)
-    second = hdpkit_command("resume", folder)
+    second = hdpkit("resume", folder)
     assert second.exit_code == 1
     assert "no other process" in second.stderr
     process.send_signal(signal.SIGINT)
@@ -329,7 +248,7 @@ def fragile():
 
 def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fragile):
     run = tmp_path / "run"
-    result = hdpkit_command(
+    result = hdpkit(
         *FIT, ldac, "--out", run, "--sweeps", 6, "--chains", 2, "--moves", "table-gibbs,fragile:chain=1"
     )
     assert result.exit_code == 1
@@ -341,12 +260,12 @@ def test_a_chain_that_fails_does_not_take_the_others_with_it(tmp_path, ldac, fra
 
 def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
     run = tmp_path / "run"
-    result = hdpkit_command(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
+    result = hdpkit(*FIT, ldac, "--out", run, "--sweeps", 6, "--moves", "table-gibbs,fragile:chain=0")
     assert result.exit_code == 1
     assert isinstance(result.exception, OSError)  # its own traceback, since it is a defect
     assert f"hdpkit resume {run}" in result.stderr
-    assert hdpkit_command("resume", run).exit_code == 2  # the move is in no package that is allowed
-    assert isinstance(hdpkit_command("resume", run, "--allow", __name__).exception, OSError)
+    assert hdpkit("resume", run).exit_code == 2  # the move is in no package that is allowed
+    assert isinstance(hdpkit("resume", run, "--allow", __name__).exception, OSError)
 
 
 # ------------------------------------------------------------------ pages

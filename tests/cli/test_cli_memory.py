@@ -6,19 +6,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, hdpkit
 from full_disk import FullDisk
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.cli.main import main
 
 TOLD = "Unable to allocate 7.45 GiB"
-
-
-def call(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -29,7 +23,7 @@ def ldac(tmp_path):
 
 
 def fit(ldac, folder, *options):
-    return call(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
+    return hdpkit(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
 
 
 def fails(*arguments, **options):
@@ -54,7 +48,7 @@ def test_a_command_that_reads_a_run_says_that_it_was_not_changed(ldac, tmp_path,
     run = tmp_path / "run"
     assert fit(ldac, run).exit_code == 0
     monkeypatch.setattr(where, fails)
-    result = call(*(part.format(run=run, corpus=ldac) for part in command))
+    result = hdpkit(*(part.format(run=run, corpus=ldac) for part in command))
     assert result.exit_code == 1
     lines = [line for line in result.stderr.splitlines() if "memory" in line]
     assert lines == [
@@ -72,7 +66,7 @@ def test_a_run_that_ends_for_lack_of_memory_says_how_to_go_on(ldac, tmp_path, mo
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"Error: not enough memory ({TOLD}). The run in {run} is kept")
     assert f"hdpkit resume {run}" in line
-    resumed = call("resume", run, "--quiet")
+    resumed = hdpkit("resume", run, "--quiet")
     assert resumed.exit_code == 0, resumed.output
     assert hk.open_run(run).trace.n_draws == 6
 
@@ -86,7 +80,7 @@ def many(tmp_path_factory):
     lines = [f"{len(terms)} " + " ".join(f"{v}:1" for v in terms) for terms in documents]
     (folder / "corpus.ldac").write_text("\n".join(lines) + "\n")
     (folder / "new.ldac").write_text("2 0:1 5:2\n")
-    done = call(
+    done = hdpkit(
         *FIT, folder / "corpus.ldac", "--moves", "concentration", "--init", "random:450", "--sweeps", 4,
         "--samples", 2, "--eta", 0.001, "--out", folder / "run", "--quiet",
     )  # fmt: skip
@@ -100,7 +94,7 @@ def most_of(*arguments):
     """Memory that a command has at once."""
     tracemalloc.start()
     try:
-        result = call(*arguments)
+        result = hdpkit(*arguments)
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -138,7 +132,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
         given = (*FIT, tmp_path / "text.txt", "--out", where, "--sweeps", 2, "--chains", 1, "--quiet")
         with monkeypatch.context() as patch:
             disk = FullDisk(patch, at)
-            told = call(*given)
+            told = hdpkit(*given)
         if not disk.found:
             assert told.exit_code == 0
             break
@@ -147,9 +141,9 @@ def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
         ends.add(begun)
         left = {path.name for path in where.iterdir()} if where.exists() else set()
         assert begun or left <= {"lock", "data.npz"}
-        again = call("resume", where, "--quiet") if begun else call(*given)
+        again = hdpkit("resume", where, "--quiet") if begun else hdpkit(*given)
         assert again.exit_code == 0, again.output
-        assert call("verify", where).exit_code == 0
+        assert hdpkit("verify", where).exit_code == 0
     assert ends == {False, True}
     assert at > 40
 

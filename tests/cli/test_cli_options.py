@@ -1,13 +1,10 @@
 """Options on the command line and in a settings file."""
 
-import inspect
 import re
-import sys
 
 import click
 import pytest
 from click.testing import CliRunner
-from fit_command import FIT
 
 import hdpkit as hk
 from hdpkit import moves
@@ -27,8 +24,6 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
-from hdpkit.kinds.topics import Topics
-from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves.registry import moves as registry
 
 
@@ -63,21 +58,6 @@ def test_every_registered_move_can_be_named():
 def test_moves_that_make_no_sense(text, message):
     with pytest.raises(ParameterError, match=message):
         parse_moves(text)
-
-
-def test_numbers_and_priors():
-    assert NumberOrPrior().parse("eta", "0.5") == 0.5
-    for text in ("0", "0.00", "0e0"):
-        assert NumberOrPrior(zero=True).parse("sticky", text) == 0.0
-        with pytest.raises(ParameterError, match="above 0"):
-            NumberOrPrior().parse("eta", text)
-    with pytest.raises(ParameterError, match="from 0"):
-        NumberOrPrior(zero=True).parse("sticky", "gamma(0, 1)")
-    assert NumberOrPrior().parse("eta", " Gamma( 1, 2.5 ) ") == hk.Gamma(1.0, 2.5)
-    for text in ("", "0", "nan", "gamma(1)", "gamma(1,-1)", "beta(1,1)", "gamma(1,1)x", "__import__('os')"):
-        with pytest.raises(ParameterError) as caught:
-            NumberOrPrior().parse("eta", text)
-        assert caught.value.parameter == "eta"
 
 
 @pytest.mark.parametrize(
@@ -188,40 +168,6 @@ def test_what_lends_trust_is_said_on_the_command_line_only(command, tmp_path):
         assert read_config(path, command, click.Context(command)) == {"backend": "local"}
 
 
-def test_a_settings_file_imports_no_module(tmp_path, monkeypatch):
-    (tmp_path / "words.txt").write_text("salt bread\n")
-    (tmp_path / "study.toml").write_text('allow = ["this"]\ntokenizer = "this:d"\n')
-    monkeypatch.delitem(sys.modules, "this", raising=False)
-    given = [*FIT, tmp_path / "words.txt", "--config", tmp_path / "study.toml", "--out", tmp_path / "run"]
-    result = CliRunner().invoke(main, [str(one) for one in given])
-    assert result.exit_code == 2
-    assert "on the command line only" in result.output
-    assert "this" not in sys.modules
-
-
-HUGE = str(2**63 - 1)
-
-
-@pytest.mark.parametrize(
-    ("command", "option"),
-    [
-        *[("fit", o) for o in ("sweeps", "thin", "chains", "samples", "checkpoint-sweeps", "threads")],
-        *[("lm train", o) for o in ("burn-in", "min-count")], ("signatures", "max-per-sample"),
-        ("resume", "sweeps"), ("infer", "burn-in"), ("demo", "sweeps"),
-    ],
-)  # fmt: skip
-def test_numbers_that_no_file_can_hold_are_refused_before_anything_is_read(command, option, tmp_path):
-    words = command.split()
-    out = {"lm": ["--into", tmp_path / "run"], "resume": [], "infer": [], "demo": []}
-    given = [] if words[0] == "demo" else [tmp_path / "not-there"]
-    given += [tmp_path / "new"] if words[0] == "infer" else []
-    given += out.get(words[0], ["--out", tmp_path / "run"])
-    result = CliRunner().invoke(main, [*words, *map(str, given), f"--{option}", HUGE])
-    assert result.exit_code == 2, result.output
-    assert "range" in result.output
-    assert not (tmp_path / "run").exists()
-
-
 def help_of(*names):
     """The titles of the groups of a command's options in help, each with the names of its options."""
     found, title = {}, None
@@ -281,15 +227,3 @@ def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
     assert "('plain', None)" in CliRunner().invoke(do, []).stdout
     shown = CliRunner().invoke(do, ["--help"]).stdout
     assert shown.index("--height") < shown.index("One:") < shown.index("--number")
-
-
-def test_options_of_a_run_have_the_defaults_of_its_functions():
-    defaults = {param.name: param.default for param in fit.params}
-    defaults |= {one.name: one.default for one in Topics.settings()}
-    for thing, names in (
-        (hk.Scheduler.run, ["init", "thin"]),
-        (hk.Scheduler, ["threads"]),
-        (hk.Franchise, ["store", "root", "kernel"]),
-    ):
-        for name in names:
-            assert defaults[name] == inspect.signature(thing).parameters[name].default

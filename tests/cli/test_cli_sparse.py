@@ -1,18 +1,20 @@
-"""Topics with few terms, and terms that repeat within documents, on the command line."""
+"""Kinds of topics on the command line, groups of topics, and topics merged by them."""
 
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, hdpkit
 
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.kinds.topics import default_moves
 from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
+from hdpkit.report import write_report
 
 ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
 
@@ -29,12 +31,8 @@ def ldac(tmp_path):
     return path
 
 
-def command(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def fit(ldac, folder, *options):
-    return command(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", "--init", "random:3", *options)
+    return hdpkit(*FIT, ldac, "--out", folder, "--sweeps", 6, "--quiet", "--init", "random:3", *options)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +57,7 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     always = {move.name for move in ALWAYS if measure.conjugate or move.name != "SplitMerge"}
     assert names == always | moved
 
-    listed = json.loads(command("topics", folder, "--format", "json").output)["topics"]
+    listed = json.loads(hdpkit("topics", folder, "--format", "json").output)["topics"]
     franchise = run.franchise()
     expected = 1.0 - franchise.selected_terms() / franchise.measure.n_terms
     found = hk.summaries.components(run)
@@ -68,11 +66,11 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
         if np.count_nonzero(found.which(franchise.sample()) == k) == 1 and k >= 0:
             assert listed[k]["sparsity"] == pytest.approx(sparsity)
     assert all(0 < topic["distinct_terms"] <= franchise.measure.n_terms for topic in listed)
-    rows = list(csv.DictReader(io.StringIO(command("topics", folder, "--format", "csv").output)))
+    rows = list(csv.DictReader(io.StringIO(hdpkit("topics", folder, "--format", "csv").output)))
     assert [float(row["sparsity"]) for row in rows] == [topic["sparsity"] for topic in listed]
 
-    assert command("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
-    assert command("verify", folder).exit_code == 0
+    assert hdpkit("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
+    assert hdpkit("verify", folder).exit_code == 0
 
 
 def test_terms_repeat_within_documents(ldac, tmp_path):
@@ -81,10 +79,130 @@ def test_terms_repeat_within_documents(ldac, tmp_path):
     run = hk.open_run(tmp_path / "run")
     assert isinstance(run.franchise().measure, hk.Bursty)
     assert len(set(run.trace["concentration/bursts"])) == 6
-    assert "bursts concentration = " in command("topics", tmp_path / "run").output
-    assert command("infer", tmp_path / "run", ldac).exit_code == 0
+    assert "bursts concentration = " in hdpkit("topics", tmp_path / "run").output
+    assert hdpkit("infer", tmp_path / "run", ldac).exit_code == 0
     result = fit(ldac, tmp_path / "both", "--bursty", "--burst-concentration", "5", "--sparse")
     assert result.exit_code == 0, result.output
     measure = hk.open_run(tmp_path / "both").franchise().measure
     assert isinstance(measure.measure, hk.SparseDirichletMultinomial)
     assert measure.concentration == 5.0
+
+
+@pytest.fixture
+def three(tmp_path):
+    path = tmp_path / "corpus.dat"
+    path.write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n", encoding="utf-8")
+    return path
+
+
+def fit_three(three, folder, *options):
+    arguments = [*FIT, three, "--out", folder, "--sweeps", 20, "--quiet", *options]
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(three, tmp_path, monkeypatch):
+    def failing(run, **options):
+        raise MemoryError("Unable to allocate 7.45 GiB")
+
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("hdpkit.kinds.kind.components", failing)
+        result = fit_three(three, folder)
+        assert result.exit_code == 0
+        assert "saved" in result.stderr
+        assert "MemoryError: Unable to allocate 7.45 GiB" in result.stderr
+        assert f"hdpkit topics {folder}" in result.stderr
+        resumed = CliRunner().invoke(main, ["resume", str(folder), "--sweeps", "5", "--quiet"])
+        assert resumed.exit_code == 0
+        assert "hdpkit topics" in resumed.stderr
+    assert hk.open_run(folder).trace.n_draws == 25
+    table = CliRunner().invoke(main, ["topics", str(folder)])
+    assert table.exit_code == 0
+    assert "share of" in table.stdout
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A run of two chains with two dozen topics in three families."""
+    rng = np.random.default_rng(1)
+    documents = []
+    for d in range(120):
+        family, topic = d % 3, d % 24
+        words = [*(f"family{family}_{v}" for v in range(6)), *(f"topic{topic}_{v}" for v in range(6))]
+        documents.append(rng.choice(words, 60).tolist())
+    folder = tmp_path_factory.mktemp("many") / "run"
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents))
+    start = np.repeat(np.arange(120) % 24, 60)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(
+        franchise, 6, rng=0, init=start, chains=2, samples=3, folder=folder
+    )
+    return folder
+
+
+def output(*arguments):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
+    held = json.loads(output("topics", many, "--format", "json"))
+    assert held["n_topics"] > 20
+    numbers = [topic["topic"] for topic in held["topics"]]
+    assert numbers == list(range(1, held["n_topics"] + 1))
+    assert sorted(k for group in held["groups"] for k in group["topics"]) == numbers
+    of = {k: group["group"] for group in held["groups"] for k in group["topics"]}
+    assert [topic["group"] for topic in held["topics"]] == [of[k] for k in numbers]
+    shares = {topic["topic"]: topic["share"] for topic in held["topics"]}
+    for group in held["groups"]:
+        assert group["share"] == pytest.approx(sum(shares[k] for k in group["topics"]))
+    table = output("topics", many)
+    assert table.index("its topics") < table.index("documents")
+    assert "group" not in output("topics", many, "--topics", "about:3")
+    # The tree is the same in the terminal, in exports, and in Python.
+    agreed = hk.summaries.components(many)
+    tree = hk.summaries.group_topics(agreed.rows, agreed.shares)
+    assert [topic["group"] for topic in held["topics"]] == (tree.cut() + 1).tolist()
+    output("export", many, "--to", "csv", "--out", tmp_path / "tables")
+    with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
+        assert [int(row["group"]) for row in csv.DictReader(file)] == (tree.cut() + 1).tolist()
+    for chain in ((), ("--chain", 1)):
+        merged = json.loads(output("topics", many, "--topics", "about:3", "--format", "json", *chain))
+        assert merged["n_topics"] == len(merged["topics"]) == 3
+        assert "a cut of the tree" in merged["of"]
+        for topic in merged["topics"]:  # families are merged, and their words come first
+            assert len({word.partition("_")[0] for word in topic["terms"][:6]}) == 1
+        folder = tmp_path / f"merged{len(chain)}"
+        output("export", many, "--to", "csv", "--out", folder, "--topics", "about:3", *chain)
+        with open(folder / "topics.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [float(row["share"]) for row in rows] == pytest.approx(
+            [topic["share"] for topic in merged["topics"]], abs=0.02
+        )
+        assert "group" not in rows[0]
+    few = output("topics", many, "--topics", "about:999", "--format", "json")
+    assert json.loads(few)["n_topics"] == held["n_topics"]
+    for wrong in ("about:0", "abut:3", "about:", "0", "x"):
+        assert CliRunner().invoke(main, ["topics", str(many), "--topics", wrong]).exit_code == 2
+    refused = ["export", str(many), "--to", "csv", "--out", str(tmp_path / "no"), "--topics", "3"]
+    assert "about:N" in CliRunner().invoke(main, refused).output
+
+
+def test_pages_number_topics_as_the_terminal_does(many, tmp_path):
+    pytest.importorskip("vl_convert")
+    run = hk.open_run(many)
+    agreed = hk.summaries.components(run)
+    for about in (None, 3):
+        page = write_report(run, tmp_path / "page.html", about=about).read_text(encoding="utf-8")
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+        if about is None:
+            expected = hk.summaries.components(run)
+        else:
+            expected = agreed.about(about)
+            assert f"of its {len(agreed)} topics" in page
+        first = dict(zip(range(1, len(expected) + 1), expected.rows.argmax(axis=1), strict=True))
+        for topic in data["topics"]:
+            top = data["words"][topic["terms"][0][0]]
+            family = run.data.vocabulary[first[topic["number"]]].partition("_")[0]
+            assert top.partition("_")[0].rstrip("0123456789") == family.rstrip("0123456789")

@@ -1,7 +1,6 @@
 """``hdpkit fit --shards``: a run, its continuation, its files, and errors."""
 
 import json
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +9,6 @@ from shard_cases import corpus
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.run.run_folder import holding
 
 DATA = corpus()
 
@@ -43,31 +41,6 @@ def topics(run):
     done = CliRunner().invoke(main, ["topics", str(run), "--format", "json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
-
-
-def test_a_folder_in_use_is_refused(folder, tmp_path):
-    out = tmp_path / "run"
-    with holding(out):
-        done = Thread(target=lambda: told.append(fit(folder, out, "--sweeps", "2")))
-        told = []
-        done.start()
-        done.join()
-        assert [path.name for path in out.iterdir()] == ["lock"]
-    assert told[0].exit_code == 1
-    assert "a folder that no other process is using" in told[0].output
-    assert "space" not in told[0].output
-    assert not out.exists()  # nothing began
-    assert fit(folder, out, "--sweeps", "2").exit_code == 0
-
-
-def test_a_finite_model_and_other_moves(folder, tmp_path):
-    done = fit(folder, tmp_path / "one", "--sweeps", "2", "--topics", "5", "--init", "random:5")
-    assert done.exit_code == 0, done.output
-    assert len(topics(tmp_path / "one")["topics"]) <= 5
-    done = fit(
-        folder, tmp_path / "two", "--sweeps", "1", "--moves", "count-gibbs,root-weights", "--threads", "2"
-    )
-    assert done.exit_code == 0, done.output
 
 
 def test_another_run_in_the_folder_is_refused(folder, tmp_path):

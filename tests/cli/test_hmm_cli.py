@@ -6,7 +6,6 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.pages.sections.states import read_states, read_transitions
 from hdpkit.report import write_report
 
 
@@ -43,31 +42,6 @@ def fitted(data, tmp_path_factory):
     return folder, told
 
 
-@pytest.mark.quick
-def test_the_run_has_the_sequences_and_the_model(fitted, data):
-    folder, told = fitted
-    assert "2 sequences, 160 observations, 1 of them missing" in told
-    assert "mean" in told
-    assert "speed" in told
-    run = hk.open_run(folder)
-    assert run.data.names == ("<b>a", "b")
-    assert run.data.lengths.tolist() == [60, 100]
-    assert run.data.columns == ("speed", "height")
-    franchise = run.franchises()[0]
-    assert franchise.topology.kappa > 0.0
-    assert len(run.samples) >= 16
-    assert franchise.n_dishes >= 3
-
-
-@pytest.mark.quick
-def test_other_commands_take_the_run(fitted):
-    folder, _ = fitted
-    assert "all is well" in call("verify", folder)
-    assert "speed" in call("topics", folder)
-    assert "sweep" in call("resume", folder, "--sweeps", 2)
-    assert hk.open_run(folder).sweeps[0] == 42
-
-
 def test_states_and_transitions_are_exported(fitted, tmp_path):
     told = call("export", fitted[0], "--to", "csv", "--out", tmp_path / "tables")
     assert "states of" in told
@@ -84,29 +58,6 @@ def test_states_and_transitions_are_exported(fitted, tmp_path):
         none = 1.0 - shares.sum()
         assert int(row[2]) == (0 if none > shares.max() + 1e-9 else shares.argmax() + 1)
     assert "must be one of csv" in call("export", fitted[0], "--to", "pdf", "--out", tmp_path / "a", code=2)
-
-
-def test_what_the_pictures_show(fitted):
-    from hdpkit.pages.write import _report_data
-
-    report = _report_data(
-        str(fitted[0]), None, None, (), None, about=None, title=None, command=None, most_topics=500,
-        n_terms=30, n_documents=20, by=None, texts=None,
-    )  # fmt: skip
-    runs = read_states(report).charts["states"]["data"]["values"]
-    for name, length in zip(("<b>a", "b"), (60, 100), strict=True):
-        own = [one for one in runs if one["sequence"] == name]
-        assert own[0]["begin"] == 1
-        assert own[-1]["last"] == length
-        assert [one["end"] for one in own[:-1]] == [one["begin"] for one in own[1:]]
-    found = read_transitions(report)
-    rows = found.values["rows"]
-    assert len(rows) == report.n_topics + 1
-    for row in rows:
-        assert sum(cell["value"] for cell in row["cells"]) + row["rest"] == pytest.approx(1.0)
-        assert all(cell["lower"] <= cell["value"] <= cell["upper"] for cell in row["cells"])
-    assert rows[-1]["name"] == "start"
-    assert found.values["kappa"] > 0.0
 
 
 def test_words_and_counts_and_a_finite_model(data, tmp_path):

@@ -1,7 +1,6 @@
 """The command line of language models."""
 
 import csv
-import gzip
 import io
 import json
 import math
@@ -99,21 +98,6 @@ def test_the_command_trains_the_model_that_the_library_would_have_made(place):
     assert result.stdout.count("\n") >= 6  # a row for each level
 
 
-def test_settings_reach_the_model(place):
-    done(
-        "train", "train.txt", "--out", "model", *QUICK, "--order", 2, "--store", "explicit",
-        "--discount", "0.5,each(beta(1,2))", "--concentration", "-0.1,each(shifted(gamma(2,1)))",
-        "--no-start", "--no-end", "--unknown", "", "--quiet",
-    )  # fmt: skip
-    wanted = library_model(
-        2, store="explicit", discounts=[0.5, hk.Each(hk.Beta(1, 2))], start=None, end=None, unknown=None,
-        concentrations=[-0.1, hk.Each(hk.Shifted(hk.Gamma(2, 1)))],
-    )  # fmt: skip
-    there = opened()
-    same_model(there, wanted)
-    assert (there.settings.start, there.settings.end, there.settings.unknown) == (None, None, None)
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -134,29 +118,6 @@ def test_on_a_terminal_a_bar_shows_the_bytes_read(place, monkeypatch):
     assert shown.endswith("200,000 sentences, 600,000 words\n")
     assert next(read_text("[red].txt", reading, quiet=True)) == ["the", "cat", "sat"]
     assert terminal.getvalue() == shown
-
-
-@pytest.mark.parametrize("kind", ["pipe", "gz"])
-def test_text_from_a_pipe_or_packed(kind, place):
-    if kind == "pipe":
-        done("train", "-", "--into", "model", *QUICK, input=TRAIN.encode())
-    else:
-        Path("train.txt.gz").write_bytes(gzip.compress(TRAIN.encode(), mtime=0))
-        done("train", "train.txt.gz", "--into", "model", *QUICK)
-    same_model(opened(), library_model())
-
-
-def test_words_are_made_as_asked(place):
-    Path("latin.txt").write_bytes("Été chaud\n\nÉTÉ chaud\n".encode("latin-1"))
-    options = ["--lowercase", "--encoding", "latin-1", "--empty", "keep"]
-    done("train", "latin.txt", "--into", "model", *QUICK, *options)
-    there = opened()
-    assert set(there.vocabulary) == {"été", "chaud", "</s>"}
-    assert there.data.n_sentences == 3
-    figures = json.loads(done("score", "model", "latin.txt", *options, "--json").stdout)
-    assert (figures["unknown"], figures["sentences"]) == (0, 3)
-    done("train", "latin.txt", "--into", "other", *QUICK, "--errors", "replace")
-    assert "\N{REPLACEMENT CHARACTER}t\N{REPLACEMENT CHARACTER}" in opened("other").vocabulary
 
 
 def test_rare_words_become_the_unknown_word(place):
@@ -194,40 +155,7 @@ def test_a_vocabulary_says_which_words_there_are(place):
     )
 
 
-def test_held_out_text_is_scored_at_the_end_and_read_at_the_beginning(place):
-    result = done("train", "train.txt", "--into", "model", *QUICK, "--heldout", "test.txt")
-    assert result.stdout.endswith(done("score", "model", "test.txt").stdout)
-    Path("bad.txt").write_bytes(b"the cat\n\xff\n")
-    message = refused("train", "train.txt", "--into", "other", *QUICK, "--heldout", "bad.txt")
-    assert "bad.txt, line 2" in message
-    assert not Path("other").exists()
-
-
-def test_text_is_added_to_a_model_in_another_folder(trained, place):
-    before = {path: path.read_bytes() for path in (trained / "model").rglob("*") if path.is_file()}
-    more = "a bird sat\nthe cat sat\n"
-    result = done(
-        "add", trained / "model", "-", "--into", "more", "--sweeps", 4, "--burn-in", 1, "--samples", 3,
-        "--heldout", "test.txt", input=more,
-    )  # fmt: skip
-    assert "14 sentences, 68 tokens, sweep 10, 3 samples" in result.stdout
-    assert "unknown words      0\n" in result.stdout  # it has a bird now
-    wanted = hk.NGramModel.open(trained / "model")
-    wanted.add([line.split() for line in more.splitlines()], sweeps=4, burn_in=1, samples=3)
-    there = opened("more")
-    np.testing.assert_array_equal(there.trace["log_joint"], wanted.trace["log_joint"][6:])
-    assert there.score([TEST.split()]).perplexity == wanted.score([TEST.split()]).perplexity
-    assert before == {path: path.read_bytes() for path in (trained / "model").rglob("*") if path.is_file()}
-
-
 # ------------------------------------------------------------------ bad input
-
-
-def test_a_folder_that_holds_a_model_is_not_trained_over(trained):
-    before = {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
-    message = refused("train", trained / "train.txt", "--into", trained / "model", *QUICK)
-    assert f"hdpkit resume {trained / 'model'}" in message
-    assert before == {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
 
 
 def test_a_long_word_in_an_open_vocabulary(place):
@@ -242,24 +170,6 @@ def test_a_long_word_in_an_open_vocabulary(place):
 
 
 # ------------------------------------------------------------------ score
-
-
-def test_figures_are_those_of_the_library(trained):
-    model = opened(trained / "model")
-    scores = model.score([line.split() for line in TEST.splitlines() if line.strip()])
-    figures = json.loads(done("score", trained / "model", trained / "test.txt", "--json").stdout)
-    assert figures == {
-        "perplexity": scores.perplexity,
-        "log10_probability": pytest.approx(np.nansum(scores.log_probability) / math.log(10)),
-        "sentences": 2,
-        "tokens": 9,
-        "unknown": 1,
-        "unknown_are": "left out",
-        "left_out": 1,
-    }
-    text = done("score", trained / "model", trained / "test.txt").stdout
-    assert f"perplexity         {scores.perplexity:.6g}\n" in text
-    assert "unknown words      1 (left out)\n" in text
 
 
 def test_a_row_for_each_token(trained):
@@ -282,20 +192,6 @@ def test_a_row_for_each_token(trained):
     assert [row["token"] for row in read] == [row["token"] for row in rows]
     assert read[6] == {"sentence": 2, "position": 2, "token": "bird", "log10_probability": None, "unknown": 1}
     assert [row["log10_probability"] for row in read[:6]] == found[:6].tolist()
-
-
-def test_a_row_for_each_sentence_into_a_file(trained, tmp_path):
-    scores = opened(trained / "model").score(read_sentences(trained / "test.txt"))
-    out = tmp_path / "rows.tsv"
-    result = done("score", trained / "model", trained / "test.txt", "--per-sentence", "--output", out)
-    rows = list(csv.DictReader(out.open(encoding="utf-8"), delimiter="\t"))
-    assert list(rows[0]) == ["sentence", "tokens", "unknown", "left_out", "log10_probability", "perplexity"]
-    wanted = scores.by_sentence()
-    assert [int(row["tokens"]) for row in rows] == wanted["n_tokens"].tolist() == [5, 4]
-    assert [int(row["left_out"]) for row in rows] == [0, 1]
-    assert [float(row["perplexity"]) for row in rows] == wanted["perplexity"].tolist()
-    assert f"perplexity         {scores.perplexity:.6g}\n" in result.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["rows.tsv"]
 
 
 def test_a_text_of_unknown_words_alone_has_figures(trained):
@@ -349,14 +245,6 @@ def test_sentences_are_drawn_as_the_library_draws_them(trained):
     done("sample", trained / "model", "--context", "<s> never heard of")
 
 
-def test_models_are_exported_in_arpa_format(trained, tmp_path):
-    done("export", trained / "model", tmp_path / "model.arpa")
-    done("export", trained / "model", tmp_path / "model.arpa.gz")
-    assert (
-        gzip.decompress((tmp_path / "model.arpa.gz").read_bytes()) == (tmp_path / "model.arpa").read_bytes()
-    )
-
-
 # ------------------------------------------------------------------ folders
 
 
@@ -375,10 +263,6 @@ def test_a_model_is_swept_further_and_verified(place):
 
 
 # ------------------------------------------------------------------ processes
-
-
-def run(*arguments, **more):
-    return subprocess.run([*COMMAND, "lm", *map(str, arguments)], capture_output=True, check=False, **more)
 
 
 def test_a_closed_pipe_ends_the_command_quietly(trained):
@@ -413,71 +297,6 @@ def test_a_full_disk_behind_standard_output_is_one_message(trained):
     message = refused("score", trained / "model", trained / "test.txt", "--output", "/dev/full", code=1)
     assert "No space left" in message
     assert Path("/dev/full").is_char_device()
-
-
-def test_commands_work_as_processes_in_a_pipe(trained, tmp_path):
-    with open(trained / "train.txt", "rb") as text:
-        ended = run("train", "-", "--into", tmp_path / "model", *QUICK, stdin=text)
-    assert ended.returncode == 0, ended.stderr
-    same_model(opened(tmp_path / "model"), library_model())
-    ended = run("train", "-", "--into", tmp_path / "model", stdin=subprocess.DEVNULL)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(b"Error: into ")
-    ended = run(
-        "score",
-        tmp_path / "model",
-        "-",
-        input="été\n".encode(),
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
-    assert ended.returncode == 0, ended.stderr
-
-
-SIGNALLED = """
-import os, signal, sys
-import hdpkit as hk
-from hdpkit.cli.main import main
-original, calls, number = hk.Franchise.snapshot, [0], int(sys.argv.pop(1))
-def snapshot(franchise):
-    calls[0] += 1
-    if calls[0] == 4:
-        os.kill(os.getpid(), number)
-    return original(franchise)
-hk.Franchise.snapshot = snapshot
-main(prog_name="hdpkit")
-"""
-
-
-@pytest.fixture(scope="module")
-def unbroken(trained):
-    """What `SETTINGS` train if nothing comes in between."""
-    done("train", trained / "train.txt", "--into", trained / "unbroken", *SETTINGS)
-    return opened(trained / "unbroken")
-
-
-SETTINGS = ["--sweeps", 200, "--burn-in", 20, "--samples", 9, "--order", 3, "--seed", 5]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
-def test_a_model_that_was_interrupted_goes_on_bit_for_bit(trained, unbroken, tmp_path):
-    """The signal comes while the fourth sample is taken."""
-    folder, number = tmp_path / "a model", signal.SIGINT
-    words = ["lm", "train", trained / "train.txt", "--into", folder, *SETTINGS, "--checkpoint-sweeps", 40]
-    process = subprocess.run(
-        [sys.executable, "-c", SIGNALLED, str(int(number)), *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert process.returncode == 130, process.stderr
-    assert f"Interrupted. Go on with it: hdpkit resume '{folder}'" in process.stderr
-    assert "Traceback" not in process.stderr
-    assert 20 < opened(folder).trace.n_draws < 200
-    result = CliRunner().invoke(main, ["resume", str(folder)])
-    assert result.exit_code == 0, result.output
-    assert "sweep 200" in result.stdout
-    same_model(opened(folder), unbroken)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")

@@ -9,9 +9,7 @@ from click.testing import CliRunner
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
-from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
-from hdpkit.kinds.mixture import Mixture
 
 
 def call(*arguments, code=0):
@@ -23,10 +21,6 @@ def call(*arguments, code=0):
 def table(path, lines):
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def read_points(path, options=None, *, new=False, **settings):
-    return Mixture(**settings).read(given_table(path, options), new=new)
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +92,6 @@ def test_new_points(fitted, data, tmp_path):
     assert "height" in call("infer", folder, wrong, code=2)
 
 
-def test_a_mixture_without_groups(data, tmp_path):
-    told = call(
-        "mixture", data[0], "--columns", "height", "--columns", "width", "--measure", "diagonal", "--sweeps",
-        20, "--quiet", "--out", tmp_path / "run",
-    )  # fmt: skip
-    assert "width" in told
-    assert len(hk.open_run(tmp_path / "run").franchise().declarations) == 1
-
-
 def test_directions(data, tmp_path):
     told = call(
         "mixture", data[0], "--columns", "height,width", "--measure", "directions", "--sweeps", 20, "--out",
@@ -116,36 +101,3 @@ def test_directions(data, tmp_path):
     new = table(tmp_path / "new.csv", ["height,width", "1,0.1", "10,1"])
     first, second = csv.DictReader(io.StringIO(call("infer", tmp_path / "run", new, "--quiet")))
     assert float(first["log_density"]) == pytest.approx(float(second["log_density"]))
-
-
-def test_tables(tmp_path):
-    rows = ['x,"a,b",id', "1.5,-3e2,u", "2,3,", "0,1,u"]
-    given = table(tmp_path / "t.csv", rows)
-    found = read_points(given, groups="id")
-    assert found.columns == ("x", "a,b")
-    assert found.values.tolist() == [[1.5, -300.0], [2.0, 3.0], [0.0, 1.0]]
-    assert found.codes("id").tolist() == [0, -1, 0]
-    assert read_points(given, columns=["a,b", "x"]).columns == ("a,b", "x")
-    assert read_points(given, columns=["x"], groups="site", new=True).label_names == ()
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ["x;y", "1,5;2", "3;-4,25"],
-        ["sep=;", "x;y", "1,5;2", "3;-4,25"],
-        ["x\ty", "1.5\t2", "3\t-4.25"],
-        [",x,y", "0,1.5,2", "1,3,-4.25"],
-        ["Unnamed: 0,x,y", "7,1.5,2", "8,3,-4.25"],
-        ["x,y", "r1,1.5,2", "r2,3,-4.25"],
-        ["x,y,,", "1.5,2,,", "3,-4.25,,"],
-        ["x|y", "1.5|2", "3|-4.25"],
-    ],
-)
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_tables_of_other_programs(tmp_path, rows, encoding):
-    given = tmp_path / "t.csv"
-    given.write_bytes("\r\n".join(rows).encode(encoding))
-    found = read_points(given)
-    assert found.columns == ("x", "y")
-    assert found.values.tolist() == [[1.5, 2.0], [3.0, -4.25]]

@@ -47,20 +47,6 @@ def test_documents_of_tables_have_names(tmp_path, header, names):
     )
 
 
-def test_names_that_occur_twice_or_are_long(tmp_path):
-    rows = [
-        ["Same", TEXTS[0]],
-        ["Same", TEXTS[1]],
-        ["x" * 500, TEXTS[2]],
-        ["two\nlines", TEXTS[3]],
-        ["Last", "salt"],
-    ]
-    corpus = read_corpus(table(tmp_path / "t.csv", ["title", "text"], rows))
-    assert corpus.names[:2] == ("Same (line 2)", "Same (line 3)")
-    assert len(corpus.names[2]) == 120
-    assert corpus.names[3] == "two lines"
-
-
 def test_dates_become_a_label_and_no_level(tmp_path):
     rows = [[f"{1998 + d}-05-31", "x" if d % 2 else "y", TEXTS[d % 4]] for d in range(8)]
     path = table(tmp_path / "t.csv", ["when", "author", "text"], [*rows, ["", "x", "salt"]])

@@ -11,12 +11,10 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from fit_command import FIT
+from fit_command import FIT, done, hdpkit
 from forged_runs import forge_about
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
@@ -26,16 +24,6 @@ from hdpkit.files import text_of
 from hdpkit.run.reading import load_reading, read_like
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
-
-
-def hdpkit(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def done(*arguments):
-    result = hdpkit(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 def refused(*arguments):
@@ -68,17 +56,6 @@ def folder(tmp_path_factory):
         "--group-concentration", "gamma(1,1)",
     )  # fmt: skip
     return place
-
-
-def test_labels_become_levels_and_ids_names(folder):
-    run = hk.open_run(folder / "run")
-    franchise = run.franchise()
-    assert [d.name for d in franchise.declarations] == ["root", "author", "document"]
-    assert franchise.data.names[:2] == ("p0", "p1")
-    assert franchise.data.keys("author") == ["ann", "bob"]
-    assert "the" not in franchise.data.vocabulary
-    assert len(run.samples) == 10
-    assert "reading: of a corpus: csv" in done("verify", folder / "run").stdout
 
 
 def test_new_texts_are_counted_as_the_run_counted_its_own(folder):
@@ -139,26 +116,6 @@ def read_table(path):
     return list(csv.DictReader(io.StringIO(text), delimiter="\t" if path.suffix == ".tsv" else ","))
 
 
-def test_shares_of_new_texts_in_every_format(folder, tmp_path):
-    printed = done("infer", folder / "run", folder / "new.csv")
-    assert "5 documents, 60 tokens; 10 words that the run doesn't know" in printed.stderr
-    expected = list(csv.DictReader(io.StringIO(printed.stdout)))
-    for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
-        if suffix == ".parquet":
-            pytest.importorskip("pyarrow")
-        out = tmp_path / f"shares{suffix}"
-        done("infer", folder / "run", folder / "new.csv", "--out", out)
-        rows = read_table(out)
-        assert [row["document"] for row in rows] == [f"p{i}" for i in range(5)]
-        for row, wanted in zip(rows, expected, strict=True):
-            shares = [float(row[key]) for key in row if key.startswith("topic_") or key == "other"]
-            np.testing.assert_allclose(shares, [float(wanted[k]) for k in list(wanted)[3:]], rtol=1e-8)
-            assert abs(sum(shares) - 1) < 1e-6
-            assert int(row["unknown"]) == 2
-    tops = [max((k for k in row if k.startswith("topic_")), key=lambda k: float(row[k])) for row in expected]
-    assert tops[0] != tops[1]
-
-
 def test_a_run_for_other_programs(folder, tmp_path):
     shares = {}
     for to in ("csv", "parquet"):
@@ -182,46 +139,6 @@ def test_a_run_for_other_programs(folder, tmp_path):
     )
 
 
-def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
-    shown = done("topics", folder / "run").stdout
-    assert "in samples" in shown
-    assert "10 samples of 2 chains (sweeps " in shown
-    held = json.loads(done("topics", folder / "run", "--format", "json").stdout)
-    rows = list(csv.DictReader(io.StringIO(done("topics", folder / "run", "--format", "csv").stdout)))
-    done("export", folder / "run", "--to", "csv", "--out", tmp_path / "tables")
-    written = read_table(tmp_path / "tables" / "topics.csv")
-    for topic, row, other in zip(held["topics"], rows, written, strict=True):
-        assert topic["share"] == float(row["share"])
-        assert topic["share"] == pytest.approx(float(other["share"]), rel=1e-8)
-        assert topic["occurrence"] == pytest.approx(float(other["occurrence"]), rel=1e-8)
-        assert float(other["share_low"]) <= topic["share"] <= float(other["share_high"])
-    assert sum(topic["share"] for topic in held["topics"]) + held["share_of_no_topic"] == pytest.approx(1)
-    assert (
-        "chain 1"
-        in done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a").stderr
-    )
-    assert "of chain 1 (sweeps " in done("topics", folder / "run", "--chain", 1).stdout
-
-
-def test_the_arrays_of_pyldavis(folder, tmp_path):
-    out = tmp_path / "vis.json"
-    done("export", folder / "run", "--to", "pyldavis", "--out", out)
-    held = json.loads(out.read_text(encoding="utf-8"))
-    data = hk.open_run(folder / "run").data
-    for name in ("topic_term_dists", "doc_topic_dists"):
-        np.testing.assert_allclose(np.sum(held[name], axis=1), 1, atol=1e-7)
-    assert held["vocab"] == list(data.vocabulary)
-    assert held["doc_lengths"] == data.document_lengths.tolist()
-    assert held["term_frequency"] == data.to_counts().sum(axis=0).tolist()
-    prepare = pytest.importorskip("pyLDAvis._prepare")
-    arrays = [prepare.__dict__[f"_{kind}"] for kind in ("df_with_names", "series_with_name")]
-    prepare._input_validate(
-        arrays[0](held["topic_term_dists"], "topic", "term"),
-        arrays[0](held["doc_topic_dists"], "doc", "topic"),
-        *(arrays[1](held[name], name) for name in ("doc_lengths", "vocab", "term_frequency")),
-    )
-
-
 def test_the_trace_for_arviz(folder, tmp_path):
     arviz = pytest.importorskip("arviz")
     out = tmp_path / "trace.nc"
@@ -232,22 +149,6 @@ def test_the_trace_for_arviz(folder, tmp_path):
     for name in ("trace.txt", "trace.zarr"):
         assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.nc"]
-
-
-def test_a_tokenizer_of_ones_own_needs_leave(tmp_path, monkeypatch):
-    (tmp_path / "my_words.py").write_text("def split(text):\n    return text.split('-')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    write(tmp_path / "posts.csv", 8, 0)
-    (tmp_path / "a.txt").write_text("ship-a b\nbread-oven\nship-oven\n")
-    arguments = [*FIT, tmp_path / "a.txt", "--tokenizer", "my_words:split", "--sweeps", 2, "--quiet"]
-    assert "my_words" in refused(*arguments, "--out", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    done(*arguments, "--out", tmp_path / "run", "--allow", "my_words")
-    assert "a b" in hk.open_run(tmp_path / "run").data.vocabulary
-    assert "my_words" in refused("infer", tmp_path / "run", tmp_path / "a.txt")
-    assert "0,2,0," in done("infer", tmp_path / "run", tmp_path / "a.txt", "--allow", "my_words").stdout
-    assert "need --allow" in done("verify", tmp_path / "run").stdout
-    sys.modules.pop("my_words", None)
 
 
 def test_new_texts_are_segmented_like_those_of_the_run(tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ from hdpkit.kinds.topic_model import TopicModel
 from hdpkit.posterior.topic_labels import (
     LABELS,
     heaviest_terms,
-    label_rows,
     match_labels,
     read_topic_labels,
 )
@@ -158,18 +157,6 @@ def test_no_two_topics_have_one_label():
     rows = np.array([[0.6, 0.4, 0.0], [0.58, 0.42, 0.0], [0.0, 0.1, 0.9]])
     ids, weights = heaviest_terms([rows])
     assert match_labels([], ids, weights, 3).labels == ("", "", "")
-
-
-def test_a_label_stays_at_its_topic_when_a_lost_one_is_similar_to_it():
-    """Cosines: of a and its unchanged topic 1, of a and topic 2 0.83, of b and topic 1 0.83."""
-    angles = np.deg2rad([45.0, 11.0, 79.0])
-    rows = np.column_stack([np.cos(angles), np.sin(angles)])
-    ids, weights = heaviest_terms([rows])
-    before = label_rows(ids[:2], weights[:2], list, [0.5, 0.5], ("a", "b"), (1, 1))
-    found = match_labels(before, ids[[0, 2]], weights[[0, 2]], 2)
-    assert found.labels == ("a", "")
-    assert [row.label for row, _ in found.lost] == ["b"]
-    assert found.lost[0][1] == pytest.approx(np.cos(np.deg2rad(34.0)))
 
 
 @pytest.mark.parametrize(

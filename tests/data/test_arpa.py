@@ -4,7 +4,6 @@ import bz2
 import gzip
 import math
 import os
-from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hdpkit.data.files.arpa import read_arpa, write_arpa
-from hdpkit.errors import DataError, StorageError
+from hdpkit.errors import DataError
 
 BY_HAND = r"""\data\
 ngram 1=4
@@ -37,40 +36,6 @@ ROWS = [
 ]
 
 
-def absolute_discounting(sentences, order, discount=0.4):
-    """Rows of an interpolated model, and the probability as its recursion defines it."""
-    words = [*sorted({word for sentence in sentences for word in sentence}), "</s>", "<unk>"]
-    counts = defaultdict(Counter)
-    for sentence in sentences:
-        padded = ["<s>", *sentence, "</s>"]
-        for i in range(1, len(padded)):
-            for k in range(min(i, order - 1) + 1):
-                counts[tuple(padded[i - k : i])][padded[i]] += 1
-
-    def weight(context):
-        return discount * len(counts[context]) / counts[context].total()
-
-    def probability(word, context):
-        if context not in counts:
-            return probability(word, context[1:])
-        below = probability(word, context[1:]) if context else 1 / len(words)
-        return max(counts[context][word] - discount, 0) / counts[context].total() + weight(context) * below
-
-    rows = [[] for _ in range(order)]
-    for k in range(order):
-        listed = [
-            (*context, word)
-            for context in counts
-            if len(context) == k
-            for word in (words if not context else counts[context])
-        ]
-        for ngram in [("<s>",)] * (k == 0) + listed:
-            backs_off = ngram in counts and k + 1 < order
-            p = -math.inf if ngram == ("<s>",) else math.log10(probability(ngram[-1], ngram[:-1]))
-            rows[k].append((p, ngram, math.log10(weight(ngram)) if backs_off else None))
-    return rows, probability, words
-
-
 def test_the_format_is_the_format(tmp_path):
     path = tmp_path / "model.arpa"
     write_arpa(path, iter(iter(rows) for rows in ROWS))
@@ -92,27 +57,6 @@ def test_the_format_is_the_format(tmp_path):
         ("<s>", ("a",), -math.inf),
     ):
         assert model.log10_probability(word, context) == expected
-
-
-@pytest.mark.parametrize("order", [1, 3])
-def test_probabilities_are_those_of_the_recursion_and_add_to_one(order, tmp_path):
-    rng = np.random.default_rng(order)
-    letters = ["a", "b", "c", "dé", "e\u00a0e"]
-    sentences = [[letters[i] for i in rng.integers(0, 5, size=n)] for n in rng.integers(0, 9, size=20)]
-    rows, probability, words = absolute_discounting(sentences, order)
-    write_arpa(tmp_path / "model.arpa", rows)
-    model = read_arpa(tmp_path / "model.arpa")
-    contexts = [
-        tuple(letters[i] for i in rng.integers(0, 5, size=n)) for n in range(order) for _ in range(30)
-    ]
-    contexts += [("<s>", *context)[:order] for context in contexts]
-    for context in contexts:
-        near = context[max(len(context) - order + 1, 0) :]
-        found = [10 ** model.log10_probability(word, context) for word in words]
-        assert sum(found) == pytest.approx(1, abs=1e-12)
-        assert found == pytest.approx([probability(word, near) for word in words], abs=1e-13)
-        assert model.log10_probability("never seen", context) == pytest.approx(math.log10(found[-1]))
-    assert model.rows() == [[tuple(row) for row in section] for section in rows]
 
 
 WORDS = st.text(st.characters(exclude_characters="\0\t\n\v\f\r ", exclude_categories=["Cs"]), min_size=1)
@@ -143,29 +87,6 @@ def test_rows_come_back_to_the_last_bit(tmp_path, words, order, suffix, data):
     write_arpa(path, model.rows())
     assert path.read_bytes() == first
     assert (first[:2] == b"\x1f\x8b") == bool(suffix)
-
-
-def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path, monkeypatch):
-    path = tmp_path / "model.arpa"
-    write_arpa(path, ROWS)
-
-    def broken():
-        yield ROWS[0][1]
-        raise KeyError("of the caller")
-
-    with pytest.raises(KeyError, match="of the caller"):
-        write_arpa(path, [broken()])
-    with pytest.raises(DataError):
-        write_arpa(path, [[(0, ("a b",), None)]])
-
-    def full(*paths):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(StorageError, match="No space left"):
-        write_arpa(path, [[(0, ("a",), None)]])
-    assert path.read_text() == BY_HAND
-    assert os.listdir(tmp_path) == ["model.arpa"]
 
 
 GOOD = (-1.0, ("a",), None)

@@ -1,8 +1,6 @@
 """Corpora as files: every format, and all kinds of errors."""
 
 import io
-import os
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit.data.files.corpora import convert_corpus, detect_format, read_corpus
 from hdpkit.data.files.records import Layout
-from hdpkit.data.files.text_options import TextOptions
 from hdpkit.errors import (
     DataError,
     ParameterError,
@@ -96,22 +93,6 @@ def test_text_is_read_in_the_order_of_paths_and_keeps_them_as_names(tmp_path):
     assert same(corpus, read_corpus(folder, format="text"))
 
 
-def test_a_vocabulary_says_which_words_of_a_text_count(tmp_path, vocabulary):
-    folder = write_texts(tmp_path / "texts", {"1.txt": "ship the été ship", "2.txt": "sea salt"})
-    corpus = read_corpus(folder, vocabulary=vocabulary)
-    assert corpus.vocabulary == WORDS
-    assert corpus.to_counts().toarray().tolist() == [[2, 0, 1], [0, 1, 0]]
-    with pytest.raises(ParameterError, match="min_documents"):
-        read_corpus(folder, vocabulary=vocabulary, text=TextOptions(min_documents=2))
-    for term in ("Ship", "two words", "x", "c3po"):
-        vocabulary.write_text(f"salt\n{term}\n")
-        with pytest.raises(DataError, match=r"vocabulary, line 2.*never found"):
-            read_corpus(folder, vocabulary=vocabulary)
-    vocabulary.write_text("absent\n")
-    with pytest.raises(DataError, match="empty"):
-        read_corpus(folder, vocabulary=vocabulary)
-
-
 def test_a_file_that_cannot_be_decoded_is_left_out_or_an_error(tmp_path):
     write_texts(tmp_path, {"good.txt": "ship", "bad [red].txt": "sh\xefp".encode("latin-1")})
     write_texts(tmp_path, {"picture.txt": b"\x89PNG\r\n\0\0"})
@@ -127,33 +108,3 @@ def test_a_file_that_cannot_be_decoded_is_left_out_or_an_error(tmp_path):
     (tmp_path / "bad [red].txt").unlink()
     with pytest.raises(DataError, match=r"picture\.txt"):  # nothing is left
         read_corpus(tmp_path)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux only")
-def test_names_of_files_that_are_no_text(tmp_path):
-    write_texts(tmp_path, {"line\nbreak.txt": "ship"})
-    with open(os.path.join(os.fsencode(tmp_path), b"\xff.txt"), "w") as file:
-        file.write("salt")
-    corpus = read_corpus(tmp_path)
-    assert corpus.names == ("line\nbreak.txt", "\\xff.txt")
-
-
-def test_a_vocabulary_of_another_size_is_refused(tmp_path, vocabulary):
-    (tmp_path / "a.mtx").write_bytes(matrix_market(COUNTS[:, :2]))
-    with pytest.raises(DataError, match="2 terms"):
-        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
-    (tmp_path / "a.mtx").write_bytes(matrix_market(COUNTS.T))
-    with pytest.raises(DataError, match="transpose"):
-        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
-    vocabulary.write_text("ship\nship\nsalt\n")
-    with pytest.raises(DataError, match="different"):
-        read_corpus(tmp_path / "a.mtx", vocabulary=vocabulary)
-
-
-@pytest.mark.parametrize("format", [None, "text"])
-def test_what_is_not_there_is_named(tmp_path, format):
-    with pytest.raises(DataError, match="absent"):
-        read_corpus(tmp_path / "absent", format)
-    for bad in ("a\0b", "", "a\ud800"):
-        with pytest.raises(ParameterError, match="must be a path"):
-            read_corpus(bad, format)

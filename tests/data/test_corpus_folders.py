@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import pickle
 import subprocess
 import sys
 import textwrap
@@ -55,14 +54,6 @@ def test_tokens_are_mapped_and_nobody_copies_them(tmp_path):
     assert np.shares_memory(hk.Franchise(two_levels("author"), opened).bank.terms, opened.values)
 
 
-def test_other_values_are_in_memory(tmp_path):
-    corpus().save(tmp_path / "folder")
-    other = hk.Corpus.open(tmp_path / "folder").with_values([3, 2, 1, 0, 3, 2, 1, 0])
-    assert other.origin is None
-    same(other, corpus().with_values([3, 2, 1, 0, 3, 2, 1, 0]))
-    same(pickle.loads(pickle.dumps(other)), other)
-
-
 def test_a_run_folder_names_the_corpus_folder(tmp_path):
     corpus().save(tmp_path / "folder")
     opened = hk.Corpus.open(tmp_path / "folder")
@@ -94,28 +85,9 @@ def test_several_shards_are_no_corpus(tmp_path):
 # --- converting
 
 
-LDAC = b"3 0:1 1:2 2:1\n0\n1 2:2\n2 0:1 3:1\n"
-UCI = b"4\n4\n6\n1 1 1\n1 2 2\n1 3 1\n3 3 2\n4 1 1\n4 4 1\n"
-
-
 def write(path, content):
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
-
-
-@pytest.mark.parametrize("block", [1, 7, 10**6])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize(("format", "content"), [("ldac", LDAC), ("uci", UCI)])
-def test_files_are_converted_block_by_block(tmp_path, monkeypatch, block, suffix, format, content):
-    monkeypatch.setattr(text_files, "BLOCK", block)
-    for number, text in enumerate((content, content.rstrip(b"\n"), content.replace(b"\n", b"\r\n"))):
-        path = write(tmp_path / f"{number}{suffix}", text)
-        options = {"vocabulary": list(WORDS), "names": ["a", "b", "c", "d"], "groups": GROUPS}
-        made = hk.Corpus.convert(path, tmp_path / f"folder {number}", format, **options)
-        same(made, corpus())
-        same(hk.Corpus.open(tmp_path / f"folder {number}"), corpus())
-        read = hk.Corpus.from_ldac if format == "ldac" else hk.Corpus.from_uci
-        same(read(path, **options), corpus())
 
 
 @pytest.mark.parametrize(

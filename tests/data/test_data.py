@@ -1,4 +1,4 @@
-"""Corpora, groups, labels and files: round trips, content, errors."""
+"""Corpora and groups: documents, counts, labels, values, and large documents made smaller."""
 
 import gzip
 import json
@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import hdpkit as hk
 from hdpkit.data import Corpus, GroupedData, Groups
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError
 
 NAT = np.datetime64("NaT")
 
@@ -94,23 +96,6 @@ def test_words_and_ids_agree(docs):
     ] == words
 
 
-def test_names_and_groups():
-    corpus = Corpus.from_documents(
-        [["to", "be"], [], ["or"], ["not"]],
-        names=["a", "b", "c", "d"],
-        groups={"author": ["Ann", "Bob", None, "Ann"], "year": np.array([1999.0, 2001.0, np.nan, 1999.0])},
-    )
-    assert corpus.names == ("a", "b", "c", "d")
-    assert corpus.label_names == ("document", "author", "year")
-    assert corpus.keys("document") == ["a", "b", "c", "d"], "the empty document has its key"
-    assert corpus.codes("author").tolist() == [0, 0, -1, 0]
-    assert corpus.keys("author") == ["Ann", "Bob"]
-    assert corpus.codes("year").tolist() == [0, 0, -1, 0]
-    assert corpus.keys("year") == [1999.0, 2001.0]
-    assert corpus.document_of(2) == "c"
-    assert "author (2)" in repr(corpus)
-
-
 def test_smallest_corpora():
     check_invariants(Corpus.from_documents([[0]]), [[0]])
     check_invariants(Corpus.from_documents([[], [0], []], n_terms=1), [[], [0], []])
@@ -118,56 +103,7 @@ def test_smallest_corpora():
     check_invariants(Corpus.from_documents([[0.0, 1.0], np.array([])]), [[0, 1], []])
 
 
-@pytest.mark.parametrize(
-    ("docs", "place"),
-    [
-        ([[0], [0, -1]], "document 1, position 1"),
-        ([[0], [], [0, 3]], "document 2, position 1"),
-        ([[0, 1.5]], "document 0, position 1"),
-        ([[0, 1], [2**31]], "document 1, position 0"),
-        ([[0, 1], [0, 2**70]], "document 1, position 1"),
-        ([[0], [0, "a"]], "document 1, position 1"),
-        ([["a"], ["a", 0]], "document 1, position 1"),
-        ([[0], [[0, 1]]], "document 1, position 0"),
-        ([[0], np.zeros((1, 2), int)], "document 1"),
-        ([[0], None], "document 1"),
-    ],
-)
-def test_bad_tokens_are_located(docs, place):
-    with pytest.raises(DataError) as caught:
-        Corpus.from_documents(docs, n_terms=3)
-    assert caught.value.parameter == place
-
-
 # --- corpora from counts
-
-
-FORMATS = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.coo_matrix, sp.lil_array, sp.dok_array]
-
-
-@given(
-    counts,
-    st.sampled_from([np.asarray, np.ndarray.tolist, *FORMATS]),
-    st.sampled_from([np.int8, float, np.int64]),
-)
-def test_counts_round_trip(X, make, dtype):
-    corpus = Corpus.from_counts(make(X.astype(dtype)))
-    docs = [[v for v, c in enumerate(row) for _ in range(c)] for row in X.tolist()]
-    check_invariants(corpus, docs)
-    assert corpus.n_terms == X.shape[1]
-    back = corpus.to_counts()
-    assert (back.format, back.dtype) == ("csr", np.int64)
-    assert back.has_canonical_format
-    assert np.array_equal(back.toarray(), X)
-
-
-@given(documents)
-def test_documents_and_their_counts_are_one_corpus(docs):
-    corpus = Corpus.from_documents(docs)
-    again = Corpus.from_counts(corpus.to_counts())
-    check_invariants(corpus, docs)  # nobody sorted the corpus itself
-    check_invariants(again, [sorted(doc) for doc in docs])
-    assert again.n_terms == corpus.n_terms
 
 
 def test_duplicate_entries_add_up_without_overflow():
@@ -183,16 +119,6 @@ def test_counts_of_other_types():
     assert Corpus.from_counts([[True, False], [False, True]]).terms.tolist() == [0, 1]
     assert Corpus.from_counts(np.array([[2, 1.0]], object)).terms.tolist() == [0, 0, 1]
     assert Corpus.from_counts(np.array([[2, 1]], np.float16)).terms.tolist() == [0, 0, 1]
-
-
-@pytest.mark.parametrize("bad", [-1.0, 2.0**31])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
-def test_bad_counts_are_located(bad, make):
-    X = np.array([[1.0, 0.0, 2.0], [0.0, bad, 1.0]])
-    with pytest.raises(DataError, match=r"document 1, term 1"):
-        Corpus.from_counts(make(X))
-    with pytest.raises(DataError, match=r"document 1 \('two'\), term 1"):
-        Corpus.from_counts(make(X), names=["one", "two"])
 
 
 def test_too_many_tokens_are_refused_before_they_are_written_out():
@@ -225,18 +151,6 @@ def test_ldac_round_trip(tmp_path_factory, X):
             assert np.array_equal(corpus.document_lengths, expected.document_lengths)
 
 
-def test_ldac_with_names_groups_vocabulary(tmp_path):
-    path = write(tmp_path / "c", "2 1:2\t0:1\n0\n3 2:1 2:1 0:0\n")
-    vocabulary = write(tmp_path / "v.gz", "\ufefföl\r\nnew york\r\nzoo\r\n")
-    corpus = Corpus.from_ldac(path, vocabulary, names=["a", "b", "c"], groups={"author": ["A", None, "B"]})
-    check_invariants(corpus, [[0, 1, 1], [], [2, 2]])
-    assert corpus.vocabulary == ("öl", "new york", "zoo")
-    assert corpus.codes("author").tolist() == [0, 0, 0, 1, 1]
-    assert Corpus.from_ldac(str(path), str(vocabulary)).vocabulary == corpus.vocabulary
-    assert Corpus.from_ldac(path, ["x", "y", "z"]).term(2) == "z"
-    assert Corpus.from_ldac(path).n_terms == 3
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -264,31 +178,7 @@ def test_malformed_ldac_lines(tmp_path, line, reason):
 # --- other values
 
 
-def test_corpus_with_values_keeps_everything_else():
-    corpus = Corpus.from_documents(
-        [["a", "b"], [], ["b"]], names=list("xyz"), groups={"author": [1, 2, None]}
-    )
-    other = corpus.with_values([1, 1, 0])
-    check_invariants(other, [[1, 1], [], [0]])
-    assert (other.vocabulary, other.names, other.n_terms) == (corpus.vocabulary, corpus.names, corpus.n_terms)
-    assert other.codes("author").tolist() == [0, 0, -1]
-    assert corpus.terms.tolist() == [0, 1, 1]
-    for bad in ([0, 1], [0, 1, 2], [0, 1, -1], [0, 1, 0.5], [0, 1, math.nan], [[0, 1, 0]], ["a", "b", "a"]):
-        with pytest.raises(DataError):
-            corpus.with_values(bad)
-
-
 # --- groups
-
-
-@given(st.lists(st.lists(st.floats(-1, 1), max_size=4), min_size=1, max_size=5).filter(any))
-def test_groups_from_arrays(arrays):
-    groups = Groups.from_arrays(arrays)
-    assert groups.values.tolist() == [x for array in arrays for x in array]
-    assert groups.codes("group").tolist() == [j for j, array in enumerate(arrays) for _ in array]
-    assert groups.keys("group") == list(range(len(arrays)))
-    assert len(groups) == groups.n_customers == sum(map(len, arrays))
-    assert not groups.values.flags.writeable
 
 
 def test_groups_of_vectors_names_and_labels():
@@ -342,29 +232,7 @@ def test_the_callers_arrays_are_left_alone():
     assert groups.keys("author") == [3, 1], "labels and keys are handed out as copies"
 
 
-def test_ungrouped_data_are_legal():
-    groups = Groups.from_labels([1.0, 2.0], {})
-    assert groups.labels == {}
-    with pytest.raises(ParameterError, match="no labels"):
-        groups.codes("group")
-    assert "labels: none" in repr(groups)
-
-
 # --- labels
-
-
-@given(st.lists(st.one_of(st.none(), st.just(math.nan), st.integers(-3, 3)), min_size=1))
-def test_codes_count_first_appearances(values):
-    groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
-    codes, keys = groups.labels["a"]
-    present = [v for v in values if v is not None and v == v]
-    assert codes.dtype == np.int64
-    assert keys == list(dict.fromkeys(present)), "-1 is a value, None and NaN are missing"
-    assert [None if c < 0 else keys[c] for c in codes] == [v if v in present else None for v in values]
-    as_floats = np.array([math.nan if v is None else v for v in values])
-    again = Groups.from_labels(np.zeros(len(values)), {"a": as_floats})
-    assert again.codes("a").tolist() == codes.tolist(), "arrays and lists are encoded alike"
-    assert again.keys("a") == keys
 
 
 def test_every_kind_of_missing_label():
@@ -372,21 +240,6 @@ def test_every_kind_of_missing_label():
     groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
     assert groups.codes("a").tolist() == [0, -1, -1, -1, -1, -1, -1, 1, 2, 3, 4]
     assert groups.keys("a") == ["x", "", "nan", -1, ("t", 1)]
-
-
-def test_labels_in_arrays():
-    days = np.array(["2020-01-02", "NaT", "2020-01-01", "2020-01-02"], "M8[ns]")
-    masked = np.ma.masked_equal([5, 7, 5, 6], 7)
-    labels = {"day": days, "m": masked, "b": np.array([True, False, True, True]), "s": np.array(list("baab"))}
-    groups = Groups.from_labels(np.zeros(4), labels)
-    assert groups.codes("day").tolist() == [0, -1, 1, 0]
-    assert groups.keys("day") == [days[0], days[2]]
-    assert groups.codes("m").tolist() == [0, -1, 0, 1]
-    assert (groups.codes("b").tolist(), groups.keys("b")) == ([0, 1, 0, 0], [True, False])
-    assert (groups.codes("s").tolist(), groups.keys("s")) == ([0, 1, 1, 0], ["b", "a"])
-    assert all(type(key) is str for key in groups.keys("s"))
-    everything = Groups.from_labels(np.zeros(2), {"a": [None, None]})
-    assert (everything.codes("a").tolist(), everything.keys("a")) == ([-1, -1], [])
 
 
 # --- sparse matrices with damaged parts
@@ -413,3 +266,43 @@ def test_an_error_says_what_is_wrong_with_a_sparse_matrix():
     matrix.indices[0] = -1
     with pytest.raises(DataError, match="indices has -1"):
         Corpus.from_counts(matrix)
+
+
+COUNTS = np.array([[400, 300, 200, 100], [3, 0, 2, 1], [0, 60, 0, 60]])
+
+
+def corpus():
+    return hk.Corpus.from_counts(
+        COUNTS, vocabulary=list("abcd"), names=["x", "y", "z"], groups={"type": ["p", None, "q"]}
+    )
+
+
+def test_large_documents_have_as_many_tokens_as_are_asked_for():
+    full = corpus()
+    fewer = hk.downsample(full, 100, rng=1)
+    assert fewer.document_lengths.tolist() == [100, 6, 100]
+    counts = fewer.to_counts().toarray()
+    assert (counts <= COUNTS).all()
+    assert np.array_equal(counts[1], COUNTS[1])
+    assert (fewer.names, fewer.vocabulary) == (full.names, full.vocabulary)
+    codes, keys = fewer.document_labels["type"]
+    assert (codes.tolist(), list(keys)) == ([0, -1, 1], ["p", "q"])
+    assert fewer.cells is not None
+    assert np.array_equal(hk.downsample(full, 100, rng=1).to_counts().toarray(), counts)
+    assert not np.array_equal(hk.downsample(full, 100, rng=2).to_counts().toarray(), counts)
+    assert hk.downsample(full, 1000) is full
+
+
+def test_it_is_hypergeometric():
+    full = hk.Corpus.from_counts([[7, 3, 5]])
+    drawn = np.array([hk.downsample(full, 6, rng=seed).to_counts().toarray()[0, 0] for seed in range(600)])
+    law = scipy.stats.hypergeom(15, 7, 6).pmf(np.arange(7))
+    seen = np.bincount(drawn, minlength=7)
+    there = law * len(drawn) > 5
+    expected = law[there] * seen[there].sum() / law[there].sum()
+    assert scipy.stats.chisquare(seen[there], expected).pvalue > 1e-4
+
+
+def test_more_than_can_be_drawn_from():
+    with pytest.raises(DataError, match="document 0"):
+        hk.downsample(hk.Corpus.from_counts([[10**9, 5]]), 100)

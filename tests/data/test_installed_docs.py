@@ -1,12 +1,11 @@
 """The demo corpus: collection from installed packages, and what of it is left out."""
 
-import re
 import sys
 import textwrap
 
 import pytest
 
-from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus, prose
+from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus
 from hdpkit.errors import DataError
 
 PACKAGE = {
@@ -72,21 +71,6 @@ def noisy(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_collects_every_text_once_under_its_public_name(noisy):
-    found = collect_docstrings((noisy,))
-    assert dict(zip(found.names, found.texts, strict=True)) == {
-        "noisy_fake": "The noisy package.",
-        "noisy_fake.Circle": "A circle.",
-        "noisy_fake.Circle.area": "The area of it.",
-        "noisy_fake.Circle.radius": "Half the width.",
-        "noisy_fake.Circle.unit": "The unit shape.",
-        "noisy_fake.shapes.Odd": "A dictionary.",
-        "noisy_fake.sub": "A part.",
-        "noisy_fake.sub.deep.dive": "Go down.",
-        "noisy_fake._inner.helper": "What the helper does.",
-    }
-
-
 def test_import_is_muted_and_failures_are_counted(noisy, capfd, recwarn):
     found = collect_docstrings((noisy,))
     assert found.failed == ("noisy_fake.breaks", "noisy_fake.leaves", "noisy_fake.needs")
@@ -104,39 +88,3 @@ def test_installed_numpy_linalg():
     svd = corpus.document_customers(corpus.names.index("numpy.linalg.svd"))
     words = {corpus.term(term) for term in corpus.terms[svd].tolist()}
     assert {"singular", "values", "decomposition", "the", "array"} & words == {"singular", "decomposition"}
-
-
-def test_prose_drops_what_is_not_about_the_subject():
-    text = textwrap.dedent("""
-        filter(signal, cutoff=None)
-
-        Smooth a signal [1]_ by :math:`\\frac{a}{b}`.
-
-        .. math:: x = \\sum_i y_i
-
-            still the formula
-
-        Parameters
-        ----------
-        cutoff : typename
-            Where it ends.
-
-        Examples
-        --------
-        >>> import nothing
-        >>> y = smooth(wave)  # comment
-        printedoutput
-        >>> plt.plot(y)
-
-        More prose.
-
-        See Also
-        --------
-        median : Another filter.
-
-        References
-        ----------
-        .. [1] Somebody, "A paper".
-    """)
-    kept = "Smooth a signal by cutoff Where it ends More prose median"
-    assert re.findall(r"\w+", prose(text)) == kept.split()

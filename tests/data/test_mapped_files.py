@@ -67,25 +67,6 @@ def test_a_changed_file_stops_a_run_before_its_next_sweep(folder, tmp_path, dama
         hk.open_run(tmp_path / "run")
 
 
-def test_a_run_goes_on_when_the_files_are_back(folder, tmp_path):
-    kept = shutil.copytree(folder, tmp_path / "kept")
-    expected = scheduler().run(franchise_of(hk.Corpus.open(folder)), 6, rng=0)
-
-    def change(draw):
-        if draw.sweep == 3:
-            overwrite(folder / "shard-0000" / "terms.npy", value=0)
-
-    with pytest.raises(DataError):
-        scheduler().run(
-            franchise_of(hk.Corpus.open(folder)), 6, rng=0, callbacks=[change], folder=tmp_path / "run"
-        )
-    shutil.rmtree(folder)
-    shutil.copytree(kept, folder)
-    run = hk.open_run(tmp_path / "run")
-    assert run.sweeps == [3]
-    assert np.array_equal(run.resume()["log_joint"], expected["log_joint"])
-
-
 def test_a_file_with_the_same_content_is_the_same(folder):
     franchise = franchise_of(hk.Corpus.open(folder))
 
@@ -130,22 +111,6 @@ def test_a_run_stays_in_its_folder_when_the_process_changes_its_own(folder, tmp_
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_a_language_model_stays_in_its_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "elsewhere").mkdir()
-    model = hk.NGramModel(order=2)
-    model.fit([["a", "b"]] * 3, sweeps=2, burn_in=0, samples=2, rng=0, folder="model")
-    os.chdir(tmp_path / "elsewhere")
-    model.sweep(2)
-    os.chdir(tmp_path)
-    opened = hk.NGramModel.open("model")
-    os.chdir(tmp_path / "elsewhere")
-    opened.sweep(2)
-    os.chdir(tmp_path)
-    assert hk.NGramModel.open("model").franchise.sweep == 6
-    assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
 def test_a_folder_that_is_gone_is_a_typed_error(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
@@ -157,35 +122,6 @@ def test_a_folder_that_is_gone_is_a_typed_error(tmp_path, monkeypatch):
 
 
 # ------------------------------------------------------------------ callbacks that reach into the run
-
-
-@pytest.mark.parametrize("where", ["callbacks", "progress", "move"])
-def test_a_run_counts_its_own_sweeps(where):
-    franchise = franchise_of(hk.Corpus.from_documents(DOCS))
-    calls = []
-
-    def reset(something):
-        calls.append(something)
-        assert len(calls) < 1000
-        franchise.sweep = 0
-
-    class Reset(moves.Move):
-        name = "reset"
-        exact = True
-
-        def apply(self, state, rng):
-            reset(state)
-            return moves.MoveInfo()
-
-    if where == "move":  # a sweep is counted when it ends, whatever was written meanwhile
-        trace = hk.Scheduler([moves.TableGibbs(), Reset()]).run(franchise, 5, rng=0)
-        assert len(trace["n_dishes"]) == 5
-        assert franchise.sweep == 5
-        return
-    options = {"callbacks": [reset]} if where == "callbacks" else {"progress": reset}
-    with pytest.raises(StateError, match=r"franchise\.sweep = 0: must be \d+ here"):
-        scheduler().run(franchise, 5, rng=0, **options)
-    franchise.audit()
 
 
 def test_callbacks_that_take_the_franchise_elsewhere(tmp_path):
@@ -204,23 +140,3 @@ def test_callbacks_that_take_the_franchise_elsewhere(tmp_path):
         franchise.audit()
         assert hk.open_run(tmp_path / name).sweeps == [1]
         assert len(hk.open_run(tmp_path / name).resume()["n_dishes"]) == 5
-
-
-def test_callbacks_that_end_a_generator_or_change_a_number():
-    franchise = franchise_of(hk.Corpus.from_documents(DOCS))
-
-    def stop(draw):
-        raise StopIteration
-
-    with pytest.raises((StopIteration, RuntimeError)):
-        scheduler().run(franchise, 5, rng=0, callbacks=[stop])
-    franchise.audit()
-    draws = scheduler().sample(franchise, 5, rng=0)
-    next(draws)
-    draws.close()
-    franchise.audit()
-    trace = scheduler().run(
-        franchise, 3, rng=0, callbacks=[lambda draw: franchise.set_concentration("document", draw.sweep)]
-    )
-    assert len(trace["n_dishes"]) == 3
-    franchise.audit()

@@ -1,15 +1,11 @@
 """Words with their contexts: construction, ids, labels, extension; errors."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hdpkit as hk
 from hdpkit.data.encode import NO_SYMBOL
-from hdpkit.data.files import counts
 from hdpkit.data.ngrams import NGrams
 from hdpkit.errors import DataError
 
@@ -82,25 +78,6 @@ def test_words_and_contexts_are_those_of_the_sentences(sentences, order, start, 
     assert list(data.vocabulary) == order_of_appearance
 
 
-@given(SENTENCES, ORDERS, STARTS, ENDS)
-def test_labels_are_the_contexts_of_each_length(sentences, order, start, end):
-    data = built(sentences, order, start, end)
-    if data is None:
-        return
-    assert data.label_names == tuple(f"context {k}" for k in range(1, order))
-    contexts = [context for _, context in pairs_of(sentences, order, start, end)]
-    for k, name in enumerate(data.label_names, start=1):
-        near = [context[-k:] if len(context) >= k else None for context in contexts]
-        keys = list(dict.fromkeys(key for key in near if key is not None))
-        assert data.keys(name) == keys
-        codes = data.codes(name)
-        assert codes.dtype == np.int64
-        assert not codes.flags.writeable
-        assert [keys[code] if code >= 0 else None for code in codes] == near
-        assert np.array_equal(data.codes(name), codes)  # made anew, the same
-    assert set(data.labels) == set(data.label_names)
-
-
 @given(SENTENCES, SENTENCES, ORDERS, STARTS, ENDS)
 def test_more_sentences_are_as_if_they_had_been_there(sentences, more, order, start, end):
     data, whole = built(sentences, order, start, end), built(sentences + more, order, start, end)
@@ -141,26 +118,6 @@ def test_sentences_can_be_left_out(sentences, order, start, end, draw):
     assert read_back(less.plus(sentences[first:last])) == read_back(fresh.plus(sentences[first:last]))
 
 
-@given(SENTENCES, ORDERS, STARTS, ENDS, st.data())
-def test_other_values_have_the_same_contexts(sentences, order, start, end, draw):
-    data = built(sentences, order, start, end)
-    if data is None:
-        return
-    values = draw.draw(st.lists(st.integers(0, data.n_terms - 1), min_size=len(data), max_size=len(data)))
-    other = data.with_values(values)
-    check_arrays(other)
-    assert other.values.tolist() == values
-    assert np.array_equal(other.contexts(), data.contexts())
-    assert other.labels.keys() == data.labels.keys()
-    more = [["a", "new"], ["b"]]
-    longer = other.plus(more)
-    assert longer.values[: len(data)].tolist() == values
-    assert np.array_equal(longer.contexts(), data.plus(more).contexts())
-    if data.n_sentences > 1 and 0 < data.offsets[1] < len(data):
-        assert np.array_equal(other.without(0, 1).contexts(), data.without(0, 1).contexts())
-        assert other.without(0, 1).values.tolist() == values[data.offsets[1] :]
-
-
 PAIRS = st.lists(
     st.tuples(TOKENS, st.lists(st.sampled_from(["a", "b", "?", 0]), max_size=6).map(tuple)), min_size=1
 )
@@ -186,34 +143,6 @@ def test_pairs_of_any_length(pairs, more, order):
     assert read_back(longer.without(0, len(data))) == read_back(longer)[len(data) :]
 
 
-def test_symbols_that_are_no_words():
-    data = NGrams.from_pairs([0, 0, 1, 1], ["a", "a", "b", 1])
-    assert data.order == 2
-    assert data.contexts().tolist() == [[-1], [-1], [-2], [1]]
-    assert data.context_symbols == ("a", "b")
-    assert data.keys("context 1") == [("a",), ("b",), (1,)]
-    assert data.symbol_ids("b").tolist() == [-2]
-    longer = data.plus_pairs(["a"], ["a"])  # a symbol becomes a word, and stays the symbol that it was
-    assert longer.word_id("a") == 2
-    assert longer.contexts().tolist() == [[-1], [-1], [-2], [1], [-1]]
-    assert longer.symbol_ids("a").tolist() == [-1]
-    assert longer.keys("context 1") == data.keys("context 1")
-    assert repr(data) == "<NGrams: order 2, 4 tokens, 2 words>"
-
-
-def test_a_vocabulary_that_is_given():
-    words = ["z", "a", "</s>"]
-    data = NGrams.from_sentences([["a"]], order=2, vocabulary=words)
-    assert data.vocabulary == tuple(words)
-    assert data.values.tolist() == [1, 2]
-    with pytest.raises(DataError, match=r"sentence 1, position 1 = 'b'.*vocabulary"):
-        data.plus([["a"], ["z", "b"]])
-    pairs = NGrams.from_pairs(["a", "a"], ["b", "a"], vocabulary=["a"])
-    assert pairs.contexts().tolist() == [[-1], [0]]
-    with pytest.raises(DataError, match=r"words, pair 0 = 'b'"):
-        pairs.plus_pairs(["b"], ["b"])
-
-
 def test_sentences_of_arrays_and_iterators():
     expected = NGrams.from_sentences([["a", "b"], ["b"]], order=2)
     for sentences in (
@@ -229,59 +158,3 @@ def test_sentences_of_arrays_and_iterators():
     assert numbers.vocabulary == (1, 2)
     assert [type(word) for word in numbers.vocabulary] == [int, int]
     assert NGrams.from_pairs(np.array(["a"]), np.array([["b", "c"]])).keys("context 2") == [("b", "c")]
-
-
-def test_sentences_are_encoded_as_they_come():
-    words = [f"w{i}" for i in range(1000)]
-    rng = np.random.default_rng(0)
-
-    def sentences(n):
-        for _ in range(n):
-            yield [words[i] for i in rng.integers(0, 1000, size=20)]
-
-    tracemalloc.start()
-    data = NGrams.from_sentences(sentences(20_000), order=5)
-    size, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(data) == 420_000
-    assert size < 4.5 * len(data) + 300_000  # 4 bytes a token, 8 a sentence, the vocabulary
-    assert peak < 10 * len(data) + 500_000  # the buffer and its copy; lists of all tokens would take 8 more
-
-
-def test_too_many_tokens_are_refused(monkeypatch):
-    monkeypatch.setattr(counts, "TOKEN_LIMIT", 6)
-    data = NGrams.from_sentences([["a", "a"], ["b"]], order=2)
-    for make in (
-        lambda: NGrams.from_sentences([["a", "a"], ["b", "a"]], order=2),
-        lambda: data.plus([[]]),
-        lambda: NGrams.from_pairs(["a"] * 6, ["a"] * 6),
-        lambda: NGrams.from_pairs(["a"] * 5, ["a"] * 5).plus_pairs(["a"], ["a"]),
-    ):
-        with pytest.raises(DataError, match="number of tokens"):
-            make()
-
-
-@pytest.mark.parametrize("listed", [False, True], ids=["tree", "listed"])
-@pytest.mark.parametrize("order", [1, 4])
-def test_a_franchise_has_a_restaurant_for_each_context(order, listed):
-    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b", "b"], []], order=order)
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    for name in data.label_names:
-        restaurant = hk.Restaurant(restaurant, each=name)
-    if listed:  # the same labels, of data that know nothing of contexts
-        labels = {
-            name: [data.keys(name)[code] if code >= 0 else None for code in data.codes(name)]
-            for name in data.label_names
-        }
-        franchise = hk.Franchise(restaurant, hk.Groups.from_labels(data.values, labels))
-    else:
-        franchise = hk.Franchise(restaurant, data)
-    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, sweeps=3, rng=0, audit_every=1)
-    for name in data.label_names:
-        assert franchise.keys(name) == data.keys(name)
-    for i, (_, context) in enumerate(read_back(data)):
-        path = franchise.topology.path(int(franchise.topology.home[i]))
-        assert len(path) == 1 + len(context)
-        for k in range(1, len(path)):
-            name = f"context {k}"
-            assert franchise.topology.node(k, context[-k:], name) == path[-1 - k]

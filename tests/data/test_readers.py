@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
@@ -115,24 +114,6 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
     assert "--max-terms 16777217" in result.output
     options = ["--max-terms", "16777217", "--max-documents", "3", "--max-tokens", "4"]
     assert runner.invoke(main, ["convert", str(path), str(tmp_path / "folder"), *options]).exit_code == 0
-
-
-def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "_FREE", 2**30)  # these expand a thousandfold
-    path = tmp_path / "a.dat"
-    pack = gzip.compress
-    began = time.process_time()
-    path.write_bytes(pack(b"1" * (30 * 2**20)))  # no newline: it was quadratic in this
-    with pytest.raises(DataError, match="line 1"):
-        read_corpus(path, "ldac")
-    path.write_bytes(pack(b"0\n" * 2_000_000 + b"1 0:1\n"))
-    assert read_corpus(path, "ldac").n_documents == 2_000_001
-    path.write_bytes(pack(BANNER + b"%\n" * 400_000 + b"1 1 1\n1 1 1\n"))  # lines of a head, one by one
-    assert read_corpus(path, "matrix-market").n_tokens == 1
-    path.write_bytes(pack(BANNER + b"\n" * 2**21 + b"1 1 1\n1 1 1\n"))
-    with pytest.raises(DataError, match="comments"):
-        read_corpus(path, "matrix-market")
-    assert time.process_time() - began < 10
 
 
 def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):

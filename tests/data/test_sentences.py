@@ -45,14 +45,6 @@ def test_packed_and_plain_files(suffix, named, tmp_path):
             list(read_sentences(tmp_path / f"plain{suffix}"))
 
 
-def test_sentences_come_one_by_one(tmp_path):
-    path = written(tmp_path, gzip.compress(b"the cat\n" * 10**5, mtime=0)[:-20], "cut.gz")
-    sentences = read_sentences(path)
-    assert next(sentences) == ["the", "cat"]
-    with pytest.raises(DataError, match=r"cut\.gz, line \d\d+"):
-        list(sentences)
-
-
 @given(
     st.lists(
         st.lists(
@@ -78,24 +70,6 @@ def test_words_are_what_ascii_blanks_separate(tmp_path, sentences, newline, last
     assert read(tmp_path, b"\xef\xbb\xbf" + content) == expected
     assert list(read_sentences(io.BytesIO(content))) == expected
     assert list(read_sentences(io.StringIO(content.decode(), newline="\n"))) == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        pytest.param(b"", [], id="nothing"),
-        pytest.param(b"\n\n", [], id="empty lines"),
-        pytest.param(b"\xef\xbb\xbf", [], id="a BOM alone"),
-        pytest.param(b"\xef\xbb\xbfa b\n", [["a", "b"]], id="BOM"),
-        pytest.param(b"a b", [["a", "b"]], id="no final newline"),
-        pytest.param(b"a\r\nb\r\n", [["a"], ["b"]], id="CRLF"),
-        pytest.param("a\u2028b c\u00a0d\u0085\n".encode(), [["a\u2028b", "c\u00a0d\u0085"]], id="U+2028"),
-        pytest.param(b"a\x0bb\x0cc\x1cd\n", [["a", "b", "c\x1cd"]], id="control characters"),
-        pytest.param(b"<unk> s> <s>x </S>\n", [["<unk>", "s>", "<s>x", "</S>"]], id="almost markers"),
-    ],
-)
-def test_odd_files(content, expected, tmp_path):
-    assert read(tmp_path, content) == expected
 
 
 @pytest.mark.parametrize("marker", ["<s>", "</s>"])
@@ -159,16 +133,6 @@ def test_what_is_no_file(tmp_path, monkeypatch):
         list(read_sentences(file))
 
 
-def test_standard_input(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b\nc\xff\n")))
-    sentences = read_sentences("-")
-    assert next(sentences) == ["a", "b"]
-    with pytest.raises(DataError, match="standard input, line 2, byte 5"):
-        next(sentences)
-    monkeypatch.setattr("sys.stdin", io.StringIO("a b\n"))
-    assert list(read_sentences("-")) == [["a", "b"]]
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are of Unix")
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_pipe(suffix, tmp_path):
@@ -180,21 +144,3 @@ def test_a_pipe(suffix, tmp_path):
     assert list(read_sentences(path, progress=lambda *told: seen.append(told))) == [["a", "b"]] * 1000
     writer.join()
     assert seen[-1] == (4000, None)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_progress_is_told(suffix, tmp_path):
-    content = b"".join(b"%d a b c\n" % i for i in range(300_000))
-    path = written(tmp_path, PACKERS[suffix](content), "text" + suffix)
-    size = path.stat().st_size
-    seen = []
-    n = sum(1 for _ in read_sentences(path, progress=lambda *told: seen.append(told)))
-    assert n == 300_000
-    assert len(seen) >= 3
-    assert seen == sorted(seen)
-    assert {total for _, total in seen} == {size}
-    assert seen[-1] == (size, size)
-    assert seen[0][0] < size or suffix
-    seen.clear()
-    list(read_sentences(io.BytesIO(b"a\nb"), progress=lambda *told: seen.append(told)))
-    assert seen == [(3, None)]

@@ -8,22 +8,10 @@ import pytest
 from data_files import read_data, write_data
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.data_file import tree_of_data
-
-
-def test_numbers_with_missing_ones():
-    data = hk.Sequences.from_arrays([[0.5, np.nan, 2.0], [None, 1.5], []], names=["a", "b", "c"])
-    assert data.missing.tolist() == [False, True, False, True, False]
-    assert data.values[~data.missing].tolist() == [0.5, 2.0, 1.5]
-    assert np.isfinite(data.values).all()
-    assert (data.lengths.tolist(), data.offsets.tolist(), data.n_sequences) == ([3, 2, 0], [0, 3, 5, 5], 3)
-    assert data.names == ("a", "b", "c")
-    assert data.codes("sequence").tolist() == [0, 0, 0, 1, 1]
-    assert not hasattr(data, "n_terms")
-    assert repr(data) == "<Sequences: 3 sequences, 5 customers, values float64 5, 2 missing>"
 
 
 @pytest.mark.parametrize(
@@ -60,26 +48,6 @@ def test_rows_of_numbers(given):
     assert data.missing.tolist() == [False, True, False]
     assert data.values[[0, 2]].tolist() == [[0.1, 0.2], [0.3, 0.4]]
     assert data.columns == (("x", "y") if isinstance(given, pd.DataFrame) else None)
-
-
-def test_words_and_labels():
-    data = hk.Sequences.from_arrays([list("abca"), ["c", None]], groups={"farm": ["x", None]})
-    assert (data.vocabulary, data.n_terms) == (("a", "b", "c"), 3)
-    assert data.values.tolist() == [0, 1, 2, 0, 2, 2]
-    assert data.codes("farm").tolist() == [0, 0, 0, 0, -1, -1]
-    again = hk.Sequences.from_arrays([list("abca")], vocabulary=["c", "a", "b", "d"])
-    assert (again.values.tolist(), again.n_terms) == ([1, 2, 0, 1], 4)
-    numbered = hk.Sequences.from_arrays([[0, 1]], vocabulary=["u", "v"])
-    assert (numbered.n_terms, numbered.vocabulary) == (2, ("u", "v"))
-
-
-def test_other_values():
-    data = hk.Sequences.from_arrays([[0, None], [1]], n_terms=2)
-    other = data.with_values([1, 1, 0])
-    assert (other.values.tolist(), other.missing.tolist()) == ([1, 1, 0], [False, True, False])
-    for wrong in ([1, 1], [1, 1, 5], "ab"):
-        with pytest.raises(errors.DataError):
-            data.with_values(wrong)
 
 
 @pytest.mark.parametrize(

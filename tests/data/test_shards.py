@@ -1,10 +1,6 @@
 """Corpora in shards: written and read again, one shard or all; errors about damage name the shard."""
 
-import errno
-import hashlib
-import itertools
 import json
-import os
 import pickle
 import shutil
 
@@ -12,12 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_corpus_folders import same, two_levels
+from test_corpus_folders import same
 
 import hdpkit as hk
-from hdpkit import moves
-from hdpkit.data.files.shards import cuts
-from hdpkit.errors import DataError, ParameterError, ShardError, StorageError
+from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.files import sealed_text
 
 COUNTS = np.array([[1, 2, 0, 0], [0, 0, 0, 0], [0, 3, 0, 1], [5, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])
@@ -116,46 +110,7 @@ def test_blocks_of_any_size_make_the_shards_of_the_corpus(tmp_path_factory, rows
     assert sharded.digest == hk.ShardedCorpus.write(corpus, folder / "b", shards).digest
 
 
-@given(sizes=st.lists(st.integers(0, 100), min_size=1, max_size=40), data=st.data())
-@settings(max_examples=200, deadline=None)
-def test_cuts_are_as_even_as_documents_allow(sizes, data):
-    sizes = np.array(sizes)
-    filled = int((sizes > 0).sum())
-    if not filled:
-        return
-    shards = data.draw(st.integers(1, filled))
-    bounds = cuts(sizes, shards)
-    assert bounds[0] == 0
-    assert bounds[-1] == len(sizes)
-    parts = [int(sizes[first:last].sum()) for first, last in itertools.pairwise(bounds)]
-    assert min(parts) > 0
-    # A shard is off by half a document at each end, unless documents are too large to be shared out.
-    if sizes.max() <= sizes.sum() / shards / 2:
-        assert max(parts) <= sizes.sum() / shards + sizes.max()
-
-
 # --- one shard by itself
-
-
-def test_a_rank_needs_its_own_shard_and_the_manifest(tmp_path):
-    sharded = hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3)
-    local = tmp_path / "local"
-    local.mkdir()
-    shutil.copy(sharded.folder / "manifest.json", local)
-    shutil.copytree(sharded.folder / "shard-0001", local / "shard-0001")
-    alone = hk.ShardedCorpus.open(local)
-    assert [alone.is_present(number) for number in range(3)] == [False, True, False]
-    same(alone.shard(1), sharded.shard(1))
-    alone.verify(1)
-    with pytest.raises(ShardError, match=r"shard 2, folder .*shard-0002") as caught:
-        alone.shard(2)
-    assert caught.value.shard == 2
-    with pytest.raises(ShardError, match="shard 0"):
-        alone.corpus()
-    # A link to another disk serves as well.
-    os.rename(local / "shard-0001", tmp_path / "disk")
-    (local / "shard-0001").symlink_to(tmp_path / "disk")
-    same(pickle.loads(pickle.dumps(alone.shard(1))), sharded.shard(1))
 
 
 @pytest.mark.parametrize("made", ["cells", "tokens"])
@@ -181,28 +136,6 @@ def test_shards_are_mapped_and_go_to_other_processes_by_name(tmp_path, made):
         pickle.loads(pickle.dumps(sharded))
     with pytest.raises(DataError, match="one of the 2 shards"):
         hk.Corpus.open(tmp_path / "shards" / "shard-0002")
-
-
-@pytest.mark.parametrize("made", ["cells"])
-def test_a_chain_over_a_shard_is_that_over_its_documents(tmp_path, made):
-    shard = hk.ShardedCorpus.write(MADE[made](), tmp_path / "shards", 2).shard(0)
-    memory = hk.ShardedCorpus.write(shard, tmp_path / "one", 1).corpus()
-    assert memory.origin is None
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    one, other = hk.Franchise(two_levels(), memory), hk.Franchise(two_levels(), shard)
-    for franchise in (one, other):
-        scheduler.run(franchise, sweeps=5, rng=1)
-    assert np.array_equal(one.dishes, other.dishes)
-    assert one.log_joint() == other.log_joint()
-    # A run refers to the shard, and sees when its files change.
-    scheduler.run(hk.Franchise(two_levels(), shard), sweeps=3, rng=2, folder=tmp_path / "run")
-    assert (tmp_path / "run" / "data.npz").stat().st_size < 1000
-    assert hk.open_run(tmp_path / "run").franchise().data.origin == shard.origin
-    name = "count.npy" if made == "cells" else "terms.npy"
-    with open(shard.origin[0] / name, "ab") as file:
-        file.write(b"x")
-    with pytest.raises(DataError, match="unchanged since the corpus was opened"):
-        hk.Franchise(two_levels(), shard)
 
 
 # --- damage
@@ -340,16 +273,6 @@ def test_damaged_manifests_are_refused(tmp_path):
         hk.ShardedCorpus.open(folder)
 
 
-def test_the_manifest_has_the_checksums_that_other_programs_find(tmp_path):
-    sharded = hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 2)
-    for info in sharded.shards:
-        folder = sharded.folder / f"shard-{info.number:04d}"
-        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-        assert found == info.sha256
-    manifest = (sharded.folder / "manifest.json").read_bytes()
-    assert sharded.digest == hashlib.sha256(manifest).hexdigest()
-
-
 # --- writing that fails
 
 
@@ -368,43 +291,3 @@ def test_folders_that_hold_something_are_left_alone(tmp_path):
     with pytest.raises(ParameterError, match="at most 4"):
         hk.ShardedCorpus.write(of_counts(), tmp_path / "new", 5)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "link", "mine"]
-
-
-def test_nothing_is_left_of_what_failed(tmp_path, monkeypatch):
-    """A full disk at every sync, and an error of the blocks themselves."""
-
-    def blocks():
-        yield COUNTS
-        raise OSError(errno.EIO, "the network is gone")
-
-    with pytest.raises(OSError, match="network"):
-        hk.ShardedCorpus.from_counts(blocks(), tmp_path / "shards", 2)
-    with pytest.raises(KeyboardInterrupt):
-        hk.ShardedCorpus.from_counts(interrupted(), tmp_path / "shards", 2)
-    sync, room = os.fsync, 0
-
-    def full(number):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        sync(number)
-
-    monkeypatch.setattr(os, "fsync", full)
-    while True:
-        left = room
-        try:
-            hk.ShardedCorpus.from_counts([COUNTS], tmp_path / "shards", 2, names=NAMES, groups=GROUPS)
-            break
-        except StorageError as failure:
-            error = failure
-        assert "No space left" in str(error)
-        assert not any(tmp_path.iterdir()), room
-        room += 1
-    assert room == 17  # six files and a folder of each shard, the manifest, and two folders
-    hk.ShardedCorpus.open(tmp_path / "shards").corpus()
-
-
-def interrupted():
-    yield COUNTS
-    raise KeyboardInterrupt

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -194,21 +193,6 @@ def test_texts_are_the_same_in_shards(tmp_path_factory, name):
     check()
 
 
-def test_shards_are_written_in_other_numbers_of_shards(tmp_path):
-    of_tokens().save(tmp_path / "one")
-    for made, source in ((of_tokens, "one"), (of_counts, "shards")):
-        if source == "shards":
-            hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3)
-        assert detect_format(tmp_path / source) == "shards"
-        check_together(convert_shards(tmp_path / source, tmp_path / f"{source} 2", 2), made())
-        check_together(convert_shards(tmp_path / f"{source} 2", tmp_path / f"{source} 4", 4), made())
-        same(read_corpus(tmp_path / source), made())
-        with pytest.raises(ParameterError, match="vocabulary"):
-            convert_shards(tmp_path / source, tmp_path / "new", 2, vocabulary="x")
-    assert detect_format(tmp_path / "shards" / "shard-0001") == "shards"
-    same(read_corpus(tmp_path / "shards" / "shard-0001"), hk.ShardedCorpus.open(tmp_path / "shards").shard(1))
-
-
 def test_a_corpus_may_have_more_tokens_than_one_shard(tmp_path):
     """Each shard has fewer than 2^31; all together have no limit but one that is asked for."""
     big = 2**31 - 2
@@ -294,23 +278,6 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
     assert (tmp_path / "shards" / MANIFEST).is_file()
 
 
-def test_the_command_writes_shards(tmp_path):
-    (tmp_path / "a.ldac").write_text("1 0:1\n1 1:2\n0\n1 2:3\n")
-    arguments = ["convert", str(tmp_path / "a.ldac"), str(tmp_path / "shards"), "--shards"]
-    result = CliRunner().invoke(main, [*arguments, "2"])
-    assert result.exit_code == 0, result.output
-    assert "4 documents, 6 tokens, 3 terms, 2 shards in " in result.output
-    check_together(hk.ShardedCorpus.open(tmp_path / "shards"), read_corpus(tmp_path / "a.ldac"))
-    for number, told in (("0", "--shards"), ("2", "new or empty")):
-        result = CliRunner().invoke(main, [*arguments, number])
-        assert result.exit_code == 2
-        assert told in result.stderr
-    shutil.rmtree(tmp_path / "shards")
-    result = CliRunner().invoke(main, [*arguments, "4"])
-    assert result.exit_code == 2
-    assert "at most 3" in result.stderr
-
-
 def test_the_command_verifies_shards(tmp_path):
     folder = hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3).folder
 
@@ -342,7 +309,7 @@ LARGER = """
     import hdpkit as hk
     from hdpkit.data.files import counts_on_disk, mapped, shards, text_files
     from hdpkit.data.files import to_shards as conversion
-    from hdpkit.data.files.corpora import read_corpus
+    from hdpkit.data.files.corpora import detect_format, read_corpus
     from hdpkit.data.files.to_shards import convert_shards
 
     path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
@@ -419,3 +386,18 @@ def test_files_that_are_left_out_are_told(tmp_path):
     with pytest.warns(SkippedFilesWarning, match=r"2\.txt"):
         sharded = convert_shards(tmp_path / "texts", tmp_path / "shards", 2)
     assert sharded.n_documents == 2
+
+
+def test_shards_are_written_in_other_numbers_of_shards(tmp_path):
+    of_tokens().save(tmp_path / "one")
+    for made, source in ((of_tokens, "one"), (of_counts, "shards")):
+        if source == "shards":
+            hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3)
+        assert detect_format(tmp_path / source) == "shards"
+        check_together(convert_shards(tmp_path / source, tmp_path / f"{source} 2", 2), made())
+        check_together(convert_shards(tmp_path / f"{source} 2", tmp_path / f"{source} 4", 4), made())
+        same(read_corpus(tmp_path / source), made())
+        with pytest.raises(ParameterError, match="vocabulary"):
+            convert_shards(tmp_path / source, tmp_path / "new", 2, vocabulary="x")
+    assert detect_format(tmp_path / "shards" / "shard-0001") == "shards"
+    same(read_corpus(tmp_path / "shards" / "shard-0001"), hk.ShardedCorpus.open(tmp_path / "shards").shard(1))

@@ -130,19 +130,6 @@ def test_function_words_of_the_language_of_the_texts_are_left_out(language, lowe
     assert not {"ve", "ll", "don"} & set(kept.vocabulary)
 
 
-def test_nothing_is_left_out_where_no_language_is_found():
-    names = ["budget tax revenue deficit", "treaty vessel navy of war", "health care hospital"] * 20
-    few, latin = (
-        [RUNNING["english"]],
-        ["Gallia est omnis divisa in partes tres quarum unam incolunt Belgae"] * 20,
-    )
-    for texts in (names, few, latin):
-        counter = TextCounter().fit(texts)
-        assert (counter.function_words, counter.options.stop_words) == (None, "none")
-    chosen = TextCounter(vocabulary=["the", "plan"])
-    assert chosen.fit_count([RUNNING["english"]] * 10).sum(axis=0).tolist() == [[20, 10]]
-
-
 def test_english_needs_no_list_of_other_languages(monkeypatch):
     monkeypatch.setitem(sys.modules, "stop_words", None)
     english = TextCounter().fit([RUNNING["english"]] * 10)
@@ -150,21 +137,6 @@ def test_english_needs_no_list_of_other_languages(monkeypatch):
     assert TextCounter().fit([RUNNING["german"]] * 10).function_words is None
     listed = TextCounter(TextOptions(stop_words="english")).fit([RUNNING["english"]])
     assert listed.vocabulary == english.vocabulary
-
-
-UNSPACED = [
-    "这是一个没有空格的句子。今天的天气非常好，我们去公园散步吧。",
-    "これは空白のない文章です。今日はとても良い天気ですね。",
-    "วันนี้อากาศดีมากเราไปเดินเล่นที่สวนสาธารณะกันเถอะ",
-]
-
-
-@pytest.mark.parametrize("text", UNSPACED)
-def test_texts_without_spaces_are_said_to_need_a_segmenter(text, tmp_path):
-    with pytest.warns(UnspacedTextWarning, match="segmenter= of TextOptions, or --segmenter"):
-        TextCounter().fit([text])
-    with pytest.warns(UnspacedTextWarning):
-        list(text_blocks([text], TextCounter(), tmp_path / "spool", contextlib.nullcontext))
 
 
 def test_a_tokenizer_by_name_needs_leave(tmp_path, monkeypatch):
@@ -181,14 +153,6 @@ def test_a_tokenizer_by_name_needs_leave(tmp_path, monkeypatch):
     with pytest.raises(NotAllowed):
         TextCounter.from_data({**TextCounter().as_data(), "options": {
             **TextOptions().as_data(), "tokenizer": "os:system"}})  # fmt: skip
-
-
-def test_a_tokenizer_without_a_name_counts_but_cannot_be_saved(tmp_path):
-    counter = TextCounter(TextOptions(tokenizer=lambda text: text.split())).fit(["ship salt"])
-    assert counter.vocabulary == ("salt", "ship")
-    with pytest.raises(ParameterError, match="def at the top of a module"):
-        counter.save(tmp_path / "counter.json")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_vocabulary_that_is_given():
@@ -333,20 +297,6 @@ def test_segmenters_that_are_none():
         TextCounter(TextOptions(segmenter=pairs)).as_data()  # its name isn't where it is
 
 
-def test_files_of_before_segmenters_are_read():
-    data = TextCounter().fit(["bread salt"]).as_data()
-    assert "segmenter" not in data["options"]
-    assert TextCounter.from_data(data).options.segmenter is None
-
-
-def test_texts_of_short_tokens_are_said_to_have_no_words():
-    with pytest.raises(
-        DataError, match=r"no words: with token_pattern=r'\\S\+' of TextOptions, or .* --tokenizer"
-    ):
-        TextCounter().fit(["a b 1 2", "c ! 3"])
-    assert TextCounter(TextOptions(token_pattern=r"\S+")).fit(["a b 1"]).vocabulary == ("1", "a", "b")
-
-
 def test_function_words_with_vowel_signs_are_left_out():
     said = "كانَ مِنْ قَدْ ثُمَّ هذا هذِهِ لَمْ في على كِتاب مَدْرَسَة"
     counter = TextCounter(TextOptions())
@@ -354,3 +304,18 @@ def test_function_words_with_vowel_signs_are_left_out():
     assert counter.function_words[0] == "arabic"
     assert {"كِتاب", "مَدْرَسَة"} <= set(counter.vocabulary)
     assert not {"كانَ", "مِنْ", "قَدْ", "في"} & set(counter.vocabulary)
+
+
+UNSPACED = [
+    "这是一个没有空格的句子。今天的天气非常好，我们去公园散步吧。",
+    "これは空白のない文章です。今日はとても良い天気ですね。",
+    "วันนี้อากาศดีมากเราไปเดินเล่นที่สวนสาธารณะกันเถอะ",
+]
+
+
+@pytest.mark.parametrize("text", UNSPACED)
+def test_texts_without_spaces_are_said_to_need_a_segmenter(text, tmp_path):
+    with pytest.warns(UnspacedTextWarning, match="segmenter= of TextOptions, or --segmenter"):
+        TextCounter().fit([text])
+    with pytest.warns(UnspacedTextWarning):
+        list(text_blocks([text], TextCounter(), tmp_path / "spool", contextlib.nullcontext))

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hdpkit.data.files import records, table
-from hdpkit.data.files.corpora import detect_format, read_any, read_corpus, read_documents_of
-from hdpkit.data.files.counts import Limits
+from hdpkit.data.files.corpora import detect_format, read_corpus, read_documents_of
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
@@ -67,22 +66,6 @@ def test_tables_give_texts_ids_and_labels(tmp_path, name, content, places):
     for (ident, text, author, year), document in zip(ROWS, read, strict=True):
         year = year if typed or year is None else str(year)
         assert (document.name, document.text, document.labels) == (ident, text, (author, year))
-
-
-def test_columns_are_found_by_name_number_or_by_being_the_only_one(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("no;Body;2\n7;the text;x\n", encoding="utf-8")
-    semicolons = {"delimiter": ";"}
-    assert documents(path, Layout(**semicolons))[0].text == "the text"
-    assert documents(path, Layout(text_column=3, id_column="1", **semicolons))[0][0::2] == ("x", "7")
-    assert documents(path, Layout(text_column="2", **semicolons))[0].text == "x"  # a name before a number
-    assert len(documents(path, Layout(text_column=2, header=False, **semicolons))) == 2
-    path.write_text("anything\nfirst\nsecond\n")
-    assert [d.text for d in documents(path, Layout())] == ["first", "second"]
-    path.write_text('text\na "quoted word here\n')
-    assert documents(path, Layout(quotes=False))[0].text == 'a "quoted word here'
-    path.write_text("text,author\nword,\n")
-    assert documents(path, Layout(group_columns=["year"], optional_groups=True))[0].labels == (None,)
 
 
 @pytest.mark.parametrize(
@@ -149,34 +132,6 @@ def test_a_huge_line_or_row_is_refused_before_memory_is_taken(tmp_path, monkeypa
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=r"line \d+ = .*more than|line 1001 = .*row"):
         documents(tmp_path / "a.csv", Layout())
-
-
-def test_limits_hold_for_texts(tmp_path):
-    (tmp_path / "a.txt").write_text("one two\nthree\nfour\n")
-    for limits in (Limits(max_documents=2), Limits(max_terms=3), Limits(max_tokens=3)):
-        with pytest.raises(DataError, match="max_"):
-            read_corpus(tmp_path / "a.txt", limits=limits)
-
-
-TEXTS = {
-    "fr": ("L'été dernier, nous étions à la plage près de Nîmes; la forêt brûlait.", ("cp1252", "mac_roman")),
-    "cs": ("Příliš žluťoučký kůň úpěl ďábelské ódy a běžel přes řeku.", ("cp1250",)),
-    "ru": ("Съешь ещё этих мягких французских булок, да выпей чаю.", ("cp1251", "koi8_r", "cp866")),
-    "ja": ("日本語の文章をいくつか書いてみます。東京は大きな都市です。", ("cp932", "euc_jp", "utf-16")),
-}
-
-
-@pytest.mark.parametrize("language", TEXTS)
-def test_encodings_are_detected(tmp_path, language):
-    text, encodings = TEXTS[language]
-    for encoding in encodings:
-        (tmp_path / "a.txt").write_bytes(text.encode(encoding))
-        read = read_any(tmp_path)
-        assert (
-            read.corpus.vocabulary == read_any(tmp_path, layout=Layout(encoding=encoding)).corpus.vocabulary
-        )
-        assert documents(tmp_path)[0].text == text
-        assert sum(read.notes.encodings.values()) == 1
 
 
 def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
@@ -254,18 +209,6 @@ def test_the_delimiter_is_detected(tmp_path, name, content, encoding):
     assert [one.place for one in found] == [first, first + 1, first + 2]
 
 
-def test_texts_with_delimiters_are_not_split(tmp_path):
-    path = tmp_path / "t.csv"
-    for content in ("text\n{}\n", "my text\n{}\n"):
-        path.write_text(content.format("\n".join(["Sun; sea; sand", "one; two; three", "a\tb\tc"])))
-        assert [one.text for one in documents(path, Layout())][:2] == ["Sun; sea; sand", "one; two; three"]
-    path.write_text('"a;b";text\n1;Sun; sea\n2;one, two\n3;more\n')  # a bad row is named, and not the others
-    with pytest.raises(DataError, match=r"line 2 = '3 fields'.*--delimiter"):
-        documents(path, Layout())
-    path.write_text("id;text\n1;a b\n")
-    assert [one.text for one in documents(path, Layout(delimiter=","))] == ["1;a b"]
-
-
 @pytest.mark.parametrize(
     ("content", "layout", "told"),
     [
@@ -283,25 +226,3 @@ def test_a_first_row_that_is_a_document(tmp_path, content, layout, told):
     assert len(documents(path, Layout(**layout))) == 2
     name = content.split("\n")[0].split(",")[-1]
     assert len(documents(path, Layout(text_column=name))) == 1
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("c.ldac", "2 0:1 1:2\n1 1:3\n"),
-        ("c.txt", "2 0:1 1:2\r\n1 1:3\r\n"),
-        ("c.uci", "2\n2\n3\n1 1 1\n1 2 2\n2 2 3\n"),
-        ("c.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 1\n1 2 2\n2 2 3\n"),
-        ("c", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 1\n1 2 2\n2 2 3\n"),
-    ],
-)
-def test_byte_order_marks_before_counts(tmp_path, name, content, packed):
-    data = content.encode("utf-8-sig")
-    path = tmp_path / (f"{name}.gz" if packed else name)
-    path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
-    if name == "c" and packed:
-        with pytest.raises(DataError):  # as without the mark
-            read_corpus(path)
-        return
-    assert read_corpus(path).to_counts().toarray().tolist() == [[1, 2], [0, 3]]

@@ -1,6 +1,7 @@
-"""README, docs and examples run as printed."""
+"""README, docs, examples and notebooks run as printed; links, names and tests that pages name are there."""
 
 import contextlib
+import importlib
 import io
 import re
 import runpy
@@ -8,11 +9,16 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
+import hdpkit
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.testing import measure_contract
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,6 +43,15 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_code_in_the_pages_runs(program, capsys, tmp_path, monkeypatch):
+    # The steps of every move over a measure are enumerated by tests of their own, and by the next test.
+    monkeypatch.setattr(measure_contract, "_check_moves", lambda *given: [])
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, "<page>", "exec"), {"__name__": "page"})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", [each for each in PROGRAMS if "check_base_measure" in each.values[0]])
+def test_measures_of_the_pages_pass_all_checks(program, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(program, "<page>", "exec"), {"__name__": "page"})
 
@@ -55,6 +70,7 @@ SHORT = {
     "expected_tables": "--sweeps 1",
     "fuentes": "--repeats 3 --sweeps 100 --ap-sweeps 100",
     "gaussian_mixtures": "--seeds 1 --sweeps 20",
+    "regression_states": "--sweeps 4",
     "recovery": "--seeds 1 --sweeps 10",
     "signature_cohorts": "--samples 20 --most 500 --sweeps 4",
     "sparse_topics": "--sweeps 20",
@@ -329,3 +345,113 @@ def test_the_readme_names_its_two_commands():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "test"):
         assert re.search(rf"<!-- {name} command -->\n```\n[^\n]+\n```", text)
+
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.long if "dask" in path.stem else ()) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
+def test_notebooks_run(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    assert all(cell.execution_count for cell in code)
+
+
+def test_there_are_notebooks():
+    assert [path.stem for path in NOTEBOOKS] == ["shards_on_dask", "texts_to_report"]
+
+
+PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`((?:hk|moves|hdpkit)\.[\w.]+)`", PAPERS)))
+NAMED_TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAPERS)))
+SCRIPTS = sorted(set(re.findall(r"`((?:examples|benchmarks)/\w+\.py)`", PAPERS)))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_function_is_there(name):
+    first, *rest = name.split(".")
+    thing = {"hk": hk, "moves": moves, "hdpkit": hk}[first]
+    for number, part in enumerate(rest):
+        try:
+            thing = importlib.import_module(".".join(["hdpkit", *rest[: number + 1]]))
+        except ModuleNotFoundError:
+            thing = getattr(thing, part)
+
+
+@pytest.mark.parametrize(("file", "test"), NAMED_TESTS)
+def test_every_test_is_there(file, test):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert not test or re.search(rf"^def {test}\(", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_there(script):
+    assert (ROOT / script).exists()
+
+
+def test_every_row_of_an_equation_has_a_test():
+    equations = PAPERS.partition("## Figures and tables")[0]
+    rows = [row for row in re.findall(r"^\| .*$", equations, re.MULTILINE) if row.count("|") == 5]
+    for row in rows:
+        assert "tests/" in row or row.startswith(("| in the", "| ---")), row
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GENERATED = ("gallery/index", "reference/generated/commands")  # made by the build
+
+
+def toctree_entries(page):
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for line in "\n".join(blocks).splitlines():
+        if line and not line.startswith(":"):
+            yield (page.parent / line).resolve().relative_to(DOCS).as_posix()
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {
+        page.relative_to(DOCS).with_suffix("").as_posix()
+        for page in DOCS.rglob("*.md")
+        if page.relative_to(DOCS).parts[0] not in ("_build", "gallery")
+    }
+    named = list(toctree_entries(DOCS / "index.md"))
+    assert sorted({entry for entry in named if named.count(entry) > 1}) == []
+    assert sorted(set(named) - pages - set(GENERATED)) == []
+    assert sorted(pages - set(named) - {"index"}) == [], "add these to a toctree of docs/index.md"
+
+
+def test_a_newcomer_walks_along_the_path():
+    """README, then four pages, each of which leads to the next."""
+    path = ["first_model.md", "your_data.md", "read_the_answer.md", "go_further.md"]
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert all(f"(docs/{page})" in readme for page in path)
+    for page, following in zip(["index.md", "install.md", *path], ["install.md", *path], strict=False):
+        assert f"({following})" in (DOCS / page).read_text(encoding="utf-8"), page
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = set()
+    for page in (DOCS / "reference").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for module, names in re.findall(r"currentmodule:: (\S+)\n(.*?)```", text, re.DOTALL):
+            listed |= {f"{module}.{name}" for name in re.findall(r"^   (\w+)$", names, re.MULTILINE)}
+    public = set()
+    for name in hdpkit.__all__:
+        thing = getattr(hdpkit, name)
+        if isinstance(thing, ModuleType):
+            public |= {f"{thing.__name__}.{inner}" for inner in thing.__all__}
+        else:
+            public.add(f"hdpkit.{name}")
+    remedy = "add these to a page of docs/reference"
+    assert sorted(name for name in public - listed if not name.endswith(".printable")) == [], remedy
+    for name in listed:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(__import__(module, fromlist=["_"]), attribute), name

@@ -206,3 +206,21 @@ def test_the_sparse_model_recovers_the_planted_terms():
     assert 0.5 < fit.parameter < 3.0  # smoothing 1 was planted; the eta of the plain model is far below
     assert found["plain"][2].parameter < 0.2
     assert np.isnan(found["plain"][2].sparsity)
+
+
+def test_complexity_is_topics_and_their_terms():
+    example = runpy.run_path(str(EXAMPLES / "sparse_study.py"))
+    assert example["complexity"](np.array([[3, 0, 1], [0, 2, 0]])) == 2 + 3
+
+
+def test_topics_are_those_of_figure_3():
+    example = runpy.run_path(str(EXAMPLES / "split_merge_study.py"))
+    for setting in (example["Setting"](), *example["GRID"].values()):
+        topics = example["true_topics"](setting)
+        assert topics.shape == (5, 12)
+        assert np.allclose(topics.sum(axis=1), 1.0)
+        assert np.array_equal(topics[0, 2:], topics[1, 2:])
+        assert np.array_equal(topics[0, :2], topics[1, 1::-1])
+        assert not topics[2:, :2].any()
+        if setting.high is None:  # terms 3 to 9 have the same highest probability
+            assert np.allclose(topics[:2, 2:9], topics[:2].max())

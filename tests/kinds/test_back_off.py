@@ -85,29 +85,6 @@ def test_all_that_lies_outside_is_the_unknown_word(tmp_path):
         assert outside == pytest.approx(97 * model.probability("never", context), rel=1e-12)
 
 
-def test_symbols_are_written_as_the_format_has_them(tmp_path):
-    text = [["a", "UNK"], ["a", "b"]]
-    model, arpa = exported(tmp_path, 3, text, start="BOS", end="EOS", unknown="UNK")
-    assert set(arpa.vocabulary) == {"a", "b", "<unk>", "</s>", "<s>"}
-    assert arpa.log10_probability("never", ("<s>", "a")) == pytest.approx(
-        math.log10(model.probability("UNK", ("BOS", "a"))), abs=1e-12
-    )
-    assert arpa.log10_probability("</s>", ("a", "b")) == pytest.approx(
-        math.log10(model.probability("EOS", ("a", "b"))), abs=1e-12
-    )
-    model, arpa = exported(tmp_path, 2, [["a"], ["b", "a"]], start=None, end=None)
-    assert set(arpa.vocabulary) == {"a", "b"}
-
-
-def test_a_model_that_lost_text(tmp_path):
-    model = hk.NGramModel(3).fit([*TEXT, ["odd", "a", "odd"]], rng=0)
-    model.remove(4, 5).sweep(3, samples=1).export_arpa(tmp_path / "model.arpa.gz")
-    arpa = read_arpa(tmp_path / "model.arpa.gz")
-    for word in model.vocabulary:
-        expected = math.log10(model.probability(word, ("<s>", "a")))
-        assert arpa.log10_probability(word, ("<s>", "a")) == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("text", "options", "told"),
     [

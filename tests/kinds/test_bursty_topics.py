@@ -40,44 +40,6 @@ def test_topics_are_those_of_tables():
     assert fitted.transform(counts()[:3]).shape == (3, fitted.n_components_)
 
 
-def test_a_number_is_fixed_and_a_prior_resampled():
-    assert set(model(bursty=2.0, sweeps=3).trace_["concentration/bursts"]) == {2.0}
-    resampled = model(bursty=hk.Gamma(2.0, 1.0), sweeps=3).trace_["concentration/bursts"]
-    assert len(set(resampled)) == 3
-    plain = model(bursty=False, sweeps=3)
-    assert "concentration/bursts" not in plain.trace_
-    infinite = model(bursty=float("inf"), sweeps=3)
-    assert np.array_equal(infinite.trace_["log_joint"], plain.trace_["log_joint"])
-
-
-def test_a_given_number_of_topics_holds_from_the_start_on():
-    """With enough words for the default start, a short chain over plain topics."""
-    many = np.random.default_rng(0).poisson(0.15, size=(120, 300))
-    fitted = hk.TopicModel(n_components=4, bursty=True, sweeps=2, samples=1, random_state=0).fit(many)
-    assert all(one.n_dishes <= 4 for one in fitted.franchises_)  # chains may have different ones
-
-
-def test_new_documents_are_added():
-    fitted = model(sweeps=4, partial_sweeps=2)
-    before = fitted.franchise_.topic_counts.sum()
-    fitted.partial_fit(counts()[:2])
-    assert len(fitted.franchise_.data) == counts().sum() + counts()[:2].sum()
-    assert fitted.franchise_.topic_counts.sum() > before
-    fitted.franchise_.audit()
-
-
-def test_a_folder_has_all_of_it(tmp_path):
-    fitted = model(bursty=hk.Gamma(2.0, 1.0), sweeps=4)
-    fitted.save(tmp_path / "model")
-    loaded = hk.TopicModel.load(tmp_path / "model")
-    assert repr(loaded.bursty) == repr(fitted.bursty)
-    assert np.array_equal(loaded.components_, fitted.components_)
-    assert all(
-        np.array_equal(one.tables.toarray(), other.tables.toarray())
-        for one, other in zip(loaded.samples_, fitted.samples_, strict=True)
-    )
-
-
 @pytest.mark.parametrize(
     ("measure", "names"),
     [

@@ -204,22 +204,6 @@ def test_the_number_of_signatures_is_found_by_held_out_mutations(cohort):
     assert np.isnan(choose_rank(sample_above(), corpus, most=2, paths=1, rng=0).stability).all()
 
 
-def test_signatures_beside_known_ones(cohort):
-    known = hk.Known(TRUTH[:2], counts=500, frozen=[True, False])
-    choice = choose_rank(sample_above(), cohort[3], known=known, most=4, rng=0)
-    assert choice.rank == 1
-    assert similarities(choice.topics)[0, 2] > 0.99
-    every = choose_rank(sample_above(), cohort[3], known=hk.Known(TRUTH, frozen=True), most=3, rng=0)
-    assert every.rank == 0
-    assert every.topics.shape == (0, 96)
-    assert RankChoice.from_data(every.as_data()).rank == 0
-    told = []
-    choose_rank(
-        sample_above(), cohort[3], known=known, most=1, paths=2, rng=0, progress=lambda *at: told.append(at)
-    )
-    assert told == [(0, 1), (0, 0), (1, 1), (1, 0)]
-
-
 def test_few_samples_and_few_mutations():
     rng = np.random.default_rng(3)
     one = hk.Corpus.from_counts(rng.multinomial(50, TRUTH[0])[None])

@@ -1,19 +1,16 @@
 """`hk.HiddenMarkovModel`: scikit-learn's rules, states of sequences, scores, copies, folders."""
 
-import pickle
 import warnings
 
-import joblib
 import numpy as np
 import pandas
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, RunError
+from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning
 from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.report import write_report
 
@@ -33,16 +30,6 @@ def model(**options):
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_three_planted_states_are_three_by_default(seed):
-    values, states = three_states(500, seed)
-    found = hk.HiddenMarkovModel(sweeps=60, random_state=seed).fit(values)
-    assert found.n_states_ == 3
-    assert found.state_shares_.min() > 0.02
-    own = found.predict(values)
-    assert len(set(zip(own.tolist(), states.tolist(), strict=True))) <= 4  # but for a few steps one to one
-
-
-@pytest.mark.parametrize("seed", range(1))
 def test_states_with_the_same_emission_and_other_neighbours_stay_two(seed):
     # The middle one of a, b, c, b is two states: one before c, one before a.
     rng = np.random.default_rng(seed)
@@ -52,15 +39,6 @@ def test_states_with_the_same_emission_and_other_neighbours_stay_two(seed):
     assert found.n_states_ == 4
     assert np.count_nonzero(np.abs(found.means_.ravel() - 5.0) < 0.5) == 2
     assert found.aligned_.memberships[np.arange(800), found.predict(values)].mean() > 0.9
-
-
-def test_outliers_are_no_states():
-    rng = np.random.default_rng(3)
-    states = np.cumsum(rng.random(800) < 0.05) % 2
-    values = (8.0 * states + rng.standard_t(4, size=800))[:, None]
-    found = hk.HiddenMarkovModel(sweeps=120, random_state=0).fit(values)
-    assert found.n_states_ == 2
-    assert len(hk.summaries.components(found, min_share=0.0)) >= 2
 
 
 @pytest.fixture(scope="module")
@@ -104,15 +82,6 @@ def test_states_are_found(fitted):
     assert fitted.aligned_.transitions.shape == (len(fitted.aligned_) + 1,) * 2
 
 
-def test_parameters_without_samples_are_those_of_the_last_state():
-    fitted = model(samples=0).fit(X)
-    franchise = fitted.franchise_
-    order = np.argsort(-franchise.sample().sizes, kind="stable")
-    rows = franchise.transitions()[order][:, order]
-    np.testing.assert_allclose(fitted.transmat_, rows / rows.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(fitted.means_[:, 0], franchise.dish_parameters()[order][:, 0])
-
-
 def test_scores_are_averages_over_samples(fitted):
     new, _ = three_states(60, 2)
     found = hk.evaluate(
@@ -126,18 +95,6 @@ def test_scores_are_averages_over_samples(fitted):
     assert log == pytest.approx(fitted.score(new), abs=10.0)
     without = model(samples=0).fit(X)
     assert without.score(new) == pytest.approx(without.decode(new)[0], abs=1e-10)
-
-
-@pytest.mark.quick
-def test_new_sequences(fitted):
-    values, states = fitted.sample(50, random_state=1)
-    assert values.shape == (50, 1)
-    assert states.shape == (50,)
-    again, _ = fitted.sample(50, random_state=1)
-    assert np.array_equal(values, again)
-    known = states < fitted.n_states_
-    near = np.abs(values[known, 0] - fitted.means_[states[known], 0])
-    assert np.median(near) < 1.0
 
 
 def test_forecasts(fitted):
@@ -186,13 +143,6 @@ def test_forecasts_of_terms_and_of_a_model_without_samples():
     np.testing.assert_allclose(last.forecast(draws=20).n_parameters, 5.0)
 
 
-def test_the_second_argument_of_hmmlearn(fitted):
-    again = model(sweeps=5).fit(X, LENGTHS)
-    assert again.franchise_.data.lengths.tolist() == LENGTHS
-    assert np.array_equal(again.transmat_, model(sweeps=5).fit(X, lengths=LENGTHS).transmat_)
-    assert model(sweeps=5).fit(X, Z).franchise_.data.lengths.tolist() == [len(X)]
-
-
 def test_missing_observations_and_data_frames():
     frame = pandas.DataFrame({"height": X[:, 0], "width": X[:, 0]})
     frame.iloc[3] = np.nan
@@ -225,37 +175,6 @@ def test_words_counts_and_a_given_measure():
     sequences = hk.Sequences.from_arrays([["a", "b", "a"], ["b"]])
     named = model(emission="words", sweeps=3).fit(sequences)
     assert named.predict(hk.Sequences.from_arrays([["b"]], vocabulary=["a", "b"])).shape == (1,)
-
-
-def test_a_finite_model():
-    found = model(n_components=4, sweeps=10).fit(X)
-    assert found.n_states_ <= 4
-    assert isinstance(found.kind_.moves(found.franchise_.declarations[-1])[0], moves.ForwardBackward)
-    assert found.predict_proba(X).shape == (len(X), found.n_states_)
-
-
-def test_several_chains_copies_and_pickles(tmp_path, fitted):
-    several = model(chains=2, sweeps=10, samples=4).fit(X)
-    assert len(several.franchises_) == 2
-    assert {sample.chain for sample in several.samples_} == {0, 1}
-    assert clone(several).get_params() == several.get_params()
-    joblib.dump(fitted, tmp_path / "model")
-    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
-        assert np.array_equal(again.predict(X), fitted.predict(X))
-        assert again.score(X[:20]) == fitted.score(X[:20])
-
-
-@pytest.mark.quick
-def test_folders(tmp_path, fitted):
-    fitted.save(tmp_path / "model")
-    again = hk.HiddenMarkovModel.load(tmp_path / "model")
-    assert again.get_params() == fitted.get_params()
-    assert np.array_equal(again.predict(X), fitted.predict(X))
-    assert again.score(X[:20]) == pytest.approx(fitted.score(X[:20]), abs=1e-12)
-    assert np.array_equal(again.transmat_, fitted.transmat_)
-    assert len(hk.summaries.components(tmp_path / "model")) == fitted.n_states_
-    with pytest.raises(RunError, match="kind"):
-        hk.TopicModel.load(tmp_path / "model")
 
 
 def test_bad_data_are_refused(fitted):
@@ -376,11 +295,6 @@ def test_with_too_many_observations_for_samples_the_best_state_is_shown(monkeypa
     assert (
         sum(np.bincount(Z[fitted.predict(X) == k], minlength=3).max() for k in range(fitted.n_states_)) > 280
     )
-
-
-def test_the_row_that_is_no_count_is_named():
-    with pytest.raises(DataError, match=r"X, row 2 = 1\.5: must be a count"):
-        hk.HiddenMarkovModel(emission="poisson", sweeps=2).fit(np.array([[1.0], [2.0], [1.5], [-1.0]]))
 
 
 def default_moves(data, **settings):

@@ -14,7 +14,7 @@ from hdpkit import errors
 from hdpkit.cli.kinds import hmm, mixture
 from hdpkit.cli.main import main
 from hdpkit.files import from_json, to_json
-from hdpkit.kinds.catalog import KINDS, kind_named, kind_of, kind_of_run
+from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.numbers import KeptColumns
@@ -47,14 +47,6 @@ class Own(Mixture):
     """A kind of one's own."""
 
     name = "own"
-
-
-@pytest.mark.parametrize("name", sorted(set(KINDS) - {"language model"}))
-def test_a_kind_is_the_same_after_a_file(name):
-    kind = kind_named(name)()
-    found = again(kind)
-    assert type(found) is type(kind)
-    assert of(found) == of(kind)
 
 
 @pytest.mark.parametrize(
@@ -110,14 +102,6 @@ def test_a_forged_kind_is_a_typed_error(key, value, saved, tmp_path):
         assert result.exit_code in (0, 1), result.output
     else:
         assert result.exit_code == 1 or "model: not looked at: it needs" in result.output
-
-
-@pytest.mark.parametrize("forged", [5, {}, {"parameters": 5}])
-def test_a_forged_estimator_is_a_typed_error(forged, saved, tmp_path):
-    shutil.copytree(saved, tmp_path / "model")
-    forge_about(tmp_path / "model", lambda about: about.update(estimator=forged))
-    with pytest.raises((errors.RunError, errors.CorruptRunError)):
-        hk.MixtureModel.load(tmp_path / "model")
 
 
 def test_a_run_is_of_the_kind_that_began_it(saved):

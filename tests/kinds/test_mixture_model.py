@@ -1,33 +1,26 @@
 """`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
 
-import pickle
 import warnings
 
-import joblib
 import numpy as np
 import pandas
 import pytest
 import scipy
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit.base_measures import NormalInverseWishartReference
+from hdpkit.data import Groups
 from hdpkit.errors import (
     DataError,
     HdpkitError,
     LeftOutColumnsWarning,
     ParameterError,
-    RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture import measure_of_points
+from hdpkit.kinds.rounding import Rounding
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -94,21 +87,6 @@ def test_components_are_found(fitted):
     assert (model(sweeps=80, chains=2).fit_predict(X) == fitted.labels_).all()
 
 
-def test_new_points(fitted):
-    share = fitted.predict_proba(X)
-    assert share.shape == (len(X), 3)
-    np.testing.assert_allclose(share.sum(axis=1), 1.0)
-    assert (fitted.predict(X) == share.argmax(axis=1)).all()
-    assert (fitted.predict(X) == fitted.labels_).mean() > 0.98
-    assert fitted.predict(MIDDLES).tolist() == [0, 1, 2]
-    far = fitted.score_samples([[1e6, -1e6], [0.0, 0.0]])
-    assert np.isfinite(far).all()
-    assert far[0] < far[1] - 50.0
-    assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
-    once = fitted.predict_proba(X[5:6])
-    np.testing.assert_allclose(once[0], share[5], rtol=1e-12)  # points don't influence each other
-
-
 def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
     measure, found = fitted.franchise_.measure, []
     for sample in fitted.samples_:
@@ -130,14 +108,6 @@ def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
     np.testing.assert_allclose(fitted.score_samples(MIDDLES + 0.5), by_hand, rtol=1e-9)
 
 
-@pytest.mark.quick
-def test_densities_integrate_to_one():
-    found = model(sweeps=20).fit(X[:, :1])
-    grid = np.linspace(-300.0, 300.0, 60_001)
-    density = np.exp(found.score_samples(grid[:, None]))
-    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=2e-3)
-
-
 def test_samples_have_the_distribution_of_the_densities(fitted):
     values, components = fitted.sample(4000, random_state=1)
     assert values.shape == (4000, 2)
@@ -150,16 +120,6 @@ def test_samples_have_the_distribution_of_the_densities(fitted):
     mass = np.exp(fitted.score_samples(grid)) * 0.25**2
     inside = (grid < 4.0).all(axis=1)
     assert (values < 4.0).all(axis=1).mean() == pytest.approx(mass[inside].sum(), abs=0.03)
-
-
-def test_co_clustering_is_of_the_rows_that_are_asked_for(fitted):
-    whole = fitted.co_clustering()
-    assert whole.shape == (len(X), len(X))
-    rows = np.array([0, 50, 119])
-    np.testing.assert_array_equal(fitted.co_clustering(rows), whole[np.ix_(rows, rows)])
-    assert whole[0, 119] < 0.1
-    with pytest.raises(ParameterError, match="items"):
-        fitted.co_clustering([len(X)])
 
 
 @pytest.mark.quick
@@ -274,30 +234,6 @@ def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
         found.predict(X)
 
 
-@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
-def test_an_outlier_leaves_the_components(measure, outlier):
-    changed = X.copy()
-    changed[5] = outlier
-    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
-
-
-@pytest.mark.parametrize("measure", ["normal"])
-def test_few_points_of_noise_are_one_component(measure):
-    noise = np.random.default_rng(0).normal(size=(20, 50))
-    assert model(measure=measure).fit(noise).n_components_ == 1
-
-
-def test_the_prior_of_regular_data():
-    own = hk.NormalInverseWishart.hierarchical(X)
-    made = measure_of_points("normal", X)
-    np.testing.assert_array_equal(made.scale, own.scale)
-    alone, diagonal = measure_of_points("normal", X[:, :1]), measure_of_points("diagonal", X[:, :1])
-    logs = [
-        one.log_predictive(X[3, :1], [one.make()]) for one in (alone, diagonal)
-    ]  # in one dimension they are the same
-    np.testing.assert_allclose(*logs)
-
-
 def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):
     labels = fitted.labels_.copy()
     labels[0] = 3
@@ -333,42 +269,6 @@ def test_new_points_join(grouped):
     with pytest.raises(HdpkitError, match="features"):
         flat.partial_fit(X[:, :1])
     assert np.array_equal(flat.labels_, before)
-
-
-def test_pickles_copies_and_one_seed(tmp_path, fitted):
-    assert clone(fitted).get_params() == fitted.get_params()
-    joblib.dump(fitted, tmp_path / "model")
-    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
-        assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
-        assert np.array_equal(again.labels_, fitted.labels_)
-
-
-@pytest.mark.quick
-def test_folders(tmp_path, grouped):
-    grouped.save(tmp_path / "model")
-    again = hk.MixtureModel.load(tmp_path / "model")
-    assert again.get_params() == grouped.get_params()
-    assert np.array_equal(again.labels_, grouped.labels_)
-    np.testing.assert_allclose(
-        again.predict_proba(X, groups=SITES), grouped.predict_proba(X, groups=SITES), rtol=1e-12
-    )
-    np.testing.assert_allclose(again.group_weights_, grouped.group_weights_, rtol=1e-12)
-    assert again.group_names_ == ["north", "south"]
-    with pytest.raises(RunError, match="kind"):
-        hk.HiddenMarkovModel.load(tmp_path / "model")
-
-
-def test_pipelines_searches_and_imputers():
-    gaps = X.copy()
-    gaps[3, 0] = np.nan
-    with pytest.raises(DataError, match=r"NaN in 1 of 120 rows.*SimpleImputer"):
-        model().fit(gaps)
-    chain = make_pipeline(SimpleImputer(), StandardScaler(), model(sweeps=10)).fit(gaps)
-    assert chain.predict(gaps).shape == (len(X),)
-    assert chain.score(X) < 0.0
-    found = GridSearchCV(model(sweeps=5), {"measure": ["normal", "diagonal"]}, cv=2).fit(X)
-    assert found.best_params_["measure"] in ("normal", "diagonal")
-    assert np.isfinite(cross_val_score(model(sweeps=5), X, cv=2)).all()
 
 
 def test_bad_data_are_refused(fitted, grouped):
@@ -436,3 +336,55 @@ def test_points_of_a_franchise():
     with pytest.raises(ParameterError, match="groups"):
         found.predict(data, groups=SITES)
     assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
+
+
+@pytest.mark.parametrize(("measure", "outlier"), [("normal", 1e6), ("diagonal", 1e3)])
+def test_an_outlier_leaves_the_components(measure, outlier):
+    changed = X.copy()
+    changed[5] = outlier
+    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
+
+
+def rounded_counts(n=300, seed=0):
+    """Two clusters in ten columns of rounded_counts, most of which are 0."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(2, size=n)
+    rates = np.where(np.arange(10) % 2 == classes[:, None], 1.2, 0.05)
+    return rng.poisson(rates).astype(float), classes
+
+
+def test_widths_are_the_smallest_differences_of_columns_with_few_values():
+    rng = np.random.default_rng(1)
+    tenths = np.round(rng.normal(size=100), 1)
+    X = np.column_stack([tenths, rng.normal(size=100), np.full(100, 2.0), 4.0 * rng.integers(3, size=100)])
+    np.testing.assert_allclose(Rounding.of(X).widths, [0.1, 0.0, 0.0, 4.0])
+    np.testing.assert_allclose(Rounding.of(3.0 * X - 1.0).widths, [0.3, 0.0, 0.0, 12.0])
+
+
+def test_values_stay_in_their_intervals_and_others_as_they_are():
+    X = np.column_stack([np.arange(60) % 3, np.linspace(0.0, 1.0, 60)])
+    rounding = Rounding.of(X)
+    found = rounding.spread(Groups.from_labels(X, {})).values
+    assert np.array_equal(np.round(found[:, 0]), X[:, 0])
+    assert len(np.unique(found[:, 0])) == 60
+    assert np.array_equal(found[:, 1], X[:, 1])
+    assert np.array_equal(rounding.spread(Groups.from_labels(X, {})).values, found)
+    assert not np.array_equal(rounding.spread(Groups.from_labels(X, {}), 60).values, found)
+
+
+def test_components_are_no_patterns_of_equal_values():
+    X, classes = rounded_counts()
+    model = hk.MixtureModel(sweeps=60, random_state=0).fit(X)
+    assert adjusted_rand_score(classes, model.labels_) > 0.6
+    assert (model.predict(X) == model.labels_).mean() > 0.9
+
+
+def test_new_points_of_a_fit_are_spread_too_and_a_folder_keeps_the_widths(tmp_path):
+    X, _ = rounded_counts(60)
+    model = hk.MixtureModel(sweeps=10, partial_sweeps=5, random_state=0).fit(X[:40]).partial_fit(X[40:])
+    values = model.franchise_.data.values
+    assert len(np.unique(values)) == values.size
+    assert np.array_equal(np.round(values), X)
+    model.save(tmp_path / "run")
+    again = hk.MixtureModel.load(tmp_path / "run")
+    np.testing.assert_array_equal(again.kind_.rounding.widths, model.kind_.rounding.widths)

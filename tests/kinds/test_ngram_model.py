@@ -2,7 +2,6 @@
 
 import io
 import math
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -173,33 +172,6 @@ def test_wrong_wiring_is_caught(name, module, old, new):
 # ------------------------------------------------------------------ probabilities
 
 
-def test_distributions_sum_to_one(model):
-    for context in [
-        (),
-        ("<s>",),
-        ("a",),
-        ("a", "b"),
-        ("never",),
-        ("never", "a"),
-        ("b", "never"),
-        tuple("abcabc"),
-    ]:
-        distribution = model.distribution(context)
-        assert distribution.shape == (len(model.vocabulary),)
-        assert distribution.sum() + model.remainder(context) == pytest.approx(1.0, abs=1e-12)
-        assert (distribution > 0).all()
-        for word, p in zip(model.vocabulary, distribution, strict=True):
-            assert model.probability(word, context) == pytest.approx(p, rel=1e-12)
-
-
-def test_contexts_end_where_they_are_unknown_and_at_the_order(model):
-    assert model.probability("a", ("c", "b", "c")) == model.probability("a", ("b", "c"))
-    assert model.probability("a", ("never", "c")) == model.probability("a", ("c",))
-    assert model.probability("a", ("c", "never")) == model.probability("a", ())
-    assert model.probability("a", ("<s>", "c")) != model.probability("a", ("c",))
-    assert model.probability("a", ["b", "c"]) == model.probability("a", ("b", "c"))
-
-
 def test_the_hierarchical_dirichlet_bigram_model():
     # Goldwater et al. (2006): P(w | u) = (n_uw + alpha1 P(w)) / (n_u + alpha1), where
     # P(w) = (t_w + alpha0 / V) / (t + alpha0), t tables.
@@ -235,48 +207,7 @@ def test_scores_token_by_token(model):
     assert "8 tokens" in repr(scores)
 
 
-@pytest.mark.parametrize("order", [1, 2, 12])
-def test_every_order(order):
-    model = hk.NGramModel(order, discounts=0.5, concentrations=1.0).fit(
-        TEXT, sweeps=3, burn_in=1, samples=2, rng=0
-    )
-    assert model.order == order
-    assert model.concentrations.shape == model.discounts.shape == model.expected_tables.shape == (order,)
-    assert model.distribution(("b", "b", "c")).sum() == pytest.approx(1.0, abs=1e-12)
-    assert model.perplexity(TEXT) < 5.0
-    assert model.sample(2, rng=1) == model.sample(2, rng=1)
-    model.add([["d"]], sweeps=2, burn_in=1, samples=1).remove(0, 1).sweep(1)
-    assert model.probability("d", ("<s>",)) > 0
-    model.franchise.audit()
-
-
 # ------------------------------------------------------------------ words outside the vocabulary
-
-
-def test_unknown_words_are_scored_as_the_word_that_stands_for_them():
-    model = fitted(2, [["a", "<unk>", "b"], ["a"]])
-    scores = model.score([["a", "zz", "b"]])
-    assert scores.is_unknown.tolist() == [False, True, False, False]
-    assert scores.word.tolist() == ["a", "zz", "b", "</s>"]
-    assert np.array_equal(scores.log_probability, model.score([["a", "<unk>", "b"]]).log_probability)
-    assert model.probability("zz", ("qq",)) == model.probability("<unk>", ("<unk>",))
-    assert scores.n_unknown == 1
-    assert scores.n_unpredicted == 0
-    model.perplexity([["zz"]])
-
-
-def test_words_nobody_has_had_share_the_atoms_beyond_the_vocabulary():
-    model = fitted(2, base=hk.Uniform(10))
-    n_terms = len(model.vocabulary)
-    for context in [(), ("a",), ("<s>",), ("zz",)]:
-        p = model.probability("zz", context)
-        assert model.remainder(context) == pytest.approx(p * (10 - n_terms), rel=1e-12)
-        assert model.distribution(context).sum() + model.remainder(context) == pytest.approx(1.0, abs=1e-12)
-    scores = model.score([["zz", "yy", "zz"]])
-    assert scores.word.tolist() == ["zz", "yy", "zz", "</s>"]
-    assert scores.is_unknown.tolist() == [True, True, True, False]
-    assert scores.log_probability[1] == scores.log_probability[2]
-    assert scores.n_unpredicted == 0
 
 
 def test_what_an_open_base_says_of_a_new_word_counts():
@@ -335,16 +266,6 @@ def test_words_that_cant_be_predicted_are_counted_and_left_out(model):
         assert "unknown=" in caught.value.remedy
     with pytest.raises(errors.DataError, match="sentence 1, position 1"):
         model.perplexity([["a"], ["a", "zz"]])
-
-
-def test_a_given_vocabulary_makes_the_others_unknown():
-    text = [["a", "b", "rare"], ["odd", "a"]]
-    model = fitted(2, text, vocabulary=["a", "b", "<unk>"])
-    assert model.vocabulary == ("a", "b", "<unk>", "</s>")
-    assert model.data.values.tolist() == [0, 1, 2, 3, 2, 0, 3]
-    model.add([["new", "a"]], sweeps=2, burn_in=0, samples=1)
-    assert model.data.values.tolist()[-3:] == [2, 0, 3]
-    assert model.vocabulary == ("a", "b", "<unk>", "</s>")
 
 
 # ------------------------------------------------------------------ what is taken as text
@@ -412,25 +333,6 @@ def test_pairs_are_scored_as_pairs():
 # ------------------------------------------------------------------ chains and samples
 
 
-def same_model(one, other):
-    assert np.array_equal(one.trace["log_joint"], other.trace["log_joint"])
-    assert len(one.samples) == len(other.samples)
-    for a, b in zip(one.samples, other.samples, strict=True):
-        assert all(np.array_equal(a.arrays()[name], b.arrays()[name]) for name in a.arrays())
-    assert np.array_equal(one.score(TEXT).log_probability, other.score(TEXT).log_probability)
-
-
-def test_same_seed_same_model():
-    same_model(fitted(rng=7), fitted(rng=7))
-    assert not np.array_equal(fitted(rng=7).trace["log_joint"], fitted(rng=8).trace["log_joint"])
-    assert fitted(rng=7).sample(3, rng=5) == fitted(rng=7).sample(3, rng=5)
-    assert fitted(rng=7).sample(2, rng=5) == fitted(rng=7).sample(3, rng=5)[:2]
-    one, other = fitted(rng=7), fitted(rng=7)
-    for model in (one, other):
-        model.add([["q"]], sweeps=3, burn_in=1, samples=2).remove(1, 2).sweep(2)
-    same_model(one, other)
-
-
 def test_more_sweeps_replace_the_samples_or_join_them():
     model = fitted()
     before = model.samples
@@ -479,21 +381,6 @@ def test_ctrl_c_keeps_what_was_done_and_resume_goes_on(sweep):
     assert len(model.trace["sweep"]) == 12
 
 
-def test_ctrl_c_between_a_sweep_and_its_sample(monkeypatch):
-    whole = fitted()
-    taken = hk.Franchise.snapshot
-
-    def interrupted(franchise):
-        monkeypatch.setattr(hk.Franchise, "snapshot", taken)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(hk.Franchise, "snapshot", interrupted)
-    model = fitted()
-    assert model.franchise.sweep == 4
-    assert model.samples == []
-    same_model(model.resume(), whole)
-
-
 def test_text_that_is_added_counts():
     model = fitted(rng=3)
     p = model.probability("b", ("c", "a"))
@@ -509,62 +396,6 @@ def test_text_that_is_added_counts():
     assert model.data.n_sentences == 4
     assert model.probability("b", ("c", "a")) < 0.5
     model.franchise.audit()
-
-
-def test_text_that_is_refused_leaves_the_model_as_it_was():
-    model = fitted()
-    before = model.score(TEXT).log_probability
-    for text in ([["a"], "b"], [["a", None]], [["</s>"]], 5):
-        with pytest.raises(errors.DataError):
-            model.add(text)
-    assert np.array_equal(model.score(TEXT).log_probability, before)
-    assert len(model.data) == 13
-    with pytest.raises(errors.DataError):
-        model.fit([["a", None]])
-    assert np.array_equal(model.score(TEXT).log_probability, before)
-
-
-def test_means_by_level_are_those_of_the_trace():
-    model = hk.NGramModel(2, concentrations=[hk.Gamma(1, 1), hk.Each(hk.Gamma(1, 1))], discounts=0.4)
-    model.fit(TEXT, sweeps=8, burn_in=3, samples=2, rng=0)
-    assert model.concentrations[0] == pytest.approx(model.trace["concentration/root"][3:].mean())
-    assert model.concentrations[1] == pytest.approx(model.trace["concentration/context 1"][3:].mean())
-    assert model.discounts.tolist() == pytest.approx([0.4, 0.4])
-    assert model.expected_tables[1] == model.trace["n_tables/context 1"][3:].mean()
-    assert set(model.trace.moves["move"]) == {"TableGibbs", "Concentration"}
-
-
-def test_a_fit_that_never_began_leaves_the_model_as_it_was(tmp_path):
-    model = fitted()
-    before = model.score(TEXT).log_probability
-    with pytest.raises(errors.ScheduleError):
-        model.fit([["x"]], moves=[moves.SplitMerge()])
-    with pytest.raises(errors.RunError, match="generator"):
-        model.fit([["x"]], moves=[Unsaved()], folder=tmp_path / "run")
-    assert np.array_equal(model.score(TEXT).log_probability, before)
-
-
-class Unsaved(moves.TableGibbs):
-    """A move that has no form on disk."""
-
-    def __init__(self, generator=None):
-        self.generator = (number for number in ())
-
-
-def test_threads_may_share_a_model(model):
-    text = [list("abcabcaa"), list("cba")] * 300
-    expected = model.score(text).log_probability
-    with ThreadPoolExecutor(4) as pool:
-        for scores in pool.map(model.score, [text] * 24):
-            assert np.array_equal(scores.log_probability, expected)
-
-
-def test_every_hyperparameter_is_learned_by_default():
-    model = hk.NGramModel(3).fit(TEXT * 10, rng=0)
-    assert model.trace.moves["move"][:3].tolist() == ["TableGibbs", "Concentration", "Discount"]
-    for name in ("root", "context 1", "context 2"):
-        for what in ("discount", "concentration"):
-            assert len(np.unique(model.trace[f"{what}/{name}"])) == 30
 
 
 def test_views_of_restaurants(model):
@@ -594,14 +425,6 @@ def test_sentences_are_drawn_from_the_average():
     after = [sentence[1] if len(sentence) > 1 else "</s>" for sentence in drawn if sentence[:1] == ["a"]]
     q = stats.binomtest(after.count("b"), len(after), model.probability("b", ("a",))).pvalue
     assert min(p, q) > 1e-4  # a fixed seed
-
-
-def test_sentences_end_or_are_cut(model):
-    assert all("</s>" not in sentence and "<s>" not in sentence for sentence in model.sample(50, rng=0))
-    assert max(map(len, model.sample(50, rng=0, max_length=2))) == 2
-    assert model.sample(0) == []
-    endless = fitted(2, end=None, text=TEXT[:3])
-    assert [len(sentence) for sentence in endless.sample(3, rng=0, max_length=7)] == [7, 7, 7]
 
 
 def test_words_outside_the_vocabulary_may_be_drawn():

@@ -15,7 +15,6 @@ from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
     extract_signatures,
-    plot_activity,
     plot_cosines,
     plot_decomposition,
     plot_exposures,
@@ -59,13 +58,6 @@ def test_bars_stand_in_the_order_and_the_colours_of_the_field(name):
     assert len(labelled) == (len(channels) if len(channels) <= 100 else 0)
 
 
-def test_channels_of_other_names_are_drawn_as_they_are():
-    known = KnownSignatures(("a",), ("oak", "birch"), np.array([[0.25, 0.75]]))
-    (panel,) = panels(plot_spectra(known))
-    assert column(rows(panel), "share") == [0.25, 0.75]
-    assert column(rows(panel), "label") == ["oak", "birch"]
-
-
 def test_where_there_is_no_signature(signatures):
     none = extract_signatures(signatures.samples, signatures.data, min_samples=10)
     assert (len(none), none.exposures.shape) == (0, (9, 1))
@@ -74,21 +66,6 @@ def test_where_there_is_no_signature(signatures):
         with pytest.raises(DataError, match="at least one"):
             draw(none)
     plot_exposures(none)
-
-
-def test_channels_in_another_order_are_drawn_in_that_of_the_field():
-    order = np.random.default_rng(1).permutation(96)
-    values = np.random.default_rng(0).dirichlet(np.ones(96))
-    known = KnownSignatures(("a",), tuple(SBS96.names[i] for i in order), values[None, order], SBS96)
-    (panel,) = panels(plot_spectra(known))
-    np.testing.assert_allclose(column(rows(panel), "share"), values, rtol=1e-3)
-
-
-def test_signatures_have_intervals(signatures):
-    (panel,) = panels(plot_spectra(signatures, most=1))
-    for name, ends in (("low", signatures.rows_lower), ("high", signatures.rows_upper)):
-        np.testing.assert_allclose(column(rows(panel), name), ends[0], rtol=1e-3)
-    assert panel["title"]["text"] == signatures.titles[0]
 
 
 def test_exposures_are_stacked_by_level(signatures):
@@ -141,15 +118,6 @@ def test_a_signature_is_drawn_as_the_sum_of_known_ones(signatures):
     np.testing.assert_allclose(np.sum(drawn[2:], axis=0), drawn[1], atol=1e-4)
 
 
-def test_activity_is_drawn_as_quartiles_by_level(signatures):
-    drawn = rows(plot_activity(signatures, 0))
-    assert column(drawn, "level") == ["b (6)", "a (3)"]
-    shares = signatures.group_shares[:, 0]
-    medians = [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])]
-    np.testing.assert_allclose(column(drawn, "middle"), medians, rtol=1e-12)
-    assert len(rows(plot_activity(signatures, signatures.titles[0], "type", most=1))) == 1
-
-
 @pytest.mark.parametrize("matched", [False, True])
 def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures, matched, tmp_path):
     known = KnownSignatures(
@@ -163,20 +131,6 @@ def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures,
     with pytest.raises(DataError, match="at least one"):
         write_pages(none, tmp_path / "none.pdf")
     assert not (tmp_path / "none.pdf").exists()
-
-
-def test_a_label_that_no_sample_has_is_left_out():
-    counts = np.random.default_rng(0).integers(0, 9, (5, 96))
-    corpus = hk.Corpus.from_counts(counts, vocabulary=SBS96.names, groups={"type": [None] * 5})
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
-    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 3, rng=0)
-    found = extract_signatures([franchise.sample()], corpus)
-    assert levels_of(found, None) == (["all"], [[0, 1, 2, 3, 4]])
-    plot_exposures(found)
-    plot_activity(found, 0)
-    with pytest.raises(ParameterError, match="type"):
-        plot_exposures(found, "type")
 
 
 def test_labels_of_channels_and_blocks_are_those_of_the_field():
@@ -200,3 +154,10 @@ def test_labels_of_channels_and_blocks_are_those_of_the_field():
     assert [block.label for block in CHANNELS["DBS78"].blocks][:2] == ["AC>NN", "AT>NN"]
     for channels in CHANNELS.values():
         assert sum(block.width for block in channels.blocks) == len(channels)
+
+
+def test_channels_of_other_names_are_drawn_as_they_are():
+    known = KnownSignatures(("a",), ("oak", "birch"), np.array([[0.25, 0.75]]))
+    (panel,) = panels(plot_spectra(known))
+    assert column(rows(panel), "share") == [0.25, 0.75]
+    assert column(rows(panel), "label") == ["oak", "birch"]

@@ -6,11 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from fit_command import hdpkit
 from forged_runs import forge_about
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.report import write_report
@@ -55,36 +54,21 @@ OTHER_FIELD = re.compile(
 )
 
 
-def call(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 SHORT = ("--sweeps", 12, "--samples", 4, "--init", "factors:3", "--quiet")
 
 
 @pytest.fixture(scope="module")
 def run(files):
-    result = call(
+    result = hdpkit(
         "signatures", files / "cohort.SBS96.all", "--levels", files / "types.csv", "--level-column", "type",
         "--flat", "--known", files / "known.txt", "--chains", 1, "--out", files / "run", *SHORT,
     )  # fmt: skip
     return files / "run", result
 
 
-def test_a_run_over_cells_ends_with_a_table(run):
-    folder, result = run
-    assert result.exit_code == 0, result.output
-    assert "SBS96A" in result.output
-    assert "states of 1 chain (sweeps " in result.output
-    assert "SBS1" in result.output
-    there = hk.open_run(folder)
-    assert there.franchise(0).topology.cells is not None
-    assert there.data.document_labels["type"][1] == ["lung", "skin"]
-
-
 @pytest.fixture(scope="module")
 def bursty(files):
-    result = call(
+    result = hdpkit(
         "signatures", files / "cohort.SBS96.all", "--bursty", "--levels", files / "types.csv", "--flat",
         "--level-column", "type", "--known", files / "known.txt", "--chains", 1, "--out", files / "bursty",
         *SHORT,
@@ -92,26 +76,9 @@ def bursty(files):
     return files / "bursty", result
 
 
-def test_signatures_that_differ_by_sample(bursty, tmp_path):
-    folder, result = bursty
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(folder)
-    franchise = run.franchise(0)
-    assert isinstance(franchise.store, KeepsCells)
-    assert len(set(run.trace["concentration/bursts"])) > 5
-    found, _ = signatures_of_run(run)
-    assert found.exposures.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
-    assert np.all(found.exposures_lower <= found.exposures_upper)
-    assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
-    assert call("verify", folder).exit_code == 0
-    assert call("report", folder).exit_code == 0
-    exported = call("export", folder, "--to", "signatures", "--out", tmp_path / "tables")
-    assert exported.exit_code == 0, exported.output
-
-
 @pytest.mark.parametrize("kind", ["prior", "frozen"])
 def test_known_signatures_that_differ_by_sample(files, tmp_path, kind):
-    result = call(
+    result = hdpkit(
         "signatures", files / "cohort.SBS96.all", "--bursty", "--known", files / "known.txt", "--known-as",
         kind, "--chains", 1, "--out", tmp_path / "run", *SHORT,
     )  # fmt: skip
@@ -139,38 +106,38 @@ def test_known_signatures_that_differ_by_sample(files, tmp_path, kind):
         ("report", tmp_path / "run"),
         ("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "tables"),
     ):  # fmt: skip
-        done = call(*command)
+        done = hdpkit(*command)
         assert done.exit_code == 0, done.output
 
 
 def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     folder, _ = run
-    told = call("resume", folder, "--sweeps", 2, "--quiet")
+    told = hdpkit("resume", folder, "--sweeps", 2, "--quiet")
     assert told.exit_code == 0
     assert "SBS96A" in told.output  # the table of signatures
     assert "states of 1 chain (sweeps " in told.output
     assert "sample concentration = " in told.output
-    shown = call("topics", folder)
+    shown = hdpkit("topics", folder)
     assert "largest channels" in shown.output
-    of_chain = call("topics", folder, "--chain", 0).output
+    of_chain = hdpkit("topics", folder, "--chain", 0).output
     assert "top channels" in of_chain
     assert re.search(r"K = \d+ components", of_chain)
     told = told.output + shown.output + of_chain
     assert not OTHER_FIELD.search(told), OTHER_FIELD.search(told)
-    assert call("verify", folder).exit_code == 0
-    result = call("export", folder, "--to", "signatures", "--out", tmp_path / "out")
+    assert hdpkit("verify", folder).exit_code == 0
+    result = hdpkit("export", folder, "--to", "signatures", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "signatures.tsv").read_text().startswith("MutationType\tSBS96A")
     assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
-    result = call("export", folder, "--to", "excel", "--out", tmp_path / "out.xlsx")
+    result = hdpkit("export", folder, "--to", "excel", "--out", tmp_path / "out.xlsx")
     assert result.exit_code == 0, result.output
-    result = call("export", folder, "--to", "pdf", "--out", tmp_path / "out.pdf")
+    result = hdpkit("export", folder, "--to", "pdf", "--out", tmp_path / "out.pdf")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
-    rows = call("topics", folder, "--format", "csv").output.splitlines()
+    rows = hdpkit("topics", folder, "--format", "csv").output.splitlines()
     assert rows[0].startswith("signature,mutations,share,")
     assert rows[1].startswith("SBS96A,")
-    held = json.loads(call("topics", folder, "--format", "json", "--topics", 1).output)
+    held = json.loads(hdpkit("topics", folder, "--format", "json", "--topics", 1).output)
     assert [row["signature"] for row in held["signatures"]] == ["SBS96A"]
     assert held["n_signatures"] == len(rows) - 1
 
@@ -204,14 +171,14 @@ def test_signatures_that_are_not_drawn_have_their_names_in_the_list_of_samples(r
 
 def test_the_start_is_chosen_by_held_out_mutations_and_told(files, tmp_path):
     short = ("--sweeps", 6, "--samples", 2, "--chains", 1)
-    result = call("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *short)
+    result = hdpkit("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *short)
     assert result.exit_code == 0, result.output
     assert "held-out score" in result.stderr
     choice = load_settings(tmp_path / "run").ranks
     assert f"the start has {choice}" in result.stderr
     assert choice.rank in choice.ranks
-    assert call("verify", tmp_path / "run").exit_code == 0
-    assert call("report", tmp_path / "run").exit_code == 0
+    assert hdpkit("verify", tmp_path / "run").exit_code == 0
+    assert hdpkit("report", tmp_path / "run").exit_code == 0
     page = (tmp_path / "run" / "report.html").read_text()
     assert str(choice) in page
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
@@ -221,7 +188,7 @@ def test_the_start_is_chosen_by_held_out_mutations_and_told(files, tmp_path):
 
 def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):
     given = ("--known", files / "known.txt", "--chains", 1, "--out", tmp_path / "run")
-    result = call("signatures", files / "cohort.SBS96.all", *given, "--names-from", 0.9, *SHORT)
+    result = hdpkit("signatures", files / "cohort.SBS96.all", *given, "--names-from", 0.9, *SHORT)
     assert result.exit_code == 0, result.output
     found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
     assert settings.names_from == 0.9
@@ -235,7 +202,7 @@ def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):
 
 
 def test_levels_stand_above_the_samples(files, tmp_path):
-    result = call(
+    result = hdpkit(
         "signatures", files / "cohort.SBS96.all", "--levels", files / "types.csv", "--level-column", "type",
         "--max-per-sample", 50, "--chains", 1, "--out", tmp_path / "run", *SHORT,
     )  # fmt: skip
@@ -252,27 +219,6 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert "extrapolated" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
 
 
-@pytest.mark.parametrize(("known_as", "levels"), [("prior", False), ("frozen", True)])
-def test_known_signatures_as_components(known_as, levels, files, tmp_path):
-    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
-    result = call(
-        "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
-        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet", *types,
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().known.labels == ("SBS1", "SBS2")
-    assert isinstance(run.franchise().store, KeepsCells)
-    assert len(run.franchise().declarations) == (3 if levels else 2)
-    found, _ = signatures_of_run(run)
-    assert set(found.titles[:2]) == {"SBS1", "SBS2"}
-    topics = found.rows[[found.titles.index("SBS1"), found.titles.index("SBS2")]]
-    if known_as == "frozen":
-        np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
-    np.testing.assert_allclose(found.group_totals, 300)
-    write_report(tmp_path / "run", tmp_path / "page.html")
-
-
 @pytest.mark.parametrize(("bursty", "levels"), [("--bursty", False), ("--no-bursty", True)])
 def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty, levels):
     """The made exposures are found, and no signature is new or compared."""
@@ -282,7 +228,7 @@ def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty,
         for line in (files / "known.txt").read_text().split("\n")
     )
     (tmp_path / "known.txt").write_text(more)
-    result = call(
+    result = hdpkit(
         "signatures", files / "cohort.SBS96.all", "--known", tmp_path / "known.txt", "--only-known", bursty,
         "--known-names", "SBS2,SBS1", "--chains", 1, "--out", tmp_path / "run", "--sweeps", 40, "--samples",
         10, *types,
@@ -299,20 +245,8 @@ def test_exposures_to_known_signatures_and_nothing_else(files, tmp_path, bursty,
     laws = found.rows
     made = np.stack([np.linalg.lstsq(laws.T, row, rcond=None)[0] for row in counts])
     assert np.abs(found.exposures[:, :-1] - made).max() < 40
-    assert call("report", tmp_path / "run").exit_code == 0
-    assert call("resume", tmp_path / "run", "--sweeps", 2, "--quiet").exit_code == 0
-
-
-def test_chosen_components_are_compared_with_the_whole_table(files, tmp_path):
-    given = ("--known", files / "known.txt", "--known-names", "SBS1", "--known-as", "frozen", "--chains", 1)
-    result = call("signatures", files / "cohort.SBS96.all", *given, "--out", tmp_path / "run", *SHORT)
-    assert result.exit_code == 0, result.output
-    run = hk.open_run(tmp_path / "run")
-    assert run.franchise().known.labels == ("SBS1",)
-    found, kind = signatures_of_run(run)
-    assert "SBS2" in kind.compared.match(found).names
-    rows = call("topics", tmp_path / "run", "--format", "csv").output
-    assert "SBS2" in rows
+    assert hdpkit("report", tmp_path / "run").exit_code == 0
+    assert hdpkit("resume", tmp_path / "run", "--sweeps", 2, "--quiet").exit_code == 0
 
 
 @pytest.mark.parametrize(("varied", "warned"), [(200.0, True), (None, False)])
@@ -324,7 +258,7 @@ def test_advice_where_counts_vary_more_than_the_model_assumes(files, tmp_path, v
     rows = ["\t".join(["MutationType", *(f"T{i}" for i in range(30))])]
     rows += ["\t".join([name, *map(str, counts[:, i])]) for i, name in enumerate(SBS96.names)]
     (tmp_path / "m.SBS96.all").write_text("\n".join(rows))
-    result = call(
+    result = hdpkit(
         "signatures", tmp_path / "m.SBS96.all", "--no-bursty", "--out", tmp_path / "run", "--sweeps", 4,
         "--samples", 2, "--chains", 1, "--quiet",
     )  # fmt: skip
@@ -350,14 +284,14 @@ def test_every_byte_of_the_settings_is_covered(run, tmp_path):
             forge_about(tmp_path / "run", lambda about, bad=bad: about.update(model=bad))
         with pytest.raises(CorruptRunError, match=r"run\.json"):
             load_settings(tmp_path / "run")
-        result = call("verify", tmp_path / "run")
+        result = hdpkit("verify", tmp_path / "run")
         assert result.exit_code == 1
         assert "FAILED" in result.output
         assert (
-            call("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "out").exit_code == 1
+            hdpkit("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "out").exit_code == 1
         )
         path.write_bytes(good)
-    assert call("verify", tmp_path / "run").exit_code == 0
+    assert hdpkit("verify", tmp_path / "run").exit_code == 0
 
 
 def test_channels_with_any_names_and_known_signatures(tmp_path):
@@ -369,7 +303,7 @@ def test_channels_with_any_names_and_known_signatures(tmp_path):
     (tmp_path / "levels.csv").write_text("s;kind\ns1;a\ns2;b\n")
     options = ("--channels", "any", "--samples-in", "columns", "--known", tmp_path / "known.csv")
     options = (*options, "--levels", tmp_path / "levels.csv", "--levels-delimiter", ";")
-    result = call(
+    result = hdpkit(
         "signatures", tmp_path / "m.csv", *options, "--delimiter", "semicolon", "--known-delimiter", ",",
         *SHORT, "--out", tmp_path / "run",
     )  # fmt: skip
@@ -377,6 +311,27 @@ def test_channels_with_any_names_and_known_signatures(tmp_path):
     known = load_settings(tmp_path / "run").known
     np.testing.assert_allclose(known.matrix[1], [0.4, 0.3, 0.2, 0.1, 0.0])
     (tmp_path / "known.csv").write_text("channel,K1\nd1,1\n")
-    result = call("signatures", tmp_path / "m.csv", *options, *SHORT, "--out", tmp_path / "other")
+    result = hdpkit("signatures", tmp_path / "m.csv", *options, *SHORT, "--out", tmp_path / "other")
     assert result.exit_code != 0
     assert "Name them as in the table of counts" in result.output
+
+
+@pytest.mark.parametrize(("known_as", "levels"), [("prior", False), ("frozen", True)])
+def test_known_signatures_as_components(known_as, levels, files, tmp_path):
+    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
+    result = hdpkit(
+        "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
+        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet", *types,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    assert run.franchise().known.labels == ("SBS1", "SBS2")
+    assert isinstance(run.franchise().store, KeepsCells)
+    assert len(run.franchise().declarations) == (3 if levels else 2)
+    found, _ = signatures_of_run(run)
+    assert set(found.titles[:2]) == {"SBS1", "SBS2"}
+    topics = found.rows[[found.titles.index("SBS1"), found.titles.index("SBS2")]]
+    if known_as == "frozen":
+        np.testing.assert_allclose(topics, LAWS / LAWS.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(found.group_totals, 300)
+    write_report(tmp_path / "run", tmp_path / "page.html")

@@ -1,7 +1,5 @@
 """Counts of mutations by sample and channel, from the tables of other programs."""
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -97,23 +95,6 @@ def test_indels_as_mutational_patterns_counts_them():
     assert {name: ID83.names[ID83.find(name)] for name in named} == named
 
 
-def test_samples_in_rows_as_the_r_package_has_them(tmp_path):
-    # write.table leaves out the name of the first column, quotes names, and writes 100000 as 1e+05.
-    counts = counts_of(SBS96)
-    counts[1, 5] = 100_000
-    path = tmp_path / "mut_count.txt"
-    lines = [" ".join(f'"{name}"' for name in SBS96.names)]
-    for sample, row in zip(SAMPLES, counts, strict=True):
-        lines.append(" ".join([f'"{sample}"', *("1e+05" if n == 100_000 else str(n) for n in row)]))
-    path.write_text("\n".join(lines) + "\n")
-    corpus = read_spectra(path)
-    assert corpus.names == tuple(SAMPLES)
-    np.testing.assert_array_equal(corpus.to_counts().toarray(), counts)
-    again = tmp_path / "mut_count.txt.gz"
-    again.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    assert read_spectra(again, samples="rows", channels="SBS96").n_tokens == corpus.n_tokens
-
-
 def test_channels_in_two_columns(tmp_path):
     counts = counts_of(SBS96)
     rows = ["Mutation type,Trinucleotide," + ",".join(SAMPLES)]
@@ -124,15 +105,6 @@ def test_channels_in_two_columns(tmp_path):
     path = tmp_path / "WGS.csv"
     path.write_text("\n".join(rows))
     np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts)
-
-
-def test_channels_of_any_names(tmp_path):
-    path = tmp_path / "species.csv"
-    path.write_text("site,oak,birch\nnorth,3,0\nsouth,1,2\n")
-    corpus = read_spectra(path, channels="any", samples="rows")
-    assert (corpus.names, corpus.vocabulary) == (("north", "south"), ("oak", "birch"))
-    with pytest.raises(DataError, match="channels"):
-        read_spectra(path)
 
 
 def test_groups_follow_the_samples_that_stay(tmp_path):
@@ -193,13 +165,6 @@ def test_the_layout_of_version_2_of_cosmic(tmp_path):
         np.testing.assert_allclose(found.matrix, shares)
 
 
-def test_tables_with_semicolons(tmp_path):
-    path = table(tmp_path / "t.csv", SBS96, counts_of(SBS96), separator=";")
-    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
-    path.write_text(path.read_text().replace(";3", ";3,0"))
-    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
-
-
 @pytest.mark.parametrize("strands", ["BTU"])
 def test_advice_on_strands(tmp_path, strands):
     names = [f"{strand}:{name}" for strand in strands for name in SBS96.names]
@@ -208,3 +173,19 @@ def test_advice_on_strands(tmp_path, strands):
     with pytest.raises(DataError, match=r"Add up the strands.*--channels any --samples-in columns"):
         read_spectra(path)
     assert read_spectra(path, channels="any", samples="columns").n_terms == len(names)
+
+
+def test_channels_of_any_names(tmp_path):
+    path = tmp_path / "species.csv"
+    path.write_text("site,oak,birch\nnorth,3,0\nsouth,1,2\n")
+    corpus = read_spectra(path, channels="any", samples="rows")
+    assert (corpus.names, corpus.vocabulary) == (("north", "south"), ("oak", "birch"))
+    with pytest.raises(DataError, match="channels"):
+        read_spectra(path)
+
+
+def test_tables_with_semicolons(tmp_path):
+    path = table(tmp_path / "t.csv", SBS96, counts_of(SBS96), separator=";")
+    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
+    path.write_text(path.read_text().replace(";3", ";3,0"))
+    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))

@@ -1,7 +1,6 @@
 """`hk.TopicModel`: scikit-learn's rules, new documents, copies, folders."""
 
 import collections
-import copy
 import os
 import pickle
 import subprocess
@@ -9,28 +8,21 @@ import sys
 import textwrap
 import warnings
 
-import joblib
 import numpy as np
 import pandas
-import polars
 import pytest
 import scipy
 import scipy.sparse as sp
-from click.testing import CliRunner
 from cvb0 import learned_probabilities
 from sklearn.base import clone
-from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.exceptions import DataConversionWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.main import main
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.errors import (
-    CorruptRunError,
     DataError,
     MissingExtraError,
     ParameterError,
@@ -40,7 +32,6 @@ from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.evaluation import fixed_topics
 from hdpkit.posterior.evaluation.fixed_topics import halves
-from hdpkit.run.reading import read_like
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
 
@@ -257,18 +248,6 @@ def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
         assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
 
 
-def test_the_sparse_model_has_the_parameters_of_the_other_that_it_uses():
-    every, own = hk.TopicModel().get_params(), hk.SparseTopicModel().get_params()
-    assert set(every) - set(own) == {"eta", "sparse", "known"}
-    assert own == {name: every[name] for name in own}
-    for name in ("eta", "sparse", "known", "nonsense"):
-        with pytest.raises(TypeError, match=name):
-            hk.SparseTopicModel(**{name: 1})
-    with pytest.raises(TypeError, match="positional"):
-        hk.SparseTopicModel(0.1)
-    assert clone(hk.SparseTopicModel(smoothing=0.2)).set_params(chains=2).smoothing == 0.2
-
-
 def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     counts = np.random.default_rng(0).poisson(0.8, size=(40, 25))
     train, observed, held = counts[:25], counts[25:35], counts[25:35] + counts[:10]
@@ -294,17 +273,6 @@ def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
 
 
 # ---------------------------------------------------------------------- texts
-
-
-def test_texts_of_every_kind_are_counted_alike(of_texts):
-    assert of_texts.terms_ == ("bread", "oven", "sail", "salt", "ship", "wine")
-    new = ["bread and unheard of wine", ""]
-    expected = of_texts.transform(new)
-    for column in (pandas.Series(new), polars.Series(new), np.array(new), tuple(new)):
-        assert np.array_equal(of_texts.transform(column), expected)
-    assert np.array_equal(of_texts.transform(of_texts.counter_.count(new)), expected)
-    for column in (pandas.Series(TEXTS, index=range(30, 0, -1)), polars.Series(TEXTS), np.array(TEXTS)):
-        assert model(sweeps=2).fit(column).terms_ == model(sweeps=2).fit(TEXTS).terms_
 
 
 def test_texts_need_a_counter_and_a_string_in_each_row(fitted, of_texts):
@@ -367,41 +335,7 @@ def test_new_documents_join(options):
         one.partial_fit(COUNTS[:, :3])
 
 
-def test_texts_join_with_the_words_of_the_first_call(of_texts):
-    one = copy.deepcopy(of_texts).set_params(partial_sweeps=2)
-    n = one.franchise_.topology.n_customers
-    one.partial_fit(["ship unheard", "bread bread"])
-    assert one.terms_ == of_texts.terms_
-    assert one.franchise_.topology.n_customers == n + 3
-    assert of_texts.franchise_.topology.n_customers == n
-
-
 # ---------------------------------------------------------------------- scikit-learn's tools
-
-
-def test_pipeline_and_grid_search():
-    pipeline = make_pipeline(CountVectorizer(), model(sweeps=5))
-    shares = pipeline.fit_transform(TEXTS)
-    assert shares.shape[0] == 30
-    assert len(pipeline.get_feature_names_out()) == shares.shape[1]
-    search = GridSearchCV(pipeline, {"topicmodel__eta": [0.05, 50.0]}, cv=2, refit=True).fit(TEXTS)
-    assert search.best_params_ == {"topicmodel__eta": 0.05}
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_copies_of_every_kind(of_texts, tmp_path):
-    new = made_texts(4, seed=9)
-    expected = of_texts.transform(new)
-    joblib.dump(of_texts, tmp_path / "model.joblib")
-    copies = [
-        joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(of_texts)), copy.deepcopy(of_texts),
-    ]  # fmt: skip
-    for one in copies:
-        assert np.array_equal(one.transform(new), expected)
-        one.franchise_.audit()
-    with pytest.raises(NotFittedError):
-        clone(of_texts).transform(new)
-    assert clone(of_texts).get_params()["text"] == of_texts.text
 
 
 # ---------------------------------------------------------------------- folders
@@ -423,22 +357,6 @@ CASES = {
     "frame": lambda: model(sweeps=4, n_components=3).fit(pandas.DataFrame(COUNTS.toarray()).add_prefix("w")),
     "after partial_fit": lambda: model(sweeps=4, partial_sweeps=4).fit(COUNTS[:20]).partial_fit(COUNTS[20:]),
 }
-
-
-def test_chains(tmp_path):
-    one = model(sweeps=4, chains=2, n_jobs=2, partial_sweeps=2, text=TextOptions(min_documents=2)).fit(TEXTS)
-    assert isinstance(one.trace_, hk.ChainTrace)
-    means = [chain["log_joint"][2:].mean() for chain in one.trace_.chains]
-    assert one.franchise_ is one.franchises_[int(np.argmax(means))]
-    one.save(tmp_path / "model")
-    again = hk.TopicModel.load(tmp_path / "model")
-    assert np.array_equal(again.trace_["log_joint"], one.trace_["log_joint"])
-    for each in (one, again):
-        each.set_params(n_jobs=None).partial_fit(made_texts(3, seed=4))
-        assert len(each.franchises_) == 2
-        assert each.trace_["n_dishes"].shape == (2, 2)
-        each.franchises_[1].audit()
-    assert np.array_equal(again.components_, one.components_)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -467,20 +385,6 @@ def test_a_folder_is_the_model_again(case, tmp_path):
         one.save(tmp_path / "model")
 
 
-def test_the_command_line_takes_the_folder(of_texts, tmp_path):
-    folder, new = tmp_path / "model", tmp_path / "new.csv"
-    of_texts.save(folder)
-    texts = made_texts(3, seed=8)
-    pandas.DataFrame({"text": texts}).to_csv(new, index=False)
-    read = read_like(folder, new)
-    assert read.corpus.n_documents == 3
-    assert (read.corpus.to_counts() != of_texts.counter_.count(texts)).nnz == 0
-    runner = CliRunner()
-    for words in (["topics", str(folder)], ["verify", str(folder)], ["infer", str(folder), str(new)]):
-        result = runner.invoke(main, words)
-        assert result.exit_code == 0, result.output
-
-
 def test_a_tokenizer_needs_leave(tmp_path):
     model(sweeps=2, text=TextOptions(tokenizer=split)).fit(TEXTS).save(tmp_path / "model")
     with pytest.raises(RunError, match="allow"):
@@ -488,25 +392,6 @@ def test_a_tokenizer_needs_leave(tmp_path):
     again = hk.TopicModel.load(tmp_path / "model", allow=[split])
     assert again.text.tokenizer is split
     assert again.transform(["ship"]).shape[0] == 1
-
-
-def test_folders_that_are_something_else(fitted, tmp_path):
-    with pytest.raises(NotFittedError):
-        model().save(tmp_path / "model")
-    with pytest.raises(RunError):
-        hk.TopicModel.load(tmp_path / "absent")
-    text = [["a", "b"], ["a"]]
-    hk.NGramModel(order=2).fit(text, sweeps=2, burn_in=0, samples=1, rng=0, folder=tmp_path / "ngrams")
-    with pytest.raises(RunError, match=r"TopicModel\.save"):
-        hk.TopicModel.load(tmp_path / "ngrams")
-    fitted.save(tmp_path / "model")
-    with pytest.raises((RunError, CorruptRunError)):
-        hk.NGramModel.open(tmp_path / "model")
-    file = tmp_path / "model" / "run.json"
-    content = file.read_bytes()
-    file.write_bytes(content.replace(b"prediction", b"predictive"))
-    with pytest.raises(CorruptRunError, match="checksum"):
-        hk.TopicModel.load(tmp_path / "model")
 
 
 # ---------------------------------------------------------------------- what is refused
@@ -539,10 +424,3 @@ def test_known_topics_are_the_first_dishes_and_are_saved(tmp_path):
     assert again.transform(X) == pytest.approx(shares)
     model.partial_fit(X[:5])
     assert model.franchise_.dish_ids[:3].tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("X", [[["bread", "salt"], ["salt"]], "bread", ["bread", b"salt"][1:]])
-def test_texts_given_wrongly_are_shown(X):
-    with pytest.raises(DataError, match="or a list of texts") as raised:
-        hk.TopicModel(sweeps=2, chains=1).fit(X)
-    assert "salt" in str(raised.value) or "bread" in str(raised.value)

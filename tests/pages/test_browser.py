@@ -217,10 +217,6 @@ def test_a_topic_shows_its_interval_over_the_samples(shown):
     assert none.startswith("No other kept state")
 
 
-def test_percentages_that_round_to_zero_have_no_sign(shown):
-    assert shown.execute_script("return [percent(-1e-9), percent(-0.01, 0)]") == ["0.0%", "-1%"]
-
-
 def test_search_by_keyboard(shown):
     press(shown, "/")
     assert focused(shown).get_attribute("id") == "query"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser import axe_violations, messages, open_page, requests, sized, themed
+from browser import axe_violations, messages, open_page, requests, themed
 from click.testing import CliRunner
 from report_cases import HOSTILE
 from test_report import Page
@@ -114,15 +114,6 @@ def test_texts_of_the_data_are_never_markup(read):
     assert not any(name.startswith("on") for _, attributes in read.elements for name in attributes)
 
 
-def test_a_flat_mixture_has_no_groups_and_a_state_needs_no_trace(tmp_path):
-    X, _ = planted()
-    franchise, trace = run_of(X, chains=1)
-    page = Page(write_report(franchise, tmp_path / "a.html", trace=trace).read_text(encoding="utf-8"))
-    assert sections_of(page) == ["mixture", "components", "together", "convergence", "reproduce"]
-    alone = Page(write_report(franchise, tmp_path / "b.html").read_text(encoding="utf-8"))
-    assert sections_of(alone) == ["mixture", "components", "together", "reproduce"]
-
-
 def test_axes_and_principal_components(tmp_path):
     rng = np.random.default_rng(0)
     X = np.column_stack([*planted()[0].T, rng.normal(size=240)])
@@ -182,8 +173,3 @@ def test_axe_finds_nothing(shown, theme):
     with themed(shown, theme):
         shown.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         assert axe_violations(shown) == {}
-
-
-def test_narrow_pages_do_not_scroll_sideways(shown):
-    with sized(shown, 320):
-        assert shown.execute_script("return document.documentElement.scrollWidth") <= 320

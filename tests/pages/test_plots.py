@@ -46,16 +46,6 @@ def test_a_trace_is_a_line_a_chain_with_every_sweep(run):
     assert encoded(both, "strokeDash")["field"] == "chain"
 
 
-def test_traces_are_of_all_that_changes(run):
-    _, trace = run
-    labels = {encoded(panel, "y")["axis"]["title"] for panel in panels(plots.traces(trace))}
-    assert {"log probability (nats)", "K", "concentration/root"} <= labels
-    assert "base/eta" not in labels  # it is fixed
-    assert len(panels(plots.traces(trace, ["n_tables"]))) == 1
-    both = panels(plots.traces(hk.ChainTrace([trace, trace], numbers=(0, 2))))
-    assert all(encoded(panel, "color")["field"] == "chain" for panel in both)  # one legend for all
-
-
 def test_shares_of_topics_are_summed_from_the_largest_on():
     drawn = rows(plots.topic_shares([Kept(5, [1, 3]), Kept(9, [2, 2, 4])]))
     assert [(row["sweep"], row["topics"], row["share"]) for row in drawn] == [
@@ -73,14 +63,6 @@ def test_topics_come_by_size_with_their_words(run):
     assert rows(shown[0])[0]["term"] == one.data.vocabulary[int(np.argmax(largest))]
     assert "topic 1" in shown[0]["title"]
     assert [panel["mark"]["color"] for panel in shown] == [colour(k + 1) for k in range(len(shown))]
-
-
-def test_similarity_has_a_dot_a_pair():
-    topics = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    drawn = rows(plots.similarity({"ours": topics, "theirs": topics[:2]}))
-    ours = [row["cosine"] for row in drawn if row["topics"] == "ours"]
-    np.testing.assert_allclose(sorted(ours), [0.0, 0.5**0.5, 0.5**0.5])
-    assert [(row["topics"], row["cosine"]) for row in drawn[3:]] == [("theirs", 0.0)]
 
 
 def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
@@ -106,29 +88,6 @@ def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
     assert len(pairs) == 2
 
 
-def test_acceptance_is_accepted_over_tried(run):
-    _, trace = run
-    (point,) = rows(plots.acceptance(trace, parts=1))
-    own = trace.moves[trace.moves["move"] == trace.moves["move"][1]]
-    assert "SplitMerge" in point["move"]
-    assert point["accepted"] == own["accepted"].sum() / own["tried"].sum()
-
-
-def test_time_of_moves_is_all_their_time(run):
-    _, trace = run
-    drawn = rows(plots.move_times(trace))
-    assert sum(column(drawn, "seconds")) == pytest.approx(trace.moves["seconds"].sum(), rel=1e-3)
-    assert sum(column(drawn, "share")) == pytest.approx(1.0)
-
-
-def test_perplexity_by_time():
-    curves = {"a$b": ([0.0, 1.0], [30.0, 20.0])}
-    drawn = plots.perplexity(curves, logarithmic=False)
-    assert column(rows(drawn), "perplexity") == [30.0, 20.0]
-    assert column(rows(drawn), "curve") == ["a$b"] * 2
-    assert column(rows(plots.perplexity(curves)), "seconds") == [1.0]  # zero has no logarithm
-
-
 def cells(drawn):
     """The matrix that a chart of posterior similarities shows."""
     held = rows(drawn)
@@ -136,22 +95,6 @@ def cells(drawn):
     matrix = np.zeros((n, n))
     matrix[column(held, "row"), column(held, "column")] = column(held, "probability")
     return matrix
-
-
-def test_posterior_similarity_puts_clusters_together():
-    together = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]], dtype=float)
-    shown = cells(plots.posterior_similarity(together, labels=list("abcd")))
-    assert shown[:2, :2].all()
-    assert shown[2:, 2:].all()
-    assert cells(plots.posterior_similarity(together, ordered=False))[0].tolist() == [1, 0, 1, 0]
-    assert cells(plots.posterior_similarity(np.ones((400, 400)))).shape == (150, 150)
-
-
-def test_dendrogram_names_its_leaves():
-    linkage = np.array([[0.0, 1.0, 0.5, 2.0], [2.0, 3.0, 0.7, 3.0]])
-    drawn = plots.dendrogram(linkage, labels=["x", "y", "z"])
-    assert set(column(rows(drawn, 1), "label")) == {"x", "y", "z"}
-    assert max(column(rows(drawn), "distance")) == 0.7
 
 
 def test_pictures_are_saved_in_four_formats(run, tmp_path):
@@ -254,19 +197,6 @@ def test_components_are_points_and_ellipses():
         )
 
 
-def test_more_dimensions_are_drawn_on_principal_components():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 4)) * [1.0, 50.0, 1.0, 1.0]
-    X[:40, 2:] += 8.0
-    franchise, _ = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
-    drawn = plots.components(franchise)
-    assert encoded(drawn, "x", 0)["axis"]["title"].startswith("first principal component (")
-    drawn = np.array([[row["x"], row["y"]] for row in rows(drawn)])
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    values = np.linalg.eigvalsh(np.cov(scaled.T, bias=True))
-    np.testing.assert_allclose(np.sort(drawn.var(axis=0)), values[-2:], rtol=1e-5)
-
-
 def test_numbers_are_drawn_as_rows_of_ticks():
     franchise, _ = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
     drawn = plots.components(franchise)
@@ -278,14 +208,3 @@ def test_numbers_are_drawn_as_rows_of_ticks():
     assert own == franchise.data.values[franchise.dishes == largest].tolist()
     span = rows(drawn, 1)[0]
     assert span["high"] - span["low"] == pytest.approx(4.0 * np.sqrt(parameters[1]))
-
-
-def test_numbers_in_no_component_are_a_grey_row():
-    franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
-    agreed = hk.summaries.components(trace)
-    agreed = agreed.selected(agreed.agreed())
-    one = agreed.selected([0])  # the others are in none
-    drawn = plots.components(franchise, one)
-    assert encoded(drawn, "y", 0)["scale"]["domain"] == ["1", "none"]
-    assert encoded(drawn, "color", 0)["scale"]["range"] == [colour(1), colour(None)]
-    assert sorted(column(rows(drawn), "x")) == sorted(franchise.data.values)

@@ -89,29 +89,6 @@ def test_the_data_are_the_runs(run, read):
     assert HOSTILE[0] in name
 
 
-def test_topics_are_those_that_samples_have_in_common(run, read):
-    newest = [run.franchise(number).sample() for number in range(2)]
-    there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
-    found = hk.summaries.components(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
-    data = read.data()
-    told = " ".join(read.texts["p"])
-    assert f"{len(found)} topics occur in at least half of these states" in told
-    assert f"({len(newest)} chains, {found.sweeps}, after the burn-in)" in told
-    for k, (one, topic) in enumerate(zip(data["common"], data["topics"], strict=True)):
-        expected = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
-        assert one[:4] == pytest.approx(expected, rel=0.01)
-        assert len(one[4]) == 3 * len(topic["terms"])
-        means, lower, upper = np.array(one[4]).reshape(-1, 3).T
-        assert (lower <= means).all()
-        assert (means <= upper).all()
-
-
-def test_groups_are_those_of_group_topics(run, read):
-    found = hk.summaries.components(run)
-    expected = hk.summaries.group_topics(found.rows, found.shares).cut() + 1
-    assert read.data()["groups"] == expected.tolist()
-
-
 def test_json_is_inert_in_a_script():
     text = as_json({"a": HOSTILE, "n": np.float64(1.5), "k": np.arange(2)})
     assert not re.search("[<>&\u2028\u2029]", text)
@@ -134,14 +111,6 @@ def test_charts_are_valid(read):
     } <= set(charts)
     for specification in charts.values():
         altair.Chart.from_dict(specification, validate=True)
-
-
-def test_what_is_needed_for_the_same_run_is_there(run, page):
-    text = page.read_text(encoding="utf-8")
-    assert run.data_digest in text
-    assert hk.__version__ in text
-    assert "hdpkit fit &lt;corpus&gt; --out run" in text
-    assert "TableGibbs()" in text
 
 
 def test_headings_and_landmarks(read):

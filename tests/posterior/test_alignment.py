@@ -219,18 +219,6 @@ def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fit
     assert agreed.perplexity(halves[0].to_counts(), halves[1].to_counts()) == agreed.perplexity(*halves)
 
 
-def test_one_sample_is_scored_as_its_franchise(fitted):
-    """The topics of one sample, all kept, with its weights: the state itself."""
-    trace, halves = fitted
-    state = trace.franchises[1]
-    agreed = consensus(components([state.sample()]))
-    score = hk.evaluate(state, halves[0], held_out=halves[1], fit="em").perplexity
-    assert agreed.perplexity(*halves) == pytest.approx(score, rel=1e-9)
-    assert np.allclose(agreed.rest_row, 1 / 30)
-    proportions = agreed.fold_in(halves[0])
-    assert np.allclose(proportions.sum(axis=1), 1.0)
-
-
 def test_intervals_cover():
     """Of 1,000 probabilities drawn from the law of the samples about 90 in 100 lie in their intervals."""
     rng = np.random.default_rng(5)
@@ -258,53 +246,6 @@ def test_topics_that_come_and_go():
     assert aligned.shares_by_sample[1, 2] == 0.0
     assert aligned.rest > 0
     assert len(components(samples, min_occurrence=0.0)) == 4
-
-
-def test_an_id_whose_dish_becomes_another_topic_is_not_followed():
-    rng = np.random.default_rng(2)
-    samples = [planted(0, 0, [0, 1], rng), planted(0, 1, [1, 0], rng)]
-    aligned = components(samples)
-    assert [aligned.which(sample).tolist() for sample in samples] == [[0, 1], [1, 0]]
-
-
-def test_a_rest_of_nothing_is_never_negative():
-    sizes = next(  # shares whose sum is rounded up
-        one
-        for one in -np.sort(-np.random.default_rng(0).integers(1, 1000, (1000, N_TOPICS)))
-        if (one / one.sum())[None].sum(axis=1) > 1.0
-    )
-    rng = np.random.default_rng(0)
-    sample = planted(0, 1, range(N_TOPICS), rng, tokens=3000)
-    groups = sp.csr_array(np.tile(sizes, (N_GROUPS, 1)))
-    level = attrs.evolve(sample.levels[0], counts=groups, concentration=np.array(0.0))
-    sample = attrs.evolve(sample, sizes=sizes, group_counts=groups, levels=[level])
-    aligned = components([sample])
-    for rest in (aligned.rest, aligned.shares_by_sample[:, -1], aligned.group_shares[:, -1]):
-        assert np.all(np.asarray(rest) >= 0.0)
-    assert "-0.0" not in repr(aligned)
-    assert "-0.0" not in repr(consensus(aligned))
-
-
-def test_the_consensus_asks_for_samples_and_chains(chains):
-    rng = np.random.default_rng(0)
-    samples = [
-        planted(chain, sweep, [0, 1, *([2] if chain < 2 else []), *([3] if sweep == 0 else [])], rng)
-        for chain in range(3)
-        for sweep in range(4)
-    ]
-    aligned = components(samples, min_occurrence=0.0)
-    assert len(aligned) == 4
-    assert aligned.agreed().tolist() == [0, 1, 2]
-    assert aligned.agreed(chains=1.0).tolist() == [0, 1]
-    assert aligned.agreed(occurrence=0.2, chains=1.0).tolist() == [0, 1, 3]
-    assert aligned.agreed(occurrence=0.0, chains=0.0).tolist() == [0, 1, 2, 3]
-    few = consensus(aligned, chains=1.0)
-    assert few.weights.sum() == pytest.approx(1.0)
-    assert few.rest_row.sum() == pytest.approx(1.0)
-    assert few.rest == pytest.approx(1.0 - few.shares.sum())
-    assert few.group_shares.sum(axis=1) == pytest.approx(1.0)
-    assert np.abs(few.rest_row - TRUTH[2]).sum() < 0.8  # mostly topic 2
-    assert aligned.selected([1, 3]).shares == pytest.approx(aligned.shares[[1, 3]])
 
 
 def test_components_of_any_measure():
@@ -360,17 +301,6 @@ def test_tables(fitted):
     assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
     assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9
     assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in aligned.samples)
-
-
-def test_samples_of_several_runs_with_the_same_numbers_keep_their_own_topics():
-    """Each run begins with chain 0 and the same ids, and is sampled after the same sweep."""
-    rng = np.random.default_rng(4)
-    orders = [rng.permutation(N_TOPICS) for _ in range(3)]
-    samples = [planted(0, 60, order, rng) for order in orders]
-    aligned = components(samples)
-    assert [aligned.which(sample).tolist() for sample in samples] == [order.tolist() for order in orders]
-    fewer = aligned.merged(np.arange(N_TOPICS) // 2)
-    np.testing.assert_allclose(fewer.shares, aligned.shares.reshape(-1, 2).sum(axis=1))
 
 
 def test_traces_as_tables(fitted):
@@ -449,15 +379,6 @@ def test_parameters_have_names_and_intervals():
     assert row["value"] == named["sd[y]"][2, 0]
     with pytest.raises(ParameterError, match="measure"):
         found.to_pandas("parameters")
-
-
-def test_samples_of_numbers_in_groups_are_kept_with_their_dishes(tmp_path):
-    _, trace = clustered(True, folder=tmp_path / "run")
-    stored = hk.open_run(tmp_path / "run").samples
-    for one, other in zip(trace.samples, stored, strict=True):
-        assert len(one.dishes) == 160
-        np.testing.assert_array_equal(one.dishes, other.dishes)
-        np.testing.assert_array_equal(np.bincount(one.dishes), one.sizes)
 
 
 def test_means_lie_within_their_intervals():

@@ -13,23 +13,8 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.errors import ParameterError
-from hdpkit.posterior.documents import document_counts, document_shares
 from hdpkit.report import write_report
 from hdpkit.summaries import components, diagnose
-
-
-def test_near_duplicates_are_one():
-    """Every other state has two dishes for one topic; their customers are counted together."""
-    rng = np.random.default_rng(1)
-    samples = [planted(0, sweep, [0, 1, *([0] if sweep % 2 else [])], rng) for sweep in range(6)]
-    found = components(samples)
-    assert len(found) == 2
-    assert found.occurrence.tolist() == [1.0, 1.0]
-    for given, own in zip(samples, found.shares_by_sample, strict=True):
-        labels = found.which(given)  # of a state's own dishes, also of those that are one
-        assert labels.tolist() == [0, 1, *([0] if given.n_dishes == 3 else [])]
-        assert own[0] == pytest.approx(given.shares()[labels == 0].sum())
-    assert len(components(samples, similar=0.0)) == 3
 
 
 def test_topics_of_a_few_words_are_not_near_duplicates():
@@ -101,19 +86,6 @@ def test_one_number_stands_in_verdict_table_page_and_file(folder, tmp_path):
     assert f"{n} topics occur in at least half of these states" in page
 
 
-def test_shares_of_documents_are_averaged_over_the_samples(folder):
-    found = components(folder)
-    blocks = list(found.documents())
-    np.testing.assert_allclose(np.concatenate([one.shares for one in blocks]), found.group_shares)
-    counts = np.vstack([one.counts.toarray() for one in document_counts(found)])
-    each = [
-        one.group_counts.toarray() @ (found.which(one)[:, None] == np.arange(len(found)))
-        for one in found.samples
-    ]
-    np.testing.assert_allclose(counts, np.mean(each, axis=0))
-    np.testing.assert_allclose(document_shares(found), (counts >= 0.05 * 40).mean(axis=0))
-
-
 def weeks(n=30, seed=0):
     """Documents of two topics."""
     rng = np.random.default_rng(seed)
@@ -152,41 +124,6 @@ def test_a_topic_model_shows_the_components_of_all_samples(options, tmp_path):
     np.testing.assert_allclose(shares[4], found.weights[:-1] / found.weights[:-1].sum(), atol=0.1)
     again = hk.TopicModel.load(tmp_path / "run")
     np.testing.assert_array_equal(again.components_, model.components_)
-
-
-def runs_of_states(n=240, seed=1):
-    rng = np.random.default_rng(seed)
-    z = np.cumsum(rng.random(n) < 0.05) % 3
-    return rng.normal(5.0 * z, 0.5)[:, None], z
-
-
-@pytest.mark.parametrize("options", [{"chains": 2, "samples": 5}, {"samples": 0}, {"samples": 4}], ids=str)
-def test_a_hidden_markov_model_shows_the_states_of_all_samples(options, tmp_path):
-    X, z = runs_of_states()
-    model = hk.HiddenMarkovModel(
-        **{"sweeps": 30, "sticky": 10.0, "chains": 1, "random_state": 0, **options}
-    ).fit(X)
-    found, K = components(model), model.n_states_
-    model.save(tmp_path / "run")
-    assert model.n_components_ == K == len(found) == len(components(tmp_path / "run"))
-    np.testing.assert_allclose(model.state_shares_, found.shares)
-    np.testing.assert_allclose(model.means_, found.rows[:, 0, None])
-    rows = found.transitions[:, :-1] / found.transitions[:, :-1].sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.transmat_, rows[:-1])
-    np.testing.assert_allclose(model.startprob_, rows[-1])
-    probability = model.predict_proba(X)
-    assert probability.shape == (len(X), K)
-    expected = np.zeros((len(X), K))
-    for sample in found.samples:
-        smoothed = model.franchise_.state_probabilities(sample=sample).smoothed[:, :-1]
-        own = found.which(sample)
-        for dish, state in enumerate(own.tolist()):
-            if state >= 0:
-                expected[:, state] += smoothed[:, dish]
-    np.testing.assert_allclose(probability, expected / expected.sum(axis=1, keepdims=True), atol=0.02)
-    for decoder in ("viterbi", "posterior"):
-        path = model.set_params(decoder=decoder).predict(X)
-        assert sum(np.bincount(z[path == k], minlength=3).max() for k in range(3)) > 0.95 * len(z)
 
 
 def group_of(data, name):

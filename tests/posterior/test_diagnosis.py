@@ -1,7 +1,5 @@
 """Whether a run has converged, in one sentence."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -55,13 +53,6 @@ def test_one_chain_is_judged_by_its_halves_and_says_what_it_cant_show():
     assert "several chains" in found.sentence
 
 
-def test_chains_that_rest_apart_are_told_from_chains_that_still_move():
-    apart = hk.ChainTrace([trace_of(RNG.normal(size=400) + 20.0 * i) for i in range(2)])
-    assert "agrees with itself, but not with the others" in hk.summaries.diagnose(apart).sentence
-    moving = hk.ChainTrace([trace_of(np.linspace(0.0, 50.0, 400) + RNG.normal(size=400)) for _ in range(2)])
-    assert "run about 400 more sweeps" in hk.summaries.diagnose(moving).sentence
-
-
 def test_few_draws_and_frozen_chains_say_so():
     found = hk.summaries.diagnose(noise(10))
     assert not found.settled
@@ -85,30 +76,6 @@ def test_chains_that_were_stopped_early_are_left_out(draws):
     assert found.quotable.light == "green"
     with pytest.raises(errors.DataError, match="Run some sweeps first"):
         hk.summaries.diagnose(hk.ChainTrace([hk.Trace(), hk.Trace()]))
-
-
-@pytest.mark.parametrize("kind", ["points", "sequences"])
-def test_sentences_suit_the_data_and_who_reads_them(kind, tmp_path):
-    rng = np.random.default_rng(0)
-    if kind == "points":
-        data = hk.Groups.from_labels(rng.normal(size=60), {})
-        scheduler, declared = [moves.TableGibbs()], hk.Restaurant(hk.NormalGamma())
-    else:
-        data = hk.Sequences.from_arrays([rng.normal(size=30), rng.normal(size=30)])
-        scheduler = [moves.TableGibbs()]
-        declared = hk.Restaurant(hk.Restaurant(hk.NormalGamma()), each=hk.PreviousDish())
-    root = "weights" if kind == "sequences" else "restaurant"  # of which sweeps are compiled
-    state = hk.Franchise(declared, data, store="counts", root=root)
-    for n in (1, 2):
-        folder = tmp_path / str(n)
-        hk.Scheduler(scheduler).run(state, 60, rng=0, samples=4, folder=folder, chains=n if n > 1 else None)
-        run = hk.open_run(folder)
-        for commands in (False, True):
-            found = hk.summaries.diagnose(run, commands=commands)
-            told = f"{found} {found.sentence}"
-            assert not {"topics", "tokens", "words", "documents"} & set(re.findall("[a-z]+", told))
-            assert ("hdpkit " in told or "--" in told) <= commands
-            assert ("hk." in told or "chains=" in told or "run.resume" in told) <= (not commands)
 
 
 def test_after_and_the_rule_are_the_readers():
@@ -175,15 +142,6 @@ def test_summaries_use_the_states_after_the_burn_in(resumed):
     assert len(every.samples) == len(resumed.samples)
 
 
-def test_early_samples_are_used_where_there_are_no_others():
-    trace = noise()
-    corpus = hk.Corpus.from_documents([[0, 1], [1, 1]], n_terms=2)
-    franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, rng=0)
-    trace.keep(franchise.sample())
-    assert len(hk.summaries.components(trace).samples) == 1
-
-
 def late(n, settles):
     """Log joints of a chain of n sweeps that falls until this sweep and then stays."""
     return RNG.normal(size=n) + 5.0 * np.maximum(settles - np.arange(1, n + 1), 0)
@@ -213,15 +171,3 @@ def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeyp
     assert min(used(flat, late(100, 100))) >= 66
     # The verdict still judges the second half.
     assert hk.summaries.diagnose(trace).after == 50
-
-
-def test_the_folder_of_a_run_is_judged_like_the_run(tmp_path):
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]] * 5, n_terms=3)
-    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 30, rng=0, samples=5, folder=tmp_path / "run")
-    told = hk.summaries.diagnose(hk.open_run(tmp_path / "run"))
-    for folder in (tmp_path / "run", str(tmp_path / "run")):
-        assert hk.summaries.diagnose(folder).as_data() == told.as_data()
-    with pytest.raises(errors.RunError):
-        hk.summaries.diagnose(tmp_path / "nothing")

@@ -65,17 +65,6 @@ def test_intervals_contain_the_slope_and_zero_where_there_is_none(run):
     np.testing.assert_array_equal(again.upper, effects.upper)  # the seed is fixed
 
 
-def test_the_labels_of_a_run_are_covariates(run):
-    found, _ = run
-    effects = found.effects("year + section")
-    assert effects.terms == ("Intercept", "year", "section[T.b]")
-    table = effects.to_pandas()
-    assert list(table) == ["component", "label", "term", "estimate", "lower", "upper"]
-    assert len(table) == len(found) * 3
-    second = int((found.rows @ ROWS[1]).argmax())
-    assert effects.lower[second, 1] < SLOPE / 20 < effects.upper[second, 1]
-
-
 def test_coefficients_and_errors_are_those_of_statsmodels():
     linear_model = pytest.importorskip("statsmodels.regression.linear_model")
     rng = np.random.default_rng(2)

@@ -7,10 +7,9 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
 from hdpkit.posterior.merging import merged_sample
-from hdpkit.summaries import components, reconstruction
+from hdpkit.summaries import components
 
 V, GROUPS, ETA = 40, 6, 0.1
 LAWS = np.random.default_rng(2).dirichlet(np.full(V, 0.1), size=4)
@@ -59,14 +58,6 @@ def test_merged_dishes_have_all_customers():
     assert merged_sample(sample, np.arange(4)) is sample
 
 
-def test_topics_without_a_dirichlet_prior_are_averaged_by_customers():
-    sample = planted(0, 0, [0, 1, 0], np.random.default_rng(1))
-    own = attrs.evolve(sample.term_means, smoothing=np.full((3, 1), ETA))
-    merged = merged_sample(attrs.evolve(sample, term_means=own), np.array([0, 1, 0]))
-    weights = sample.sizes[[0, 2]] / sample.sizes[[0, 2]].sum()
-    np.testing.assert_allclose(merged.topics()[0], weights @ sample.topics()[[0, 2]], rtol=1e-12)
-
-
 def test_weights_of_groups_add_up_where_dishes_are_merged():
     corpus = hk.Corpus.from_counts(np.random.default_rng(0).poisson(2.0, size=(8, 5)))
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
@@ -80,21 +71,6 @@ def test_weights_of_groups_add_up_where_dishes_are_merged():
         for label in (0, 1):
             np.testing.assert_allclose(merged[:, label], whole[:, :-1][:, labels == label].sum(axis=1))
         np.testing.assert_allclose(merged[:, -1], whole[:, -1])
-
-
-def test_components_that_a_state_has_several_dishes_for_are_found_once(split):
-    assert [sample.n_dishes for sample in extracted(split).samples] == [
-        4 + (sample.sweep == 3) for sample in split
-    ]
-    found = extracted(split, occurrence=0.5, chains=1.0)
-    assert len(found) == 4
-    unit = found.rows / np.linalg.norm(found.rows, axis=1, keepdims=True)
-    cosine = unit @ (LAWS / np.linalg.norm(LAWS, axis=1, keepdims=True)).T
-    assert cosine.max(axis=0).min() > 0.99
-    np.testing.assert_allclose(found.occurrence, 1.0)
-    assert 0 < found.rest < 0.1  # the noise of two samples
-    # Nothing is merged where nothing is alike.
-    assert len(extracted(split, 1e-9, occurrence=0.0, chains=0.0)) > 4
 
 
 def test_exposures_are_shares_times_customers(split):
@@ -126,15 +102,6 @@ def test_exposures_are_shares_times_customers(split):
     assert not found.in_few.any()
     twice = found.of_run(found.data, (), 2 * np.asarray(totals))
     np.testing.assert_allclose(twice.exposures, 2 * found.group_shares * totals[:, None])
-
-
-def test_the_reconstruction_is_a_cosine():
-    shares = np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
-    counts = np.array([shares[0] @ LAWS * 100, np.ones(V)])
-    np.testing.assert_allclose(reconstruction(counts, shares, LAWS), [1.0, 0.0])
-    assert reconstruction(np.eye(2), np.eye(2), np.eye(2)[::-1]).tolist() == [0.0, 0.0]
-    with pytest.raises(DataError, match="shape"):
-        reconstruction(counts, shares[:, :2], LAWS)
 
 
 def test_known_components_are_never_merged_with_each_other():
@@ -174,16 +141,6 @@ def test_rows_of_merged_states_are_one():
     assert rows.shape == (3, 4)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     assert merged.draw_transitions(0).shape == (4, 4)
-
-
-def test_dishes_without_customers_are_averaged_as_they_are():
-    sample = planted(0, 0, [0, 1], np.random.default_rng(1))
-    empty = attrs.evolve(
-        sample, sizes=np.zeros(2, dtype=np.int64), counts=sp.csr_array((2, V), dtype=np.int64),
-        term_means=None, parameters={"mean": LAWS[:2]},
-        group_counts=sp.csr_array((GROUPS, 2), dtype=np.int64),
-    )  # fmt: skip
-    np.testing.assert_allclose(merged_sample(empty, np.zeros(2)).topics()[0], LAWS[:2].mean(axis=0))
 
 
 def test_merged_topics_have_summed_counts(split):

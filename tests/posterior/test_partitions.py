@@ -6,7 +6,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.posterior.salso import canonical, expected_loss
+from hdpkit.posterior.salso import expected_loss
 from hdpkit.summaries import co_clustering, point_partition
 
 RNG = np.random.default_rng(1)
@@ -70,13 +70,6 @@ def test_it_is_never_worse_than_the_best_sample(loss):
     assert np.array_equal(found.labels, again.labels)
 
 
-def test_samples_that_agree_are_the_answer():
-    centre = RNG.integers(0, 4, 30)
-    found = point_partition(np.tile(centre, (5, 1)))
-    assert found.expected_loss == pytest.approx(0.0, abs=1e-12)
-    assert np.array_equal(found.labels, canonical(centre)[0])
-
-
 def test_co_clustering_counts_samples():
     samples = RNG.integers(0, 3, (7, 300))
     found = co_clustering(samples)
@@ -84,16 +77,6 @@ def test_co_clustering_counts_samples():
     assert np.array_equal(found, found.T)
     assert (np.diag(found) == 1.0).all()
     assert np.array_equal(co_clustering(samples, items=[5, 2]), found[np.ix_([5, 2], [5, 2])])
-
-
-def test_groups_go_by_their_largest_dish():
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 0], [2, 2, 2]], n_terms=3)
-    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=1.0)
-    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
-    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 20, rng=0, samples=5)
-    largest = np.array([one.group_counts.toarray().argmax(axis=1) for one in trace.samples])
-    assert np.array_equal(co_clustering(trace.samples), co_clustering(largest))
-    assert len(point_partition(trace.samples).labels) == 3
 
 
 def test_of_a_flat_mixture_the_customers_are_partitioned(tmp_path):

@@ -6,7 +6,6 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
-from hdpkit.posterior.finding import components
 from hdpkit.posterior.point_groups import HALF, _merged, _together
 
 
@@ -43,13 +42,6 @@ def test_components_are_merged_from_half_of_what_shares_give(times, groups):
     assert len(np.unique(_merged(apart))) == groups
 
 
-def test_groups_are_numbered_by_their_shares():
-    apart = np.diag([0.3, 0.25, 0.25, 0.2])
-    apart[1, 3] = apart[3, 1] = 0.1
-    apart[[1, 3], [1, 3]] -= 0.1
-    assert _merged(apart).tolist() == [1, 0, 2, 0]
-
-
 def test_a_group_that_is_not_normal_has_several_components(fitted):
     model, _, classes = fitted
     assert model.n_components_ > model.n_groups_
@@ -81,18 +73,3 @@ def test_normal_clusters_that_overlap_stay_apart():
     model = hk.MixtureModel(sweeps=100, random_state=0).fit(flowers.data)
     assert model.n_groups_ == 3
     assert adjusted_rand_score(flowers.target, model.labels_) > 0.75
-
-
-def test_groups_of_samples_of_several_chains(fitted):
-    _, X, _ = fitted
-    model = hk.MixtureModel(sweeps=60, chains=2, random_state=1).fit(X)
-    found = components(model).point_groups
-    assert np.array_equal(found.of, model.group_of_component_)
-    assert len(found) == model.n_groups_
-    assert found.posterior == model.n_groups_posterior_
-
-
-def test_one_component_is_one_group():
-    model = hk.MixtureModel(sweeps=30, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 2)))
-    assert model.n_groups_ <= model.n_components_
-    assert model.labels_.max() + 1 == model.n_groups_

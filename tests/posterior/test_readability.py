@@ -137,26 +137,6 @@ def test_documents_without_tokens_and_topics_of_half_of_the_documents():
     assert found.figures["everywhere"] == 0.0
 
 
-def test_chains_that_group_documents_differently_are_not_green():
-    rng = np.random.default_rng(3)
-    pair = [chain_of(number, range(7), rng, groups_by=rng.integers(0, 7, N_GROUPS)) for number in range(2)]
-    found = diagnose(hk.ChainTrace(pair))
-    assert found.readable.figures["shared"] == pytest.approx(1.0)
-    assert found.readable.figures["documents"] < 0.5
-    assert found.readable.light == "amber"
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_chain_whose_groups_cannot_be_compared_hides_no_other_pair(place):
-    """With one topic all pairs of groups are alike, so there is no correlation with that chain."""
-    rng = np.random.default_rng(3)
-    pieces = [[state(0, 1, range(7), rng, groups_by=rng.integers(0, 7, N_GROUPS))] for _ in range(2)]
-    pieces.insert(place, [state(0, 1, [0], rng)])
-    found = agreement(pieces, False)
-    assert found.documents < 0.5
-    assert not found.alike
-
-
 def test_one_chain_is_never_green_and_its_halves_show_a_change():
     rng = np.random.default_rng(0)
     same = diagnose(chain_of(0, range(7), rng))
@@ -242,12 +222,6 @@ def test_many_short_chains_from_some_states_are_judged_by_the_nested_r_hat():
         diagnose([groups[0], short_chains(np.zeros(3))])
     with pytest.raises(errors.DataError, match="two traces"):
         diagnose(groups[:1])
-
-
-def test_effective_draws_that_are_asked_for_don_t_grow_with_the_number_of_chains():
-    rng = np.random.default_rng(0)
-    many = hk.ChainTrace([chain_of(n, range(7), rng, sweeps=60, samples=()) for n in range(32)])
-    assert diagnose(many).settled  # 32 times 50 are more than the 960 draws
 
 
 # ---------------------------------------------------------------------- advice

@@ -1,43 +1,14 @@
 """Runs in rounds, judged in between: until a verdict is green, or no time is left."""
 
 import numpy as np
-import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ParameterError
-from hdpkit.posterior.rounds import Until, run_in_rounds, samples_of_round, seconds_of
+from hdpkit.posterior.rounds import Until, run_in_rounds, samples_of_round
 from hdpkit.summaries import diagnose
 
 WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
 COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])
-
-
-@pytest.mark.parametrize(
-    ("given", "seconds"),
-    [
-        (90, 90.0), (0.5, 0.5), ("90s", 90.0), ("10min", 600.0), ("1h 30min", 5400.0), (" 2 h ", 7200.0),
-        ("1.5m", 90.0),
-    ],
-)  # fmt: skip
-def test_durations(given, seconds):
-    assert seconds_of("at_most", given) == seconds
-
-
-@pytest.mark.parametrize("given", [0, -1, np.nan, "", "10", "min", "10 parsecs", "0s", "-1min", None, [10]])
-def test_what_is_no_duration(given):
-    with pytest.raises(ParameterError, match="at_most"):
-        seconds_of("at_most", given)
-
-
-def test_rounds_double_and_end_after_all_sweeps_where_no_time_is_given():
-    until, begun, sizes = Until("readable", None, 500), 0, []
-    while begun < 500:
-        sizes.append(until.next_round(begun))
-        begun += sizes[-1]
-    assert sizes == [50, 50, 100, 200, 100]
-    assert Until("readable", "1h", 500).next_round(800) == 800
-    assert Until("quotable", 60.0, 5).next_round(0) == 1
 
 
 def test_samples_of_a_round():
@@ -108,12 +79,6 @@ def test_a_topic_model_runs_until_it_is_readable():
         np.testing.assert_array_equal(one.dish_parameters(), other.dish_parameters())
     later = [one.sweep for one in fitted.samples_ if one.sweep > fitted.diagnosis_.after]
     assert len(later) >= 12
-
-
-def test_a_topic_model_stops_when_the_time_is_over():
-    fitted = model(until="quotable", at_most=0.2, sweeps=100_000).fit(COUNTS)
-    assert 0 < fitted.n_iter_ < 10_000
-    assert fitted.fit(COUNTS).partial_fit(COUNTS[:3]).n_iter_ > 50
 
 
 def test_a_model_that_ran_until_a_verdict_is_saved_and_loaded(tmp_path):

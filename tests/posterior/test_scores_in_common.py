@@ -61,12 +61,6 @@ def test_the_score_is_that_of_a_store_of_counts():
     assert log_joint_of_counts(franchise) == pytest.approx(log_joint_of_counts(twin))
 
 
-@pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.4, 0.3)])
-def test_the_score_is_the_log_joint_of_table_indicators(discounts):
-    franchise = ran(restaurants(discounts), "counts")
-    assert log_joint_of_counts(franchise) == pytest.approx(franchise.log_joint())
-
-
 def test_the_score_with_fixed_weights_of_the_root():
     restaurant = hk.Restaurant(
         hk.Restaurant(hk.DirichletMultinomial(0.5)), concentration=0.7, each="document"
@@ -101,20 +95,6 @@ def test_the_score_sums_over_the_seatings_that_have_the_counts(discounts):
                 sum(math.prod(math.prod(i - d[node] for i in range(1, len(b))) for b in p) for p in ways)
             )
     assert log_joint_of_counts(franchise) == pytest.approx(total)
-
-
-def test_it_doesnt_matter_who_keeps_what():
-    one = ran(restaurants(), "histogram")
-    other = hk.Franchise(restaurants(), CORPUS, store="explicit")
-    other.thaw(one.freeze(), Streams(1).source(1))
-    assert log_joint_of_counts(one) == pytest.approx(log_joint_of_counts(other))
-    assert log_joint_of_counts(one) > one.log_joint()
-
-
-@pytest.mark.parametrize(("store", "root"), [("histogram", "restaurant"), ("counts", "weights")])
-def test_sizes_of_dishes_are_counts_of_customers(store, root):
-    franchise = ran(restaurants(), store, root)
-    assert dish_sizes(franchise).tolist() == np.bincount(franchise.dishes).tolist()
 
 
 def test_observed_dishes_have_the_log_joint_of_their_seating():

@@ -21,7 +21,6 @@ DAYS = [
     datetime.date(1998, 5, 31),
     datetime.datetime(1998, 5, 31, 12),
 ]
-NO_DATES = ["", "soon", "1998-13", "5/6/1998", "98", "1998-02-30", "1.5", "12345", None]
 
 
 @pytest.mark.parametrize(
@@ -34,12 +33,6 @@ NO_DATES = ["", "soon", "1998-13", "5/6/1998", "98", "1998-02-30", "1.5", "12345
 )
 def test_dates_in_usual_notations(given, expected):
     assert iso_date(given) == expected
-
-
-@pytest.mark.parametrize("given", NO_DATES)
-def test_what_is_no_date(given):
-    with pytest.raises(ValueError, match=r"date|month|day"):
-        iso_date(given)
 
 
 def test_labels_that_are_dates():

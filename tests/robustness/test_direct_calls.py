@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from bad_values import tiny
+from bad_values import corpus, tiny
 
 import hdpkit as hk
-from hdpkit import summaries
+from hdpkit import shards, summaries
 from hdpkit.errors import DataError, HdpkitError, MissingMethodError, ParameterError
 from hdpkit.franchise.state_homes import HomeState
 from hdpkit.random import RandomStream, Streams
@@ -120,3 +120,34 @@ def test_nested_and_endless_lists():
         for names in ("names", "vocabulary"):
             with pytest.raises(HdpkitError):
                 hk.Corpus.from_documents([[0]], **{names: bad})
+
+
+@pytest.mark.parametrize(
+    "prior", [hk.Gamma(1.0, 1.0), hk.Beta(1.0, 1.0), hk.Normal(0.0, 1.0), hk.Above(hk.Gamma(1.0, 1.0), 0.5)]
+)
+def test_draws_of_a_prior(prior):
+    for source in (RandomStream((1, 2)), np.random.default_rng(0)):
+        assert np.shape(prior.draw(source, (2, 3))) == (2, 3)
+        for size in (-1, 1.5, "a", [1], (1, -1), 2**62, (2**40, 2**40), 10**400):
+            with pytest.raises(ParameterError, match="size"):
+                prior.draw(source, size)
+    for bad in (None, 5, "a", hk.Gamma, np.random):
+        with pytest.raises(ParameterError, match="generator"):
+            prior.draw(bad)
+    for bad in ("a", None, [1.0], 1j):
+        with pytest.raises(ParameterError, match="x = "):
+            prior.log_density(bad)
+    assert np.isnan(prior.log_density(np.nan))
+    assert prior.log_density(10**400) == -np.inf
+
+
+def test_numbers_of_groups_shards_and_parts():
+    sample = tiny().sample()
+    for bad in (5, "a", [0], slice("a", None), np.uint64(2**64 - 1)):
+        for method in (sample.group_weights, lambda groups: sample.draw_group_weights(0, groups)):
+            with pytest.raises(ParameterError, match="groups"):
+                method(groups=bad)
+    assert sample.group_weights(slice(0, 2)).shape[0] == 2
+    for bad in (2**31, -1, 2, "a", np.uint64(2**64 - 1)):
+        with pytest.raises(ParameterError, match="i = "):
+            shards.cut(corpus(), 2).shard(bad)

@@ -68,23 +68,11 @@ def library(tmp_path_factory):
 
 
 SCENARIOS = [
-    "sweeps histogram dm 2",
-    "sweeps explicit dm 2",
-    "sweeps histogram bursty 2",
-    "sweeps explicit normal 3",
-    "sweeps histogram uniform 3",
-    "sweeps histogram ngrams",
-    "extend histogram ngrams",
-    "start auto histogram dm",
-    "thaw histogram dm",
-    "sweeps counts dm 2",
-    "thaw counts dm",
-    "sweeps cells 3",
-    "sweeps states",
-    "sweeps indicators dm 3",
-    "thaw indicators normal",
-    "score histogram dm",
-]
+    "sweeps histogram", "sweeps explicit", "sweeps bursts", "sweeps contexts", "sweeps normal-gamma",
+    "sweeps indicators", "sweeps weights", "sweeps cells", "sweeps states", "sweeps slices", "sweeps sparse",
+    "thaw histogram", "thaw indicators", "thaw cells", "extend contexts", "start auto histogram",
+    "score histogram",
+]  # fmt: skip
 
 
 def test_a_failed_allocation_leaves_the_franchise_whole(library):

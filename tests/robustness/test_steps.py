@@ -5,20 +5,94 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import step_trials
-from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
-from step_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
-from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
-from hdpkit.measures.dirichlet_multinomial import TermCounts
-from hdpkit.random import RandomStream, ScriptedSource
-from hdpkit.steps.step import COMPILED_STORES
-from hdpkit.stores import ExplicitStore, HistogramStore
+from hdpkit.errors import BusyError, HdpkitError, ParameterError, StateError
+from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
 
 PACKAGE = Path(__file__).resolve().parents[2] / "hdpkit"
 STORES = ("histogram", "explicit")
 KERNELS = ("auto", "generic", "reference")
+
+
+def topics(store, kernel="auto", each=("document",)):
+    rng = np.random.default_rng(1)
+    documents = [rng.integers(0, 6, size=5) for _ in range(8)]
+    corpus = hk.Corpus.from_documents(documents, n_terms=6)
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), name="root", discount=0.1)
+    for label in each:
+        restaurant = hk.Restaurant(restaurant, each=label, name=label, discount=0.1)
+    return hk.Franchise(restaurant, corpus, store=store, kernel=kernel)
+
+
+def numbers(store, kernel="auto", depth=3, measure=None):
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=30)
+    labels = {"group": rng.integers(0, 4, size=30)}
+    labels["half"] = labels["group"] // 2
+    data = hk.Groups.from_labels(values, {name: code.tolist() for name, code in labels.items()})
+    restaurant = hk.Restaurant(measure or hk.NormalGamma(), name="root")
+    for label in ("half", "group")[: depth - 1]:
+        restaurant = hk.Restaurant(restaurant, each=label, name=label)
+    return hk.Franchise(restaurant, data, store=store, kernel=kernel)
+
+
+def words(store, kernel="auto"):
+    sentences = [["a", "b", "c"], ["b", "b", "a"], ["c", "a", "a", "b"], ["a"]]
+    data = hk.NGrams.from_sentences(sentences, order=3)
+    restaurant = hk.Restaurant(hk.Uniform(), name="root", discount=0.3)
+    for depth in (1, 2):
+        restaurant = hk.Restaurant(restaurant, each=f"context {depth}", name=f"context {depth}", discount=0.3)
+    return hk.Franchise(restaurant, data, store=store, kernel=kernel)
+
+
+def go_on(state):
+    """A little of a chain."""
+    rng = RandomStream((1, 2))
+    n = state.topology.n_customers
+    seated = state.seating.dishes() >= 0
+    for customer in np.flatnonzero(~seated).tolist():
+        state.enter(customer, customer + 1, rng)
+    state.reseat(0, n, rng)
+    if state.topology.n_levels > 1:
+        with state.labelled_seating(rng), state.root_integrated(rng):
+            found = state.units(1)
+            state.resample_dish(found, 0, len(found), rng)
+            if not state.measure.atomic:
+                state.reseat_groups(state.groups(), 0, 1, 1, rng)
+    state.settle()
+    state.log_joint()
+    state.root_weights()
+    state.audit()
+
+
+class Liar(RandomStream):
+    """A source whose answers are no options."""
+
+    answer = 10**6
+
+    def choose(self, weights):
+        return self.answer
+
+    def index(self, n):
+        return self.answer
+
+    def bernoulli(self, p):
+        return True
+
+
+class Unmade(ChoiceSource):
+    """A source that was never initialised."""
+
+    def __init__(self):
+        pass
+
+
+class Thief(RandomStream):
+    """A source that raises."""
+
+    def choose(self, weights):
+        raise RuntimeError("no choice")
 
 
 def started(build, *arguments, **options):
@@ -26,8 +100,6 @@ def started(build, *arguments, **options):
     state.enter(0, state.topology.n_customers, RandomStream())
     return state
 
-
-# ------------------------------------------------------------------ signatures
 
 DEFINED = re.compile(r"^[ \t]*(?:def|cpdef [\w ]*?)\s*(\w+)\(", re.MULTILINE)
 TYPED = re.compile(r"^(?:const )?([A-Za-z_]\w*)(\[[^\]]*\])? +\w+( not None)?( *=.*)?$")
@@ -55,15 +127,6 @@ def test_no_compiled_function_takes_none_for_an_object_of_a_class():
             assert match.group(3), f"{path.name}: {function}({parameter})"
 
 
-# ------------------------------------------------------------------ misuses made from signatures
-
-
-@pytest.mark.parametrize("store", step_trials.STORES)
-def test_some_misuses(store):
-    for told in step_trials.campaign(20, 0, 60, store):
-        assert not step_trials.is_fault(told), told
-
-
 @hk.step()
 def unseat_twice(walk, bank, source):
     """A user's step with a mistake."""
@@ -80,30 +143,6 @@ def test_a_mistaken_step_of_a_user_ends_no_process(store):
         state.run_step(unseat_twice, source=RandomStream((1, 2)))
     state.thaw(kept)
     state.audit()
-
-
-def test_numbers_that_moves_name():
-    state, rng = started(numbers, "explicit"), RandomStream((3, 4))
-    with state.labelled_seating(rng):
-        units = state.units(1)
-        for unit in (-1, len(units), 2**40):
-            for call in (units.customers, units.tables, lambda unit: units.gather([unit])):
-                with pytest.raises(ParameterError, match="unit"):
-                    call(unit)
-        for customers in ([0.7], [2**32], [-1]):
-            with pytest.raises(ParameterError, match="customers"):
-                state.bank.log_block(customers, [])
-
-
-@pytest.mark.parametrize("bank", [7, [0], object(), type])
-def test_slots_take_no_bank_that_is_none(bank):
-    state = started(topics, "histogram")
-    with pytest.raises(ParameterError, match="bank"):
-        state.slots.attach(bank)
-    state.audit()
-
-
-# ------------------------------------------------------------------ units
 
 
 def moved_since(state, rng):
@@ -151,45 +190,6 @@ def test_units_are_those_of_a_seating(store, kernel, build):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_units_stay_good_while_they_are_moved(kernel):
-    state, rng = started(numbers, "explicit", kernel), RandomStream((3, 4))
-    for level in (2, 1):
-        found = state.units(level)
-        for u in range(len(found)):
-            state.resample_dish(found, u, u + 1, rng)  # tables of the parents close and open
-        assert len(state.unit_dishes(found)) == len(found)
-    found = state.units(1)
-    dish = int(state.slots.occupied_slots()[0])
-    for u in range(len(found)):
-        state.move_units(found, np.array([u]), dish, rng)
-    assert state.n_dishes == 1
-    state.move_units(
-        found, np.arange(len(found)), dish, rng
-    )  # where they are: the dish doesn't die on the way
-    state.audit()
-    go_on(state)
-
-
-@pytest.mark.parametrize("after", ["settle", "thaw", "labelled_seating"])
-def test_units_don_t_outlive_the_seating(after):
-    state, rng = started(topics, "histogram" if after == "labelled_seating" else "explicit"), RandomStream()
-    with state.labelled_seating(rng):
-        found = state.units(1)
-    if after == "thaw":
-        state.thaw(state.freeze())
-    elif after == "settle":
-        state.leave(0, 39, rng)
-        state.enter(0, 39, rng)
-        state.settle()
-    with state.labelled_seating(rng), pytest.raises(StateError):
-        state.resample_dish(found, 0, len(found), rng)
-    go_on(state)
-
-
-# ------------------------------------------------------------------ sources
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("answer", [10**6, -1, None, 2**63, "a", 0.5, True])
 def test_a_source_that_answers_out_of_range(store, kernel, answer):
@@ -214,30 +214,6 @@ def test_what_a_source_raises_surfaces(store, kernel):
     with pytest.raises(HdpkitError), state.transaction():
         state.reseat(0, 40, ScriptedSource([10**6]))
     go_on(state)
-
-
-class Counting(RandomStream):
-    """Answers like its parent, and counts."""
-
-    def __init__(self):
-        super().__init__((5, 6))
-        self.asked = 0
-
-    def choose(self, weights):
-        self.asked += 1
-        return super().choose(weights)
-
-
-@pytest.mark.parametrize("build", [topics, numbers, words])
-@pytest.mark.parametrize("store", STORES)
-def test_a_source_in_python_is_asked(store, build):
-    state, source = started(build, store), Counting()
-    state.reseat(0, state.topology.n_customers, source)
-    assert source.asked > 0
-    go_on(state)
-
-
-# ------------------------------------------------------------------ blocks, dishes, calls from inside
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -322,9 +298,6 @@ def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
     assert not state._waiting
 
 
-# ------------------------------------------------------------------ moves, and the tree
-
-
 @pytest.mark.parametrize("build", [topics, words])
 def test_numbers_of_restaurants_and_declarations(build):
     tree = started(build, "histogram").topology
@@ -337,79 +310,3 @@ def test_numbers_of_restaurants_and_declarations(build):
     for key in (object(), [1], 10**9, None, ("a", "b", "c", "d")):
         with pytest.raises(HdpkitError):
             tree.node(1, key, "x")
-
-
-# ------------------------------------------------------------------ which classes a kernel serves
-
-
-def named(kind, module):
-    return type("Third", (kind,), {"__module__": module, "asked": 0})
-
-
-class Proud(DirichletMultinomialBank):
-    """A bank in Python that counts what it is asked."""
-
-    asked = 0
-
-    def log_predictive(self, customer, slots):
-        type(self).asked += 1
-        return super().log_predictive(customer, slots)
-
-
-@pytest.mark.parametrize("module", ["hdpkit._compiled_mine", "hdpkit.stores.third", "mine"])
-@pytest.mark.parametrize("kind", [HistogramStore, ExplicitStore])
-def test_a_store_beside_ours_is_asked(kind, module):
-    third = named(kind, module)
-
-    def join(self, *arguments):
-        third.asked += 1
-        return kind.join(self, *arguments)
-
-    third.join = join
-    assert third not in COMPILED_STORES
-    state = started(topics, third)
-    for step in ("reseat", "enter", "resample_dish", "seat_out"):
-        assert state.kernel(step) == "reference"
-    with pytest.raises(KernelError):
-        topics(third, "generic")
-    asked = third.asked
-    go_on(state)
-    assert third.asked > asked
-
-
-def test_a_store_that_declares_itself_is_compiled():
-    third = type("Third", (HistogramStore,), {"COMPILED": True})
-    state = started(topics, third)
-    assert state.kernel("enter") == "generic"
-    go_on(state)
-    state.audit()
-    assert type("Fourth", (third,), {}) not in COMPILED_STORES
-
-
-class ProudMeasure(hk.DirichletMultinomial):
-    """Its bank is one in Python."""
-
-    def bank(self, data):
-        return Proud(np.asarray(data.values, dtype=np.int32), self.eta_vector, TermCounts)
-
-
-class OwnPredictive(hk.DirichletMultinomial):
-    """Overrides what the compiled bank has in C."""
-
-    asked = 0
-
-    def log_predictive(self, value, many):
-        type(self).asked += 1
-        return super().log_predictive(value, many)
-
-
-@pytest.mark.parametrize("measure", [ProudMeasure, OwnPredictive])
-def test_a_measure_that_derives_from_ours_is_asked(measure):
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
-    state = hk.Franchise(hk.Restaurant(hk.Restaurant(base=measure(eta=0.5)), each="document"), corpus)
-    counter = Proud if measure is ProudMeasure else OwnPredictive
-    before = counter.asked
-    assert state.kernel("reseat") == ("reference" if measure is ProudMeasure else "generic")
-    state.enter(0, len(corpus), RandomStream())
-    assert counter.asked > before
-    go_on(state)

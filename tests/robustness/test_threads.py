@@ -53,14 +53,6 @@ def test_every_public_member_is_under_the_turn(kind):
             assert member.__dict__.get("guarded") is (name not in OPEN), name
 
 
-def test_a_new_member_is_guarded_unasked():
-    class Mine(hk.Franchise):
-        def half(self):
-            return self.n_dishes / 2
-
-    assert Mine.half.__dict__["guarded"] is True
-
-
 @pytest.mark.parametrize("store", thread_trials.STORES)
 def test_reads_during_runs(store):
     ends, well = thread_trials.trial(store, n_reads=300, seed=1)
@@ -132,16 +124,6 @@ def test_a_second_run_is_refused_before_anything_is_read():
             scheduler.run(f, 1, init=init)
     draws.close()
     scheduler.run(f, 1, init=None)
-
-
-def test_a_second_run_leaves_no_folder(tmp_path):
-    f = franchise("histogram")
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    draws = scheduler.sample(f, 5, rng=0)
-    next(draws)
-    with pytest.raises(BusyError):
-        scheduler.run(f, 1, init=None, folder=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_thread_that_asks_for_draws_has_the_run():
@@ -232,18 +214,6 @@ def test_looks_see_ends_of_sweeps_and_change_nothing(store, in_folder, tmp_path)
     hk.Scheduler(SCHEDULE).run(alone, f.sweep, rng=3)
     assert np.array_equal(alone.dishes, f.dishes)
     assert alone.log_joint() == f.log_joint()
-
-
-def test_looks_at_what_stands():
-    f = franchise("histogram")
-    assert f.look().n_dishes == 0
-    draws = hk.Scheduler(SCHEDULE).sample(f, 3, rng=0)
-    for sweep in (1, 2):
-        next(draws)
-        assert in_thread(lambda: f.look(timeout=1)).sweep == sweep == f.look().sweep
-    draws.close()
-    assert f.look().sweep == 2
-    assert f.look().dish_counts.shape == (f.n_dishes, 30)
 
 
 class Fails(moves.Move):

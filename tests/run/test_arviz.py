@@ -38,16 +38,6 @@ def trace():
     return hk.ChainTrace([scheduler.run(franchise(), 110, rng=seed, record=record) for seed in (0, 1)])
 
 
-def test_only_draws_with_a_log_likelihood_are_exported(trace):
-    assert np.isnan(trace[KEY][:, :14]).all()
-    data = trace.to_arviz()
-    assert data.log_likelihood["by_document"].dims == ("chain", "draw", "document")
-    assert data.posterior["draw"].values.tolist() == list(range(15, 111, 5))
-    assert "log_likelihood_document" not in data.posterior
-    assert np.isfinite(data.log_likelihood["by_document"].values).all()
-    assert len(np.unique(data.log_likelihood["by_document"].values[:, :, 0])) > 30
-
-
 @pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future
 def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     matplotlib = pytest.importorskip("matplotlib")
@@ -62,12 +52,6 @@ def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     assert "n_dishes" in arviz.summary(data).index
     arviz.plot_trace(data, var_names=["n_dishes"])
     matplotlib.pyplot.close("all")
-
-
-def test_the_trace_is_that_without_log_likelihoods(trace):
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
-    again = scheduler.run(franchise(), 110, rng=1)
-    assert np.array_equal(again["log_joint"], trace.chains[1]["log_joint"])
 
 
 @pytest.mark.parametrize("options", [{}, {"root": "weights"}, {"root": hk.FixedWeights(2)}])

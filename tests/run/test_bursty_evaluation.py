@@ -14,7 +14,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.evaluation import fit_proportions
 from hdpkit.posterior.evaluation.completion import PASSES
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
 from hdpkit.testing.laws import outcomes
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
@@ -152,47 +151,6 @@ def test_a_training_document_without_its_word_gets_its_dish():
     for dish, p in outcomes(lambda source: int(franchise.fold_in(new, 1, burn_in=0, rng=source).dishes[0])):
         folded[named[dish]] = folded.get(named[dish], 0.0) + p
     assert folded == pytest.approx(gibbs, abs=1e-12)
-
-
-# ---------------------------------------------------------------------- topics as arrays
-
-
-def fixed_topics(franchise, mass=None):
-    phi = phi_of(franchise)
-    repeats = type(franchise.measure.in_new_restaurants(franchise.bank, franchise.dishes).repeats)
-    made = repeats(float(franchise.measure.concentration), float(franchise.measure.discount))
-    return FixedTopics.of(phi[:-1], phi[-1], prior_of(franchise), mass, made)
-
-
-@pytest.mark.parametrize(("b", "a"), LAWS)
-def test_arrays_of_topics_have_the_scores_of_the_franchise(b, a):
-    franchise = bursty(b, a)
-    topics, halves = fixed_topics(franchise), [corpus(half).to_counts() for half in (OBSERVED, HELD)]
-    found = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD), tolerance=1e-13)
-    assert completion([topics], *halves, 1e-13) == pytest.approx(found.log_probability_per_token, abs=1e-9)
-    new = completion([topics], *halves, 1e-13, new_terms=True)
-    assert math.exp(-new) == pytest.approx(found.new_perplexity, rel=1e-9)
-    gibbs = topics.sample(halves[0], 4000, 50, 1)
-    folded = franchise.fold_in(corpus(OBSERVED), 4000, burn_in=50, rng=2).proportions
-    assert gibbs[:3] == pytest.approx(folded[:3], abs=0.04)
-    assert topics.fit(halves[0], 1e-12)[:3] == pytest.approx(gibbs[:3], abs=0.3)  # expectations beside means
-
-
-@pytest.mark.parametrize(("b", "a"), [*LAWS, (2.0, 0.5)])
-def test_topics_learn_from_the_tables_of_the_observed_words(b, a):
-    franchise = bursty(b, a)
-    mass = np.linspace(2.0, 5.0, len(prior_of(franchise)))
-    topics, counts = fixed_topics(franchise, mass), corpus([[0, 0, 1], [2] * 12, [3, 3, 3, 1]]).to_counts()
-    held = sp.csr_array(np.ones((3, V), dtype=int))
-    logs, seen = topics.score(counts, held, 1e-13)
-    phi, prior = phi_of(franchise), prior_of(franchise)
-    for d, row in enumerate(np.exp(logs).reshape(3, V)):
-        terms, times = counts[[d]].indices, counts[[d]].data.astype(float)
-        theta = fit_proportions(phi[:, terms], prior, times, 1e-13)
-        p = learned_probabilities(phi, prior, mass, theta, terms, times, np.arange(V), PASSES, (b, a))
-        assert row == pytest.approx(p, rel=1e-8)
-        assert seen[d] == pytest.approx(row[terms].sum())
-        assert row.sum() == pytest.approx(1.0)
 
 
 # ---------------------------------------------------------------------- terms that are new, any measure

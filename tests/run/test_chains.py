@@ -1,6 +1,5 @@
 """Several chains in processes of their own: equal to single ones, reported one by one, resumed one by one."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -8,7 +7,6 @@ import sys
 import textwrap
 import threading
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -33,34 +31,6 @@ def schedule():
     return hk.Scheduler(
         [moves.TableGibbs(), moves.SplitMerge().until(8), moves.DishGibbs().every(2), moves.Concentration()]
     )
-
-
-READS = {
-    "dish_parameters": lambda given: given.dish_parameters(),
-    "dish_counts": lambda given: given.dish_counts,
-    "sample": lambda given: given.sample(),
-    "n_tables": lambda given: given.n_tables,
-    "root_weights": lambda given: given.root_weights(),
-    "group_weights": lambda given: given.group_weights("document"),
-}
-
-
-@pytest.mark.parametrize("read", READS)
-def test_whatever_is_read_of_it_the_empty_franchise_says_where_the_states_are(read):
-    given = franchise()
-    schedule().run(given, sweeps=1, rng=0, chains=2)
-    with pytest.warns(errors.CopiedFranchiseWarning, match=r"trace\.franchises") as told:
-        READS[read](given)
-    assert [warning.filename for warning in told] == [__file__]
-
-
-def test_the_pipes_of_the_processes_are_closed():
-    gc.collect()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        schedule().run(franchise(), sweeps=2, rng=0, chains=2)
-        gc.collect()
-    assert [str(one.message) for one in told if issubclass(one.category, ResourceWarning)] == []
 
 
 def assert_same_chains(one, other):
@@ -129,38 +99,6 @@ def test_chains_have_streams_of_their_own_and_leave_the_franchise():
     )
 
 
-@pytest.mark.parametrize("init", ["one", "random", "array", "state", "franchise", "none"])
-def test_chains_begin_where_a_single_one_does(init):
-    other = franchise(store="explicit")
-    schedule().run(other, 2, rng=1)
-    given = {
-        "random": hk.init.Random(4), "array": other.dishes, "state": other.freeze(), "franchise": other,
-        "none": None,
-    }.get(init, init)  # fmt: skip
-    rng = None if init == "none" else 3
-    trace = schedule().run(other, 3, rng=rng, init=given, chains=2)
-    single = other.copy()
-    assert_same(trace.chains[0], schedule().run(single, 3, rng=rng, init=given))
-    assert trace["sweep"][1].tolist() == ([3, 4, 5] if init == "none" else [1, 2, 3])
-
-
-def test_what_is_defined_here_goes_along():
-    class Local(moves.Move):
-        def apply(self, state, rng, steps=None):
-            state.reseat(0, 4, rng)
-            return moves.MoveInfo(4, 4)
-
-    offset = 10
-    record = {"shifted": lambda f: f.n_dishes + offset, "process": lambda f: os.getpid()}
-    stop = [lambda draw: draw.sweep == 4]
-    trace = hk.Scheduler([moves.TableGibbs(), Local()]).run(
-        franchise(), 9, rng=0, chains=2, record=record, callbacks=stop, thin=2
-    )
-    assert np.array_equal(trace["shifted"], trace["n_dishes"] + 10)
-    assert trace["sweep"].tolist() == [[2, 4], [2, 4]]
-    assert len(set(trace["process"].ravel().tolist()) - {os.getpid()}) == 2
-
-
 def test_a_script_needs_no_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -183,12 +121,6 @@ def test_a_script_needs_no_guard(tmp_path):
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "(2, 3)\n"
     assert done.stderr == ""
-
-
-def test_what_cannot_be_sent_is_refused_at_once():
-    lock = threading.Lock()
-    with pytest.raises(errors.ScheduleError, match="chains"):
-        schedule().run(franchise(), 1, chains=2, record={"x": lambda f: lock.locked()})
 
 
 # ------------------------------------------------------------------------- failures
@@ -406,14 +338,6 @@ def test_to_arviz_and_summary():
             trace.to_arviz(after=bad)
     with pytest.raises(errors.DataError):
         trace.to_arviz(after=30)
-
-
-def test_without_arviz_the_extra_is_named(monkeypatch):
-    trace = schedule().run(franchise(), 2, rng=2)
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]") as caught:
-        trace.to_arviz()
-    assert isinstance(caught.value, ImportError)
 
 
 def test_the_worker_does_a_job_in_this_process_too():

@@ -18,7 +18,6 @@ from hdpkit.errors import StorageError
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.run.shards import messages as memory
 from hdpkit.run.shards.messages import Meeting
-from hdpkit.run.shards.source import spread
 
 pytestmark = pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="a file system in memory is Linux's")
 
@@ -139,13 +138,3 @@ def test_nothing_is_left_of_a_killed_process():
     for one in (meeting, other):
         one.end()
     assert there() == []
-
-
-def test_parts_have_about_the_same_number_of_tokens():
-    class Source:
-        def __init__(self, sizes):
-            self.shards = [type("Info", (), {"n_tokens": n}) for n in sizes]
-
-    assert spread(Source([19, 18, 18, 25]), 2) == [range(2), range(2, 4)]
-    assert spread(Source([1, 1, 98]), 3) == [range(1), range(1, 2), range(2, 3)]
-    assert spread(Source([98, 1, 1]), 3) == [range(1), range(1, 2), range(2, 3)]

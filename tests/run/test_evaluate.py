@@ -9,10 +9,9 @@ from evaluation_checks import three_levels, two_levels
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.evaluation import completion_perplexity, fit_proportions
+from hdpkit.evaluation import fit_proportions
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
 from hdpkit.posterior.fold_in import new_group_model
-from hdpkit.random import Streams
 
 
 def corpus(*documents, **options):
@@ -51,44 +50,7 @@ def test_states_of_every_kind(tmp_path):
     assert scores(of_chains) == pytest.approx(scores(of_run), abs=1e-12)
 
 
-def test_states_of_different_sizes():
-    """Dishes have no names across states, and their number may differ; so may the vocabulary's order."""
-    words = [["a", "b", "a"], ["b", "c"]]
-    chains = []
-    for documents in (words, words[::-1]):
-        root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-        chains.append(hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents)))
-    assert chains[0].data.vocabulary != chains[1].data.vocabulary
-    trace = [hk.Scheduler([moves.TableGibbs()]).run(f, sweeps=3, rng=1) for f in chains]
-    assert len(trace) == 2
-    new = hk.Corpus.from_documents([["c", "a"], ["b", "b", "c"]])
-    each = [hk.evaluate(f, new, method="left-to-right", particles=50) for f in chains]
-    both = hk.evaluate(chains, new, method="left-to-right", particles=50)
-    assert min(e.log_probability for e in each) - 0.5 < both.log_probability
-    assert both.log_probability < max(e.log_probability for e in each) + 0.5
-
-
 # ---------------------------------------------------------------------- methods
-
-
-def test_the_same_number_gives_the_same_result():
-    franchise = two_levels()
-    for options in ({}, {"fit": "gibbs"}, {"method": "left-to-right"}):
-        found = [hk.evaluate(franchise, NEW, rng=rng, **options) for rng in (3, 3, Streams(3).source(9))]
-        assert scores(found[0]) == scores(found[1])
-        assert hk.evaluate(franchise, NEW, **options).log_probability == pytest.approx(
-            hk.evaluate(franchise, NEW, rng=0, **options).log_probability, abs=0
-        )
-
-
-def test_predictive_perplexity_is_that_of_whole_documents():
-    franchise = two_levels()
-    paper = hk.evaluate(franchise, NEW, method="predictive", rng=2)
-    other = hk.evaluate(franchise, NEW, method="left-to-right", rng=2)
-    assert scores(paper) == scores(other)
-    assert paper.method == "predictive"
-    assert paper.n_tokens == 7
-    assert paper.perplexity == pytest.approx(math.exp(-sum(scores(paper)) / 7))
 
 
 def test_completion_with_a_discount_is_by_gibbs():
@@ -151,14 +113,6 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
 
 
 # ---------------------------------------------------------------------- topics of other systems
-
-
-def test_topics_that_are_given():
-    phi = [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
-    observed, held = sp.csr_array([[2, 0, 1, 0]]), np.array([[0, 1, 0, 2]])
-    assert completion_perplexity(phi, [1.0, 0.5], observed, held) == pytest.approx(108 ** (1 / 3), rel=1e-12)
-    theta = fit_proportions(np.array(phi)[:, [0, 2]], [1.0, 0.5], [2, 1])
-    assert theta == pytest.approx([2 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("apart", [0.01, 0.003])

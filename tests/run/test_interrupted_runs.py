@@ -93,16 +93,6 @@ def test_ctrl_c_while_a_parameter_of_the_measure_is_replaced(move, monkeypatch):
     state.audit()
 
 
-def test_a_resumed_run(tmp_path):
-    scheduler().run(franchise(), sweeps=2, rng=4, folder=tmp_path / "run")
-    run = hk.open_run(tmp_path / "run", allow=[Press])
-    with pytest.raises(KeyboardInterrupt) as caught:
-        run.resume(sweeps=4, on_interrupt="raise")
-    assert caught.value.trace["sweep"].tolist() == [1, 2]
-    with pytest.warns(errors.InterruptedRunWarning, match="sweeps up to 6"):
-        hk.open_run(tmp_path / "run", allow=[Press]).resume()
-
-
 TEXT = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2], [0, 1]], n_terms=3)
 ROOT = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
 OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
@@ -140,31 +130,6 @@ def test_a_move_that_raises_stop_iteration(way):
     assert isinstance(error, errors.ScheduleError)
     assert "Raises" in str(error)
     assert "StopIteration" in str(error)
-
-
-@pytest.mark.parametrize("way", ways("KeyboardInterrupt"))
-def test_a_move_that_raises_keyboard_interrupt(way):
-    """It is as Ctrl-C, everywhere."""
-    with pytest.raises(KeyboardInterrupt) as caught:
-        ways("KeyboardInterrupt")[way]()
-    if way != "draws":
-        assert caught.value.trace.n_draws == 2
-        assert caught.value.trace.interrupted
-
-
-def test_chains():
-    pressed = []
-
-    def progress(tick):
-        if tick.sweep > 2 and not pressed:
-            pressed.append(tick)
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt) as caught:
-        hk.Scheduler([moves.TableGibbs()]).run(
-            franchise(), sweeps=10**7, rng=0, chains=1, progress=progress, on_interrupt="raise"
-        )
-    assert caught.value.trace.interrupted
 
 
 def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():

@@ -2,12 +2,6 @@
 
 import itertools
 import math
-import os
-import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import attrs
 import moves_over_shards as example
@@ -23,8 +17,6 @@ from hdpkit.testing import check_move
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.pvalues import SampledTestFailure
 
-EXAMPLE = Path(example.__file__)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 DATA = corpus()
 
 
@@ -46,38 +38,6 @@ class PriorLeftOut(TokenGibbs):
 
     def document(self, document, common):
         return super().document(attrs.evolve(document, concentration=1e-3), common)
-
-
-def run_program(*command):
-    return subprocess.Popen(
-        [*map(str, command)], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def checksums(program):
-    out, err = program.communicate(timeout=300)
-    assert program.returncode == 0, err
-    return set(re.findall(r"state ([0-9a-f]{16})", out))
-
-
-def mpi(ranks, module=("-m", "mpi4py")):
-    launcher = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    return run_program(launcher, "-n", ranks, sys.executable, *module, EXAMPLE, "mpi")
-
-
-def test_the_example_is_one_chain_in_one_process_in_parts_on_mpi_and_on_dask():
-    state, trace = example.in_one_process()
-    told = set(re.findall("state (.*)", example.told(state)))
-    assert len(told) == 1
-    for workers in (1, 2, 3):
-        same(example.over(shards.Local(workers)), state)
-    for program in (mpi(2), mpi(3), run_program(sys.executable, EXAMPLE, "dask")):
-        assert checksums(program) == told
-    assert checksums(run_program(sys.executable, EXAMPLE)) == told
-    for name, least in (("CopyDish", 0.3), ("WalkOnConcentration", 0.1)):
-        rows = trace.moves[trace.moves["move"] == name]
-        assert len(rows) == 20
-        assert least < rows["accepted"].sum() / rows["tried"].sum() < 0.95
 
 
 def declared(root):
@@ -131,14 +91,6 @@ def test_any_schedule_of_moves_over_documents_and_totals(name):
         same_numbers(run.trace, trace)
     changed = np.any(begun["seating"]["dish"] != ended["seating"]["dish"])
     assert changed == (name != "totals alone")
-
-
-def test_dishes_are_born_and_die_in_a_move_of_ones_own():
-    begun, ended, trace = one_process([TokenGibbs(), moves.RootWeights()], 60)
-    steps = np.diff(trace["n_dishes"])
-    assert steps.min() < 0 < steps.max()
-    assert ended["births"] > begun["births"] + 3
-    same(over_workers([TokenGibbs(), moves.RootWeights()], 60, begun, 3).state(), ended)
 
 
 def test_fixed_weights_and_a_checkpoint(tmp_path):

@@ -48,15 +48,6 @@ def test_sentences_come_back(tmp_path, sentences, order, start, fixed):
     check_same(back.plus(sentences), simulated.plus(sentences))
 
 
-@given(st.lists(st.tuples(TOKENS, st.lists(TOKENS, max_size=4).map(tuple)), min_size=1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_pairs_come_back(tmp_path, pairs):
-    data = hk.NGrams.from_pairs(*zip(*pairs, strict=True))
-    back = round_trip(data, tmp_path)
-    check_same(back, data)
-    check_same(back.plus_pairs(["new"], [("?",)]), data.plus_pairs(["new"], [("?",)]))
-
-
 @pytest.fixture(params=["sentences", "pairs"])
 def packed(request):
     if request.param == "pairs":

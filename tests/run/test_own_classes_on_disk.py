@@ -3,11 +3,10 @@
 import sys
 
 import pytest
-from click.testing import CliRunner
+from fit_command import hdpkit
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 
 TEXT = """
@@ -40,10 +39,6 @@ def begun(folder, schedule, concentration=1.0):
     return folder
 
 
-def command(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 @pytest.mark.parametrize("kind", ["move", "prior"])
 def test_a_healthy_run_does_not_fail_for_want_of_leave(module, tmp_path, kind):
     if kind == "move":
@@ -55,12 +50,12 @@ def test_a_healthy_run_does_not_fail_for_want_of_leave(module, tmp_path, kind):
     assert [check.name for check in checks if not check.looked] == [
         "moves" if kind == "move" else "chain-000"
     ]
-    result = command("verify", folder)
+    result = hdpkit("verify", folder)
     assert result.exit_code == 0, result.output
     assert "FAILED" not in result.stdout
     assert "need --allow" in result.stdout
     assert "halves_of_a_user" in result.stdout
-    result = command("verify", folder, "--allow", "halves_of_a_user")
+    result = hdpkit("verify", folder, "--allow", "halves_of_a_user")
     assert result.exit_code == 0, result.output
     assert "all is well\n" in result.stdout
     assert all(check.looked for check in verify_run(folder, ["halves_of_a_user"]))

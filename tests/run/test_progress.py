@@ -1,12 +1,15 @@
-"""The progress bar: one line on a terminal, plain lines elsewhere, and no remains."""
+"""What a run tells while it is at work: its progress, and too many topics."""
 
 import contextlib
 import io
 
 import attrs
+import numpy as np
 import pytest
 
 import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.run.interrupt import too_many_topics
 from hdpkit.run.progress import ProgressBar, Tick
 
 TICK = Tick(
@@ -25,29 +28,6 @@ TICK = Tick(
 class Terminal(io.StringIO):
     def isatty(self):
         return True
-
-
-def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
-    data = hk.NGrams.from_sentences([["a", "b"], ["a"]], order=1)
-    for base, observed in ((hk.Uniform(), True), (hk.DirichletMultinomial(0.5), False)):
-        ticks = []
-        trace = hk.Scheduler([hk.moves.TableGibbs()]).run(
-            hk.Franchise(hk.Restaurant(base), data), 2, 0, progress=ticks.append
-        )
-        assert [tick.observed for tick in ticks] == [observed] * len(ticks)
-        assert ticks[-1].log_joint == trace["log_joint"][-1]
-
-
-def test_plain_lines_are_rare_but_the_last_is_written():
-    file, now = io.StringIO(), [0.0]
-    bar = ProgressBar(file, seconds_between_lines=5, clock=lambda: now[0])
-    for sweep, moment in enumerate([0.0, 1.0, 4.9, 5.0, 6.0], start=1):
-        now[0] = moment
-        bar(attrs.evolve(TICK, sweep=sweep))
-    bar(attrs.evolve(TICK, sweep=10, finished=True))
-    lines = file.getvalue().splitlines()
-    assert [line.split(",")[0] for line in lines] == ["sweep 1/10", "sweep 4/10", "sweep 10/10"]
-    assert "\x1b" not in file.getvalue()
 
 
 @pytest.fixture
@@ -80,3 +60,35 @@ def test_the_terminal_is_left_in_order(terminal, how):
     assert "K = 42" in text
     assert text.count(hide) == text.count(show) == 1
     assert text.index(hide) < text.index(show)
+
+
+N_TOKENS = 2_500  # 51 topics are too many, 50 are not
+MANY = np.arange(N_TOKENS) % 51
+KEPT = [moves.Concentration()]  # dishes stay as they start
+
+
+def corpus(n_tokens=N_TOKENS):
+    terms = np.random.default_rng(0).integers(0, 40, size=n_tokens)
+    return hk.Corpus.from_documents(terms.reshape(-1, 50).tolist(), n_terms=40)
+
+
+def topic_model(eta=0.5, data=None, kind=hk.DirichletMultinomial):
+    root = hk.Restaurant(kind(eta), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Franchise(hk.Restaurant(root, each="document"), corpus() if data is None else data)
+
+
+@pytest.mark.parametrize(
+    ("n_topics", "n_tokens", "many"),
+    [(50, 2_500, False), (51, 2_500, True), (1_325, 920_000, True), (44, 1_999, False), (1_999, 1_999, False),
+     (45, 2_000, True), (590, 348_884, False), (591, 348_884, True), (0, 2_000, False)],
+)  # fmt: skip
+def test_the_criterion(n_topics, n_tokens, many):
+    assert too_many_topics(n_topics, n_tokens) is many
+
+
+def test_a_run_warns_once_of_too_many_topics():
+    with pytest.warns(errors.ManyTopicsWarning, match=r"^51 topics for 2,500 tokens, 49 tokens each") as told:
+        hk.Scheduler(KEPT).run(topic_model(), sweeps=3, rng=0, init=MANY)
+    (warning,) = [warning for warning in told if warning.category is errors.ManyTopicsWarning]
+    assert warning.filename == __file__
+    assert "A larger eta" in str(warning.message)

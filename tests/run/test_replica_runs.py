@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.moves import Move, MoveInfo, replica_exchange
+from hdpkit.moves import Move, MoveInfo
 
 COUNTS = np.array([[3, 1, 0], [0, 2, 2], [1, 0, 4], [2, 2, 1]])
 POWERS = (1.0, 0.6, 0.3)
@@ -55,14 +55,6 @@ def test_a_seed_gives_a_chain_and_the_trace_is_that_of_power_1(case):
     assert [row["sweep"] for row in pairs] == list(range(1, 41))
     assert 5 < sum(row["accepted"] for row in pairs) <= 40
     assert set(trace["replicas/walker"]) == {0.0, 1.0, 2.0}
-
-
-def test_exchanges_take_place_when_they_are_scheduled():
-    franchise, schedule = schedule_of("cells", every=True)
-    trace = hk.Scheduler(schedule).run(franchise, 12, rng=1)
-    pairs = [(str(m), int(s)) for m, s in trace.moves[["move", "sweep"]].tolist() if m.startswith("Replica")]
-    first, second = "ReplicaExchange 1.0 0.6", "ReplicaExchange 0.6 0.3"
-    assert pairs == [(first, 2), (second, 4), (first, 6), (second, 8), (first, 10), (second, 12)]
 
 
 @pytest.mark.parametrize("case", SCHEDULES)
@@ -131,12 +123,6 @@ def test_a_franchise_alone():
         franchise.thaw(frozen)
 
 
-@pytest.mark.parametrize("powers", [(1.0,), (0.9, 0.5), (1.0, 0.5, 0.5), (1.0, 0.0), (1.0, "x"), 1.0, "1.0"])
-def test_powers_that_are_refused(powers):
-    with pytest.raises(errors.ParameterError, match="powers"):
-        moves.ReplicaExchange(powers)
-
-
 def test_what_has_no_powers_is_refused_before_the_first_sweep():
     exchange = moves.ReplicaExchange(POWERS)
     values = hk.Groups.from_arrays([[0.1, 0.2], [0.3]])
@@ -191,18 +177,3 @@ def test_after_an_error_in_a_further_chain_a_run_goes_on(error, tmp_path):
     resumed = run.resume()
     same(resumed, whole)
     assert rows(resumed) == rows(whole)
-
-
-def test_states_are_exchanged():
-    one = franchise_of("histogram", "restaurant")
-    hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(one, 5, rng=1)
-    other = one.copy()
-    hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(other, 3, rng=2)
-    before = one.log_joint(), other.log_joint()
-    ids = set(one.dish_ids.tolist())
-    replica_exchange.exchange(one, other)
-    assert (other.log_joint(), one.log_joint()) == before
-    assert (one.sweep, other.sweep) == (5, 3)
-    assert ids.isdisjoint(one.dish_ids.tolist())
-    one.audit()
-    other.audit()

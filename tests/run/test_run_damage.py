@@ -10,7 +10,7 @@ import sys
 import kill_trials
 import numpy as np
 import pytest
-from npz_files import tree_of, write_members, write_tree
+from npz_files import write_members
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -103,17 +103,6 @@ def test_cut_off_at_every_byte(number, step, small, tmp_path):
     assert outcome(folder, small) == "right"
 
 
-def test_a_state_that_is_cut_off_is_named(small, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    file = folder / "chain-000" / "state.npz"
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(errors.CorruptRunError, match=r"state\.npz"):
-        hk.open_run(folder).resume()
-    with pytest.raises(errors.CorruptRunError, match=r"state\.npz"):
-        _ = hk.open_run(folder).trace
-
-
 @pytest.mark.parametrize("count", [600, pytest.param(5000, marks=pytest.mark.long)])
 def test_random_bits(small, tmp_path, count):
     folder = tmp_path / "run"
@@ -134,27 +123,7 @@ def test_random_bits(small, tmp_path, count):
     assert {result for name, result in seen if name != "run.json"} == {"error"}
 
 
-def test_resumed_after_damage_the_end_is_the_same(small, tmp_path):
-    """Flipped bits anywhere in the state or the trace: resume refuses; with the file restored it is right."""
-    draw = random.Random(8)
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    for _ in range(60):
-        file = draw.choice(files(folder)[2:])
-        whole = file.read_bytes()
-        changed, bit = bytearray(whole), draw.randrange(8 * len(whole))
-        changed[bit // 8] ^= 1 << bit % 8
-        file.write_bytes(changed)
-        with pytest.raises(errors.CorruptRunError):
-            hk.open_run(folder).resume(sweeps=2)
-        file.write_bytes(whole)
-    trace = hk.open_run(folder).resume(sweeps=2)
-    for key in trace:
-        assert np.array_equal(trace[key], np.concatenate([small[1][key], small[3][key]])), key
-
-
-@pytest.mark.parametrize("per_file", [1, 2, 3, 500])
-@pytest.mark.parametrize("thin", [1, 2, 5])
+@pytest.mark.parametrize(("per_file", "thin"), [(1, 1), (2, 2), (3, 5), (500, 1)])
 def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path, monkeypatch):
     """So is what a kill leaves between the trace and the state, whichever checkpoint it comes in."""
     monkeypatch.setattr(trace_files, "_SWEEPS", per_file)
@@ -176,7 +145,7 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
     )  # fmt: skip
     end = hk.open_run(folder).franchise().freeze()
     assert len(list(file.parent.glob("trace-*"))) == -(-9 // per_file)
-    for sweep in (1, 2, 3, 5, 8):
+    for sweep in (1, 3, 8):
         shutil.copytree(folder, tmp_path / str(sweep))
         shutil.copy(states / str(sweep), tmp_path / str(sweep) / "chain-000" / "state.npz")
         again = hk.open_run(tmp_path / str(sweep))
@@ -191,23 +160,6 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
         with pytest.raises(errors.CorruptRunError, match="trace"):
             hk.open_run(folder).resume()
         gone.write_bytes(content)
-
-
-def test_another_version_is_said_to_be_one(small, tmp_path, monkeypatch):
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    text = (folder / "run.json").read_text()
-    (folder / "run.json").write_text(text.replace('"version": 3', '"version": 2', 1))
-    with pytest.raises(errors.RunVersionError, match=r"format = 'version 2': must be version 3"):
-        hk.open_run(folder)
-    (folder / "run.json").write_text(text)
-    file = folder / "chain-000" / "state.npz"
-    held = tree_of(file)
-    with monkeypatch.context() as patch:
-        patch.setattr("hdpkit.files.FORMAT_VERSION", 4)
-        write_tree(file, *held)
-    with pytest.raises(errors.RunVersionError, match="version 3"):
-        hk.open_run(folder).resume()
 
 
 def test_other_data_are_noticed(small, tmp_path):

@@ -41,7 +41,6 @@ def outside(place):
 
 FILES = ["run.json", "data.npz", "lock", "chain-000/state.npz", "chain-000/trace-000000.npz",
          "chain-000/lock"]  # fmt: skip
-ASIDE = ["chain-000/state.npz.tmp", "chain-000/trace-000000.npz.tmp"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -59,15 +58,6 @@ def test_a_link_in_place_of_a_file_is_refused_and_named(made, tmp_path, name):
         hk.open_run(tmp_path / "run").resume(sweeps=3)
     assert victim.read_bytes() == content
     assert os.listdir(victim.parent) == ["victim"]
-
-
-@pytest.mark.parametrize("name", ASIDE)
-def test_a_link_in_place_of_a_temporary_file_is_not_followed(made, tmp_path, name):
-    shutil.copytree(made / "run", tmp_path / "run")
-    victim = outside(tmp_path)
-    (tmp_path / "run" / name).symlink_to(victim)
-    assert hk.open_run(tmp_path / "run").resume(sweeps=3).n_draws == 6
-    assert victim.read_bytes() == b"precious"
 
 
 def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path):
@@ -103,26 +93,6 @@ def test_links_where_a_run_is_to_begin(tmp_path):
     scheduler().run(franchise(), 2, rng=0, folder=folder)  # the link goes, what it led to stays
     assert victim.read_bytes() == b"precious"
     assert os.listdir(victim.parent) == ["victim"]
-
-
-def test_a_run_folder_may_itself_be_reached_by_a_link(made, tmp_path):
-    shutil.copytree(made / "run", tmp_path / "disk" / "run")
-    (tmp_path / "out").symlink_to(tmp_path / "disk" / "run")
-    assert hk.open_run(tmp_path / "out").resume(sweeps=3).n_draws == 6
-    (tmp_path / "new").mkdir()
-    (tmp_path / "begun").symlink_to(tmp_path / "new")
-    scheduler().run(franchise(), 2, rng=0, folder=tmp_path / "begun")
-    assert (tmp_path / "new" / "run.json").is_file()
-
-
-def test_a_second_name_of_what_is_replaced_keeps_its_content(made, tmp_path):
-    shutil.copytree(made / "run", tmp_path / "run")
-    before = {}
-    for name in ("state.npz", "trace-000000.npz"):
-        os.link(tmp_path / "run" / "chain-000" / name, tmp_path / name)
-        before[name] = (tmp_path / name).read_bytes()
-    assert hk.open_run(tmp_path / "run").resume(sweeps=3).n_draws == 6
-    assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -5,10 +5,9 @@ import re
 import shutil
 import zipfile
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from npz_files import reseal, tree_of, write_members, write_tree
+from npz_files import reseal, write_members
 
 import hdpkit as hk
 from hdpkit import moves
@@ -66,23 +65,6 @@ def whole(tmp_path_factory):
 )
 def test_which_sweeps(given, wanted):
     assert sweeps(run(10, samples=given).samples) == wanted
-
-
-def test_a_number_counts_from_where_the_run_begins():
-    state = franchise()
-    run(6, state)
-    assert sweeps(run(10, state, rng=None, init=None, samples=2).samples) == [13, 15]
-
-
-def test_samples_change_nothing_and_are_of_their_sweeps():
-    plain, kept = run(10), run(10, samples=2)
-    assert np.array_equal(plain["log_joint"], kept["log_joint"])
-    for sample in kept.samples:
-        row = list(kept["sweep"]).index(sample.sweep)
-        assert sample.log_joint == kept["log_joint"][row]
-        assert len(sample.ids) == kept["n_dishes"][row]
-        assert sample.hyperparameters["concentration/root"] == kept["concentration/root"][row]
-    assert sweeps(run(10, samples=2, thin=4).samples) == [7, 9]
 
 
 def test_a_folder_keeps_them(whole):
@@ -196,30 +178,6 @@ def test_forged_members_are_refused(tmp_path):
         reseal(file)
         with pytest.raises(CorruptRunError):
             print(size, hk.open_run(tmp_path / "run").samples[0])
-
-
-def test_a_forged_sample_is_refused(tmp_path):
-    run(4, samples=1, folder=tmp_path / "run")
-    file = tmp_path / "run" / "chain-000" / "sample-00000004.npz"
-    format, tree = tree_of(file)
-    beyond = {**tree["counts"], "columns": tree["counts"]["columns"] + 5}
-    for key, value in {
-        "ids": tree["ids"][:-1],
-        "sizes": "many",
-        "counts": beyond,
-        "group_counts": {**tree["group_counts"], "shape": [10**12, len(tree["ids"])]},
-        "root_weights": tree["root_weights"][1:],
-        "names": ["one"],
-        "levels": [],
-        "term_means": {"inside": 1.0},
-        "hyperparameters": 5,
-        "parameters": {"mean": np.zeros(1)},
-    }.items():
-        if key == "levels":
-            value = [{**tree["levels"][0], "parent": tree["levels"][0]["parent"] + 7}]
-        write_tree(file, format, {**tree, key: value})
-        with pytest.raises(CorruptRunError):
-            hk.open_run(tmp_path / "run").samples[0]
 
 
 def test_samples_that_were_deleted_are_an_error(tmp_path):

@@ -3,8 +3,6 @@
 import math
 import os
 import signal
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -85,18 +83,6 @@ def test_time_tables(schedule, expected):
     assert ran(schedule(Noting())) == expected
 
 
-def test_sweeps_count_from_one_and_go_on():
-    noting, state = Noting(), franchise()
-    scheduler = hk.Scheduler([moves.TableGibbs(), noting.until(4)])
-    first = scheduler.run(state, sweeps=3, rng=0)
-    assert first["sweep"].tolist() == [1, 2, 3]
-    second = scheduler.run(state, sweeps=3, rng=None, init=None)
-    assert second["sweep"].tolist() == [4, 5, 6]
-    assert noting.sweeps == [1, 2, 3, 4]
-    third = scheduler.run(state, sweeps=1, rng=0)
-    assert third["sweep"].tolist() == [1]
-
-
 # ------------------------------------------------------------------------- mixtures
 
 
@@ -157,26 +143,6 @@ def test_nothing_to_do_is_refused_before_anything_moves():
             assert caught.value.remedy
             assert (state.dishes == -1).all()
             assert state.streams is None
-
-
-class Proposes(moves.TableGibbs):
-    """It has conditions, and a check of its own."""
-
-    requires = (moves.LATENT_DISHES, moves.MARGINALS)
-
-    def check(self, state):
-        self.checked = state
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_conditions_are_tested_beside_a_check(times):
-    observed = hk.Franchise(two_levels(measure=hk.Uniform(4)), corpus())
-    move = Proposes()
-    with pytest.raises(errors.ScheduleError, match=r"Proposes.*Dishes are observed"):
-        hk.Scheduler([move.repeat(times)]).run(observed, sweeps=1, rng=0)
-    latent = hk.Franchise(two_levels(), corpus())
-    hk.Scheduler([move.repeat(times)]).run(latent, sweeps=1, rng=0)
-    assert move.checked is latent
 
 
 # ------------------------------------------------------------------------- starts
@@ -269,15 +235,6 @@ def pair(state):
     return [state.n_dishes, state.n_tables]
 
 
-def test_split_merge_reports_acceptance():
-    trace = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge().repeat(5)]).run(
-        franchise(), sweeps=40, rng=1
-    )
-    proposals = trace.moves[trace.moves["move"] == "SplitMerge"]
-    assert set(proposals["tried"]) == {5}
-    assert 0 < proposals["accepted"].sum() < 200
-
-
 def test_an_approximate_move_shows_in_the_trace():
     class Approximate(Noting):
         exact = False
@@ -300,46 +257,6 @@ def test_sample_is_a_generator_of_draws():
     assert seen == [1, 2, 3]
     draws.close()
     assert state.sweep == 3
-
-
-def test_callbacks_may_end_a_run():
-    calls = []
-    trace = hk.Scheduler([moves.TableGibbs()]).run(
-        franchise(),
-        sweeps=50,
-        rng=0,
-        callbacks=[lambda draw: draw.sweep == 4, lambda draw: calls.append(draw.sweep)],
-    )
-    assert trace["sweep"].tolist() == calls == [1, 2, 3, 4]
-    assert not trace.interrupted
-
-
-def test_a_callback_that_fails_ends_the_run_with_its_error():
-    state = franchise()
-
-    def fail(draw):
-        raise LookupError("mine")
-
-    with pytest.raises(LookupError):
-        hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0, callbacks=[fail])
-    state.audit()
-    assert state.sweep == 1
-
-
-def test_progress_ticks():
-    ticks = []
-    state = large()
-    hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=4, rng=0, progress=ticks.append)
-    assert ticks[-1].finished
-    assert [tick.finished for tick in ticks[:-1]] == [False] * (len(ticks) - 1)
-    assert ticks[-1].sweep == ticks[-1].sweeps == 4
-    assert ticks[-1].n_dishes == state.n_dishes
-    assert ticks[-1].log_likelihood == pytest.approx(state.log_likelihood())
-    assert ticks[-1].customers_per_second > 0
-    assert ticks[-1].seconds_left == 0
-    assert all(0.0 <= tick.fraction <= 1.0 for tick in ticks)
-    done = [tick.sweep + tick.fraction for tick in ticks]
-    assert done == sorted(done)
 
 
 def test_audit_every_finds_a_broken_move():
@@ -370,35 +287,6 @@ def ctrl_c():
     yield
     after = signal.signal(signal.SIGINT, before)
     assert after is signal.default_int_handler
-
-
-USED = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().repeat(3), moves.Concentration()]
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-@pytest.mark.parametrize("after", [0.05, 0.4, 0.9])
-def test_ctrl_c_from_a_timer(store, after):
-    state, scheduler = large(store=store), hk.Scheduler(USED)
-    scheduler.run(state, sweeps=1, rng=0)
-    timer = threading.Timer(after, press)
-    timer.start()
-    began = time.perf_counter()
-    trace = scheduler.run(state, sweeps=100_000, init=None)
-    took = time.perf_counter() - began
-    timer.join()
-    assert trace.interrupted
-    assert "interrupted" in repr(trace)
-    assert took < after + 5.0
-    state.audit()
-    assert (state.dishes >= 0).all()
-    assert trace.n_draws == state.sweep - 1  # every sweep that was completed
-    assert len({len(trace[key]) for key in trace} | {trace.n_draws}) == 1 or trace.n_draws == 0
-    more = scheduler.run(state, sweeps=2, rng=None, init=None)
-    assert more["sweep"].tolist() == [state.sweep - 1, state.sweep]
-    assert more.seed == trace.seed == 0
-    assert not more.interrupted
-    state.audit()
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -491,15 +379,3 @@ def test_a_handler_of_ones_own_stays():
         assert trace.n_draws == len(pressed) == 3
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_runs_outside_the_main_thread_leave_signals_alone():
-    traces = []
-    state = franchise()
-    thread = threading.Thread(
-        target=lambda: traces.append(hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=5, rng=0))
-    )
-    thread.start()
-    thread.join()
-    assert traces[0].n_draws == 5

@@ -212,32 +212,6 @@ def test_drawn_proportions_on_every_backend(client, tmp_path):
     same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
 
 
-STOPPING = """
-import sys
-import hdpkit as hk
-from hdpkit import shards
-from shard_cases import SCHEDULE, restaurant
-
-backend = shards.MPI()
-franchise = shards.ShardedFranchise(restaurant(), hk.ShardedCorpus.open(sys.argv[1]))
-checkpoint = hk.Checkpoint(seconds=1e-9 if backend.leads else 1e9)
-trace = hk.Scheduler(SCHEDULE).run(
-    franchise, 9, folder=sys.argv[2], backend=backend, checkpoint=checkpoint,
-    callbacks=[lambda draw: draw.sweep == 3 and not backend.leads],
-)
-backend.lead(lambda: print(trace.n_draws, hk.open_run(sys.argv[2]).sweeps))
-"""
-
-
-def test_a_callback_of_one_rank_ends_the_run_of_all(chain, tmp_path):
-    """Ranks decide together about the end and about checkpoints, and draw one seed."""
-    (tmp_path / "stopping.py").write_text(STOPPING)
-    done = on_mpi(2, chain[0] / "corpus", tmp_path / "run", program=tmp_path / "stopping.py")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[0] == "3 [3]"
-    assert not hk.open_run(tmp_path / "run").trace.interrupted
-
-
 @pytest.mark.parametrize(("rank", "what"), [(1, r"shard [23] = "), (0, r"shard [01] = ")])
 def test_a_disk_that_is_full_for_one_rank_ends_all_and_the_run_goes_on(chain, tmp_path, rank, what):
     kept = tmp_path / "run"

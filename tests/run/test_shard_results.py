@@ -4,36 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards
 
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.data.files.corpora import read_corpus
-from hdpkit.data.files.to_shards import convert_shards
 
 DATA, NEW = corpus(), corpus(30, seed=8)
-
-
-@pytest.mark.parametrize("cells", [True, False])
-def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
-    rows = DATA.to_counts().toarray()
-    lines = [[f"{v}:{n}" for v, n in enumerate(row) if n] for row in rows.tolist()]
-    source = tmp_path / "a.ldac"
-    source.write_text("".join(" ".join([str(len(line)), *line]) + "\n" for line in lines))
-    if not cells:
-        hk.Corpus.convert(source, tmp_path / "converted")
-        source = tmp_path / "converted"
-    sharded, whole = convert_shards(source, tmp_path / "shards", 3), read_corpus(source)
-    assert (whole.cells is not None) == cells
-    franchise = hk.Franchise(restaurant(), whole, store="counts", root="weights")
-    franchise.expand_cells()
-    scheduler = hk.Scheduler(SCHEDULE)
-    scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
-    begun = franchise.freeze()
-    scheduler.run(franchise, sweeps=4, rng=11, init=begun)
-    run = run_shards(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, backend=shards.Local(2))
-    same(run.state(), franchise.freeze())
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "bursty"])

@@ -57,17 +57,6 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("both")
-@pytest.mark.parametrize("init", ["auto", hk.init.TermClusters(5), hk.init.Random(4)])
-def test_starts_do_not_depend_on_shards_and_parts(init):
-    one = run(shards.cut(DATA, 1), sweeps=0, init=init).state()
-    same(run(shards.cut(DATA, 5), sweeps=0, workers=3, init=init).state(), one)
-    franchise = franchise_of()
-    franchise.thaw(one)
-    franchise.audit()
-    assert franchise.n_dishes <= 40
-
-
-@pytest.mark.usefixtures("both")
 def test_a_start_goes_on_as_in_one_process():
     begun = run(shards.cut(DATA, 3), sweeps=0, workers=2)
     franchise = franchise_of()
@@ -220,24 +209,6 @@ def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
             assert not all(check.passed for check in verify_run(kept))
 
 
-def test_a_finite_model():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
-    declared = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
-    schedule, finite = [moves.SliceGibbs(), moves.Concentration()], hk.FixedWeights(6)
-
-    def ended(n_shards, workers, sweeps=3):
-        pieces, backend, init = shards.cut(DATA, n_shards), shards.Local(workers), hk.init.Random(4)
-        return run_shards(
-            declared, pieces, schedule, sweeps=sweeps, rng=2, init=init, root=finite, backend=backend
-        )
-
-    franchise = hk.Franchise(declared, DATA, store="counts", root=finite)
-    franchise.expand_cells()
-    franchise.thaw(ended(2, 1, sweeps=0).state())
-    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=2, init=None)
-    same(ended(3, 2).state(), franchise.freeze())
-
-
 # ------------------------------------------------------------------ checkpoints
 
 
@@ -346,16 +317,6 @@ def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     assert caught.value.shard == 2
 
 
-@pytest.mark.usefixtures("both")
-def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_path):
-    source = hk.ShardedCorpus.open(folder)
-    for name, seed in (("one", 1), ("other", 2)):
-        run(source, sweeps=1, folder=tmp_path / name, rng=seed)
-    shutil.copy(*(place_of(tmp_path / name, 1) for name in ("other", "one")))
-    with pytest.raises(hk.errors.ShardError, match="the file of this run"):
-        run(source, folder=tmp_path / "one", rng=1)
-
-
 # ------------------------------------------------------------------ one run, over shards too
 
 
@@ -409,27 +370,6 @@ def test_a_sweep_that_ctrl_c_ends_is_not_saved(folder, tmp_path):
         franchise.freeze()
 
 
-def test_what_a_run_records_is_recorded_over_shards(folder, tmp_path):
-    source, ticks = hk.ShardedCorpus.open(folder), []
-    franchise = shards.ShardedFranchise(restaurant(), source)
-    given = {"rng": 11, "init": hk.init.Random(4), "backend": shards.Local(2)}
-    trace = hk.Scheduler(SCHEDULE).run(
-        franchise, 6, thin=2, record={"most": most_tokens}, folder=tmp_path / "run", progress=ticks.append,
-        callbacks=[lambda draw: draw.sweep == 4], checkpoint=hk.Checkpoint(seconds=1e-9), **given,
-    )  # fmt: skip
-    assert trace["sweep"].tolist() == [2, 4]
-    assert trace["most"][-1] == franchise.dish_counts().sum(axis=1).max()
-    assert not trace.interrupted
-    assert (ticks[0].sweep, ticks[0].sweeps, ticks[0].chains) == (1, 6, 1)
-    again = hk.open_run(tmp_path / "run", [most_tokens]).resume(2, franchise=franchise)
-    assert again["sweep"].tolist() == [2, 4, 6]
-    same(franchise.freeze(), run(source, sweeps=6).state())
-
-
-def most_tokens(franchise):
-    return int(franchise.dish_counts().sum(axis=1).max())
-
-
 # ------------------------------------------------------------------ what is refused
 
 
@@ -440,11 +380,3 @@ def test_what_needs_all_documents_in_one_process_is_refused(option):
     franchise = shards.ShardedFranchise(restaurant(), shards.cut(DATA, 2))
     with pytest.raises(hk.errors.HdpkitError, match=f"^{next(iter(option))} = "):
         hk.Scheduler(SCHEDULE).run(franchise, 2, rng=0, **option)
-
-
-def test_every_shard_has_a_document_with_tokens():
-    for n in range(1, 40):
-        pieces = shards.cut(DATA, n).shards
-        assert len(pieces) == n
-        assert all(piece.n_tokens > 0 for piece in pieces)
-        assert sum(piece.n_documents for piece in pieces) == DATA.n_documents

@@ -166,24 +166,6 @@ def test_a_state_over_shards_is_read_as_one_of_one_process(finished):
     np.testing.assert_array_equal(*folded)
 
 
-def test_a_run_goes_on_with_any_number_of_parts(finished, tmp_path):
-    folder, franchise = finished
-    declared = franchise.declarations[-1]
-    schedule = BURSTY if franchise.measure.seats_values else SCHEDULE
-    whole = run_shards(declared, hk.open_run(folder).data, schedule, sweeps=12, rng=2, init=hk.init.Random(5))
-    shutil.copytree(folder, tmp_path / "run")
-    ticks = []
-    run = hk.open_run(tmp_path / "run")
-    assert run.resume(2, backend=shards.Local(3), progress=ticks.append).n_draws == 9
-    assert [tick.sweep for tick in ticks] == [1, 2]
-    trace = run.resume(3, checkpoint=hk.Checkpoint(sweeps=1))
-    same_numbers(trace, whole.trace)
-    same(run.franchise().freeze(), whole.state())
-    assert run.sweeps == [12]
-    assert not run.trace.interrupted
-    assert all(check.passed for check in verify_run(tmp_path / "run"))
-
-
 def test_every_byte_is_covered(finished, tmp_path):
     folder, _ = finished
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.name != "lock")
@@ -221,13 +203,3 @@ def test_a_missing_shard_of_the_corpus_is_named_where_it_is_needed(finished, tmp
         assert "on other disks" in checks[-1].detail
     finally:
         (tmp_path / "away").rename(moved)
-
-
-def test_a_cut_corpus_is_kept_in_the_folder(tmp_path):
-    source = shards.cut(DATA, 3)
-    run = run_shards(restaurant(), source, SCHEDULE, sweeps=3, rng=2, folder=tmp_path / "run")
-    again = hk.open_run(tmp_path / "run")
-    assert again.data.digest == source.digest
-    assert again.data.corpus.names == DATA.names
-    same(again.franchise().freeze(), run.state())
-    assert len(again.resume(2)) == len(run.trace)

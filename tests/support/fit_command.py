@@ -1,3 +1,17 @@
-"""The command that most tests of runs begin with."""
+"""The command line, called by tests; most runs begin with the same words."""
+
+from click.testing import CliRunner
+
+from hdpkit.cli.main import main
 
 FIT = ("fit", "--for", "prediction")  # one chain of a number of sweeps, without bursts
+
+
+def hdpkit(*words, **given):
+    return CliRunner().invoke(main, [str(word) for word in words], **given)
+
+
+def done(*words, **given):
+    result = hdpkit(*words, **given)
+    assert result.exit_code == 0, result.output
+    return result

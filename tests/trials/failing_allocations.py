@@ -29,16 +29,16 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+from kind_cases import CASES, started
 from shard_cases import run_shards
 from states import same_state
 
 import hdpkit as hk
 import hdpkit.shards
 from hdpkit import moves
-from hdpkit.base_measures import base_measures
+from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
-from hdpkit.testing.cases import repeated
 
 SOURCE = Path(__file__).resolve().parent / "allocations" / "failing.cpp"
 KINDS = {"new": 1, "array": 2, "python": 4}
@@ -46,161 +46,31 @@ SECONDS = 20.0  # of a trial; more is a hang
 ALL = 1 << 40
 
 
-def example(name):
-    """The last example that a base measure has in the registry."""
-    return base_measures[name].examples()[-1]
+# ------------------------------------------------------------------ what is done
 
 
-MEASURES = {
-    "dm": lambda: hk.DirichletMultinomial(0.5),
-    "dm-eta": lambda: hk.DirichletMultinomial(hk.Gamma(2.0, 4.0)),
-    "sparse": lambda: hk.SparseDirichletMultinomial(0.5),
-    "sparse-stored": lambda: hk.SparseDirichletMultinomial(hk.Gamma(2.0, 4.0), proportions="stored"),
-    "sparse-each": lambda: hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(2.0, 4.0)), proportions="stored"),
-    "bursty": lambda: hk.Bursty(hk.DirichletMultinomial(0.5), 2.0, 0.2),
-    "normal": lambda: example("normal-gamma"),
-    "wishart": lambda: example("normal-inverse-wishart"),
-    "poisson": lambda: example("gamma-poisson"),
-    "bernoulli": lambda: example("beta-bernoulli"),
-    "non-conjugate": lambda: example("non-conjugate"),
-    "uniform": lambda: hk.Uniform(6),
-}
+def ready(name):
+    """The franchise of a case at its start; in one dish where that may be, so that everything grows."""
+    state, init = started(name)
+    if init is not None:
+        grows = init == "sequential" and not state.measure.atomic and state.known is None
+        start(state, "one" if grows else init, Streams(1).source(0))
+    return state
 
 
-def values_for(measure, n):
-    examples = measure.example_values()
-    return repeated([0, 3, 1, 1, 5, 0, 2, 1, 4, 2, 3, 3, 5], n) if examples is None else repeated(examples, n)
+def sweeping(name):
+    return lambda state: hk.Scheduler(CASES[name].schedule).run(state, sweeps=2, rng=5, init=None)
 
 
-def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60, root=None):
-    """Many dishes and tables for its size, so that everything grows; seated at one dish, or by its values."""
-    measure = MEASURES[family]()
-    discount = hk.Beta(1.0, 3.0) if family == "uniform" else 0.0
-    restaurant = hk.Restaurant(measure, concentration=hk.Gamma(60.0, 2.0), discount=discount)
-    labels = {}
-    for level, label in enumerate(["author", "document"][3 - depth :] if depth > 1 else []):
-        labels[label] = [i * (3, 9)[level + 3 - depth] // n for i in range(n)]
-        restaurant = hk.Restaurant(
-            restaurant, concentration=hk.Gamma(10.0, 2.0), discount=discount, each=label
-        )
-    data = hk.Groups.from_labels(values_for(measure, n), labels)
-    root = root or ("weights" if store.startswith("counts") else "restaurant")
-    made = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
-    run_in(made, [], "sequential" if family == "uniform" else "one", 0)
-    return made
-
-
-def topics(store, root="restaurant"):
-    """A topic model over a corpus."""
-    top = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(4.0, 2.0))
-    corpus = hk.Corpus.from_documents(
-        np.random.default_rng(3).integers(0, 9, size=(8, 10)).tolist(), n_terms=9
-    )
-    made = hk.Franchise(hk.Restaurant(top, each="document"), corpus, store=store, root=root)
-    run_in(made, [], "one", 0)
-    return made
-
-
-def cells(depth):
-    """The same by cell, of three levels below types."""
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(60.0, 2.0))
-    for label in ("type", "document")[3 - depth :]:
-        restaurant = hk.Restaurant(restaurant, each=label, concentration=hk.Gamma(10.0, 2.0))
-    counts = np.random.default_rng(3).poisson(2.0, size=(8, 9))
-    corpus = hk.Corpus.from_counts(counts, groups={"type": [0, 0, 0, 1, 1, 2, 2, None]})
-    made = hk.Franchise(restaurant, corpus, store="counts", root="weights")
-    run_in(made, [], "one", 0)
-    return made
-
-
-def known(store, depth, frozen=True):
-    """Topics of which three are known, beside held groups."""
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(60.0, 2.0))
-    for label in ("type", "document")[3 - depth :]:
-        restaurant = hk.Restaurant(restaurant, each=label, concentration=hk.Gamma(10.0, 2.0))
-    rng = np.random.default_rng(3)
-    corpus = hk.Corpus.from_counts(
-        rng.poisson(0.8, size=(8, 9)), groups={"type": [0, 0, 0, 1, 1, 2, 2, None]}
-    )
-    components = hk.Known(rng.dirichlet(np.ones(9), size=3), counts=20, frozen=[frozen, False, False])
-    root = "weights" if store == "counts" else "restaurant"
-    made = hk.Franchise(restaurant, corpus, store=store, root=root, known=components)
-    run_in(made, [], "sequential", 0)
-    made.hold([0, 5])
-    return made
-
-
-def ngrams(store="histogram", n=20):
-    rng = np.random.default_rng(2)
-    sentences = [[f"w{k}" for k in rng.integers(0, 7, size=6)] for _ in range(n)]
-    data = hk.NGrams.from_sentences(sentences, order=3)
-    restaurant = hk.Restaurant(hk.Uniform(), concentration=0.5, discount=0.5)
-    for level in (1, 2):
-        restaurant = hk.Restaurant(restaurant, concentration=0.5, discount=0.5, each=f"context {level}")
-    made = hk.Franchise(restaurant, data, store=store)
-    run_in(made, [moves.TableGibbs()], "sequential", 1)
-    return made
-
-
-def states():
-    """A hidden Markov model of which states come and go."""
-    values = np.random.default_rng(3).integers(0, 9, size=60).tolist()
-    data = hk.Sequences.from_arrays([values[:40], [*values[40:], None]], n_terms=9)
-    top = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(60.0, 2.0))
-    rule = hk.PreviousDish(2.0, start_concentration=hk.Gamma(2.0, 1.0))
-    rows = hk.Restaurant(top, concentration=hk.Gamma(10.0, 2.0), each=rule)
-    made = hk.Franchise(rows, data, store="counts", root="weights")
-    run_in(made, [], "one", 0)
-    return made
-
-
-def run_in(state, schedule, init, sweeps, seed=1):
-    """Sweeps as the scheduler makes them; without one, the start alone."""
-    if not schedule:
-        start(state, init, Streams(seed).source(0))
-    else:
-        hk.Scheduler(schedule).run(state, sweeps=sweeps, rng=seed, init=init)
-
-
-def schedule(state, words):
-    found = [moves.TableGibbs()]
-    if state.topology.kind == "chain":
-        found += [moves.BeamSampler(), moves.SplitMergeStates(), moves.Concentration(), moves.RootWeights()]
-        return [move for move in found if words is None or type(move).__name__ in words]
-    if not state.measure.atomic:
-        found += [moves.DishGibbs()]
-    if not state.measure.atomic and state.measure.conjugate:
-        scans = [moves.SplitMerge(scans=1), moves.ReseatGroups()]
-        found += [
-            moves.SplitMerge(),
-            *([moves.ReseatGroups(scans=None)] if state.measure.seats_values else scans),
-        ]
-    found += [moves.Concentration()]
-    if state.root.declared == "weights":
-        found += [] if state.counts_tables else [moves.TableCounts(), moves.TableCounts("binomial")]
-        found += [moves.RootWeights()]
-        if (state.draws_tables or state.counts_tables) and hasattr(state.measure, "eta"):
-            found += [moves.SliceGibbs(), moves.CountGibbs()]
-    if state.measure.atomic:
-        found += [moves.Discount()]
-    if state.measure.priors:
-        found += [moves.BaseMeasureParameters()]
-    if state.measure_parts:
-        found += [moves.Selectors(), moves.SelectorCounts()]
-    if "smoothing" in state.measure_parts:
-        found += [moves.Smoothing(), moves.DishParameters()]
-    return [move for move in found if words is None or type(move).__name__ in words]
-
-
-def sweeping(words=None, sweeps=2):
-    def act(state):
-        chosen = schedule(state, words)
-        for sweep in range(1, sweeps + 1):
-            for place, move in enumerate(chosen):
-                move.apply(state, Streams(5).source(place + 1, sweep))
-            state.settle()
-
-    return act
+def again(state, sweeps=1):
+    """Sweeps of a move that serves the franchise."""
+    for move in (moves.TableGibbs(), moves.CountGibbs()):
+        try:
+            move.check(state)
+        except HdpkitError:
+            continue
+        hk.Scheduler([move]).run(state, sweeps=sweeps, rng=3, init=None)
+        return
 
 
 def over_shards(state):
@@ -211,25 +81,16 @@ def over_shards(state):
     if not SHARD_FOLDERS:
         KEPT.append(tempfile.TemporaryDirectory())
         SHARD_FOLDERS.append(KEPT[-1].name)
-    schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
     run = run_shards(
-        state.declarations[-1],
-        hdpkit.shards.cut(state.data, 2),
-        schedule,
-        sweeps=3,
-        rng=5,
-        backend=hdpkit.shards.Local(2),
-        folder=f"{SHARD_FOLDERS[0]}/{os.getpid()}",
-        checkpoint=1,
-    )
+        state.declarations[-1], hdpkit.shards.cut(state.data, 2),
+        [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()], sweeps=3, rng=5,
+        backend=hdpkit.shards.Local(2), folder=f"{SHARD_FOLDERS[0]}/{os.getpid()}", checkpoint=1,
+    )  # fmt: skip
     state.thaw(run.state())
 
 
 def starting(init):
-    def act(state):
-        run_in(state, [moves.TableGibbs()], init, 1, seed=3)
-
-    return act
+    return lambda state: hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1, rng=3, init=init)
 
 
 def in_folder(state):
@@ -239,16 +100,14 @@ def in_folder(state):
 
 def thawing(state):
     frozen = state.freeze()
-    sweeping(["TableGibbs"], 1)(state)
+    again(state)
     state.thaw(frozen)
-    other = state.copy()
-    sweeping(["TableGibbs"], 1)(other)
+    again(state.copy())
 
 
 def reading(state):
     state.log_joint()
     state.log_likelihood()
-    state.dish_counts if hasattr(state.measure, "eta") else None
     state.root_weights()
     if not state.draws_tables and not state.counts_tables:
         state.size_counts([0])
@@ -270,85 +129,39 @@ def making(state):
 
 
 def extending(state):
-    state.extend(state.data.plus([["w1", "w9", "w2"], ["w3", "w8", "w8", "w1"]]), rng=7)
+    state.extend(state.data.plus([["a", "d", "b"], ["c", "e", "e", "a"]]), rng=7)
 
 
 def discarding(state):
-    state.discard(2, 9, rng=8)
+    state.discard(1, 3, rng=8)
+
+
+#: What is done beside sweeps, and the cases that it is done with.
+ACTS = {
+    "thaw": (thawing, list(CASES)),
+    "read": (reading, ["histogram", "explicit", "contexts", "normal-gamma"]),
+    "make": (making, ["histogram", "explicit", "indicators", "slices", "contexts", "normal-gamma"]),
+    "score": (scoring, ["histogram", "explicit", "normal-gamma"]),
+    "folder": (in_folder, ["histogram", "explicit", "contexts"]),
+    "start auto": (starting("auto"), ["histogram", "explicit"]),
+    "start random": (starting(hk.init.Random(20)), ["histogram", "explicit"]),
+    "start clusters": (starting(hk.init.TermClusters()), ["histogram", "explicit"]),
+    "extend": (extending, ["contexts"]),
+    "discard": (discarding, ["contexts"]),
+    "shards": (over_shards, ["slices"]),
+}
 
 
 def scenarios():
     """(name, a function that makes a franchise, what is done with it) of every scenario."""
-    compiled, all_stores = ("histogram", "explicit"), ("histogram-reference", "explicit-reference")
-    for store in compiled:
-        for family in MEASURES:
-            for depth in (2, 3) if family == "bursty" else (1, 2, 3):
-                yield (
-                    f"sweeps {store} {family} {depth}",
-                    lambda s=store, f=family, d=depth: franchise(s, f, d),
-                    sweeping(),
-                )
-        for family in ("dm", "uniform"):
-            make = lambda s=store, f=family: franchise(s, f, 2, "generic")  # noqa: E731
-            yield f"sweeps {store} {family} 2 generic", make, sweeping()
-        for family in ("dm", "uniform", "normal"):
-            make = lambda s=store, f=family: franchise(s, f, 2)  # noqa: E731
-            yield f"thaw {store} {family}", make, thawing
-            yield f"read {store} {family}", make, reading
-            yield f"make {store} {family}", make, making
-            if family != "uniform":
-                yield f"score {store} {family}", make, scoring
-            yield f"folder {store} {family}", make, in_folder
-            yield f"start auto {store} {family}", make, starting("auto")
-        make = lambda s=store: franchise(s, "dm", 2)  # noqa: E731
-        yield f"start random {store}", make, starting(hk.init.Random(20))
-        yield f"start clusters {store}", lambda s=store: topics(s), starting(hk.init.TermClusters())
-        make = lambda s=store: ngrams(s)  # noqa: E731
-        yield f"sweeps {store} ngrams", make, sweeping(["TableGibbs"], 3)
-        yield f"extend {store} ngrams", make, extending
-        yield f"discard {store} ngrams", make, discarding
-    for family in ("dm", "normal"):
-        make = lambda f=family: franchise("counts", f, 2)  # noqa: E731
-        yield f"sweeps counts {family} 2", make, sweeping()
-        yield f"thaw counts {family}", make, thawing
-        yield f"read counts {family}", make, reading
-        yield f"make counts {family}", make, making
-        if family == "dm":
-            make = lambda f=family: franchise("counts", f, 3)  # noqa: E731
-            yield f"sweeps counts {family} 3", make, sweeping()
-        for depth in (1, 2, 3):
-            make = lambda f=family, d=depth: franchise("counts", f, d, root="restaurant")  # noqa: E731
-            yield f"sweeps indicators {family} {depth}", make, sweeping()
-        yield f"thaw indicators {family}", make, thawing
-    for depth in (2, 3):
-        make = lambda d=depth: cells(d)  # noqa: E731
-        yield f"sweeps cells {depth}", make, sweeping(["CountGibbs", "RootWeights", "Concentration"], 3)
-    for store in ("histogram", "explicit", "counts"):
-        for depth in (2, 3):
-            make = lambda s=store, d=depth: known(s, d)  # noqa: E731
-            yield f"sweeps known {store} {depth}", make, sweeping(sweeps=3)
-        make = lambda s=store: known(s, 2, frozen=False)  # noqa: E731
-        yield f"sweeps known {store} pseudo-counts", make, sweeping(sweeps=3)
-        yield f"thaw known {store}", make, thawing
-    yield "sweeps states", states, sweeping(["TableGibbs", "BeamSampler"], 1)
-    yield "shards counts 2", lambda: topics("counts", "weights"), over_shards
-    yield (
-        "sweeps indicators reference dm 2",
-        lambda: franchise("counts", "dm", 2, kernel="reference", n=24, root="restaurant"),
-        sweeping(sweeps=1),
-    )
-    yield (
-        "sweeps counts-reference dm 2",
-        lambda: franchise("counts-reference", "dm", 2, n=24),
-        sweeping(sweeps=1),
-    )
-    for store in all_stores:
-        for family in ("dm", "uniform"):
-            make = lambda s=store, f=family: franchise(s, f, 2, n=24)  # noqa: E731
-            yield f"sweeps {store} {family} 2", make, sweeping(sweeps=1)
+    for name in CASES:
+        yield f"sweeps {name}", lambda name=name: ready(name), sweeping(name)
+    for what, (act, names) in ACTS.items():
+        for name in names:
+            yield f"{what} {name}", lambda name=name: ready(name), act
 
 
-# ---------------------------------------------------------------------------------------------- trials
+# ------------------------------------------------------------------ trials
 
 
 def digest(state):
@@ -374,8 +187,8 @@ def look_at(state, act, before):
     state.audit()
     if len(state.dishes) and not np.all(np.asarray(state.dishes) >= 0):
         state.release()
-        run_in(state, [moves.TableGibbs()], "auto", 1)
-    sweeping(sweeps=1)(state)
+        start(state, "auto", Streams(1).source(0))
+    again(state)
     state.audit()
     return None
 

@@ -26,9 +26,9 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
-from memory_limit import limit_memory
 from npz_files import tree_of, write_tree
 from shard_cases import run_shards
+from workers import limit_memory
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards

@@ -14,9 +14,7 @@ import io
 import json
 import os
 import random
-import select
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,7 +22,7 @@ import unicodedata
 import warnings
 from pathlib import Path
 
-from memory_limit import limit_memory
+from workers import Worker, limit_memory
 
 SECONDS = 10.0  # of a processor; the machine may have more to do
 PATIENCE = 6 * SECONDS
@@ -482,56 +480,22 @@ def worker():
         print(json.dumps(outcome), flush=True)
 
 
-class Worker:
-    """A process that reads what it is told to."""
-
-    def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", __file__, "--worker"], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
-
-    def ask(self, kind, place):
-        """Outcome and text; None in its place if the process is gone."""
-        self.process.stdin.write(json.dumps([kind, str(place)]) + "\n")
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        if not ready:
-            self.end()
-            return ["over ten seconds", ""]
-        line = self.process.stdout.readline()
-        if line:
-            return json.loads(line)
-        code = self.process.wait()
-        text = self.process.stderr.read()[:600]
-        self.end()
-        return [f"the process ended with {code}", text]
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            stream.close()
-
-
 def trials(count, seed, keep=None):
     """Run trials; returns outcomes by format and the failures. `keep` takes copies of what failed."""
-    found, failures, reader = {}, [], Worker()
+    found, failures, reader = {}, [], Worker(__file__)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             rng = random.Random(f"{seed} {number}")
             place = Path(folder, "input")
             kind = build(rng, place)
-            outcome, text = reader.ask(kind, place)
+            answer, told = reader.ask([kind, str(place)], PATIENCE)
+            outcome, text = answer or (told, "")
             by_kind = found.setdefault(kind, {})
             by_kind[outcome] = by_kind.get(outcome, 0) + 1
             if outcome not in ("read", "typed error"):
                 failures.append({"trial": number, "kind": kind, "outcome": outcome, "text": text})
                 if keep is not None:
                     shutil.move(place, Path(keep, f"{number}-{kind}"))
-            if reader.process.poll() is not None:
-                reader = Worker()
             for left in Path(folder).iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
     reader.end()

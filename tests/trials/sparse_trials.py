@@ -9,10 +9,7 @@ process, is a failure.
 """
 
 import json
-import os
 import random
-import select
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -20,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from memory_limit import limit_memory
+from workers import Worker, limit_memory
 
 BYTES = 4 * 2**30
 PATIENCE = 120.0
@@ -324,48 +321,16 @@ def worker(seed):
         print(json.dumps(try_one(seed, int(line), open_doors)), flush=True)
 
 
-class Worker:
-    """A process that tries matrices."""
-
-    def __init__(self, seed):
-        self.process = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", __file__, "--worker", str(seed)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError(self.process.stderr.read())
-
-    def ask(self, number):
-        """Format, outcome and text; the process may be gone then."""
-        self.process.stdin.write(f"{number}\n")
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        line = self.process.stdout.readline() if ready else ""
-        if line:
-            return json.loads(line)
-        code = self.process.wait() if ready else "no answer"
-        self.end()
-        return "any", f"the process ended: {code}", f"trial {number}"
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if not stream.closed:
-                stream.close()
-
-
 def trials(count, seed):
     """Run trials; returns outcomes by format and the failures."""
-    found, failures, worker = {}, [], Worker(seed)
+    found, failures, worker = {}, [], Worker(__file__, seed)
     for number in range(count):
-        form, outcome, text = worker.ask(number)
+        answer, told = worker.ask(number, PATIENCE)
+        form, outcome, text = answer or ("any", told, "")
         by_form = found.setdefault(form, {})
         by_form[outcome] = by_form.get(outcome, 0) + 1
         if outcome not in ("right", "typed error"):
             failures.append({"trial": number, "outcome": outcome, "text": text})
-        if worker.process.poll() is not None:
-            worker = Worker(seed)
     worker.end()
     return found, failures
 
