@@ -357,13 +357,6 @@ class Snapshot:
 
     Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
     and its arrays don't change. Threads may share it; calls are executed one at a time.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        The module of that class imports this one, hence the annotation.
-    arrays : mapping of arrays, optional
-        The result of `arrays` for a franchise with the same restaurants; None: the current state.
     """
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:

@@ -32,27 +32,13 @@ _versions = itertools.count()
 
 @attrs.frozen(eq=False)
 class Sharers:
-    """Restaurants that share a concentration, if it isn't declared for each of them.
+    """Restaurants that share a concentration, if it isn't declared for each of them."""
 
-    Attributes
-    ----------
-    name : str
-        Of the concentration: that of the declaration, or `START`.
-    number : int
-        Number of the declaration to which they belong.
-    hyperparameters : tuple of Hyperparameter
-        Their concentration and discount as declared.
-    own : slice
-        Which restaurants of the declaration they are.
-    named : tuple of str
-        What can be read and set by this name.
-    """
-
-    name: str
-    number: int
-    hyperparameters: tuple[Hyperparameter, Hyperparameter]
-    own: slice = slice(None)
-    named: tuple[str, ...] = ("concentration", "discount")
+    name: str  # of the concentration: that of the declaration, or `START`
+    number: int  # number of the declaration to which they belong
+    hyperparameters: tuple[Hyperparameter, Hyperparameter]  # their concentration and discount as declared
+    own: slice = slice(None)  # which restaurants of the declaration they are
+    named: tuple[str, ...] = ("concentration", "discount")  # what can be read and set by this name
 
     @property
     def whole(self) -> bool:
@@ -72,26 +58,7 @@ def sharers_of(declarations: Sequence[Restaurant], tree: Tree) -> tuple[Sharers,
 
 
 class Hyperparameters:
-    """Concentration and discount of each restaurant.
-
-    Parameters
-    ----------
-    declarations : sequence of Restaurant
-        The root's first. They determine which restaurants share a value.
-    topology : Topology
-    check_discount : callable
-        Raises an error if restaurants below the root may not have these discounts.
-    theta, d : float64 arrays, shape (n_nodes,), optional
-        Present values; by default all are 0 until `reset`.
-
-    Attributes
-    ----------
-    theta, d : float64 arrays, shape (n_nodes,)
-        The arrays that walks share; only this class writes them.
-    sharers : tuple of Sharers
-    version : int
-        It increases with each change.
-    """
+    """Concentration and discount of each restaurant."""
 
     def __init__(
         self,

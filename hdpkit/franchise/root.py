@@ -248,18 +248,11 @@ class Weights(TablePart):
 
 @attrs.frozen
 class RootKind:
-    """Functions that create a root, given the bank and the part that has the weights.
+    """Functions that create a root, given the bank and the part that has the weights."""
 
-    Attributes
-    ----------
-    compiled, readable : callable
-        The root of a walk over the current state.
-    kept : callable
-        A compiled root that doesn't change with the franchise, and H if dishes are atoms.
-    """
-
-    compiled: Callable[[Any, Any], Any]
+    compiled: Callable[[Any, Any], Any]  # compiled and readable: the root of a walk over the current state
     readable: Callable[[Any, Any], Any]
+    # A compiled root that doesn't change with the franchise, and H if dishes are atoms
     kept: Callable[[Any, Any], tuple[Any, Floats | None]]
 
 
@@ -311,11 +304,6 @@ class Root(Attached, Locked):
     """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
-
-    Attributes
-    ----------
-    declared : str or FixedWeights
-        "restaurant", "weights" or fixed weights, as declared.
     """
 
     def __init__(self, state: Any, parts: Parts, declared: str | FixedWeights) -> None:

@@ -257,15 +257,6 @@ class GraphTopology(FixedHomes):
     Restaurants come first, parents before their children. The node of a store with the number of a restaurant
     is its arm to its first parent; the arms to further parents come after all restaurants, those of one
     restaurant together.
-
-    Attributes
-    ----------
-    parent : int32 array, shape (n_nodes,)
-        The restaurant above each node; -1 for the root.
-    lead : int32 array, shape (n_nodes,)
-        The restaurant to which each node belongs.
-    level : int32 array, shape (n_nodes,)
-        Steps to the root on the longest way.
     """
 
     kind = "graph"

@@ -149,16 +149,7 @@ def read_start(value: Any) -> tuple[float, Prior | None] | None:
 
 
 class StickyRows(Part):
-    """kappa, by which the row of a dish favours the dish, and its override tables (`StickyTopology`).
-
-    Attributes
-    ----------
-    kappa : float
-    prior : Prior or None
-        None: kappa is fixed.
-    tables : dict
-        Number of override tables of each dish.
-    """
+    """kappa, by which the row of a dish favours the dish, and its override tables (`StickyTopology`)."""
 
     name = "sticky"
     enumerable = True

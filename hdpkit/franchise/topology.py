@@ -231,18 +231,6 @@ class ContextTopology(FixedHomes):
     Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
     (w_-m+1, .., w_-1). Numbers depend only on the data: contexts are numbered in the order of their first
     appearance.
-
-    Parameters
-    ----------
-    n_levels : int
-        Levels of restaurants; contexts are truncated to length n_levels - 1.
-    data : NGrams
-
-    Attributes
-    ----------
-    parent, level, declaration : int32 arrays, shape (n_nodes,)
-        As in `Topology`; the declaration of a restaurant is its level.
-    home : int32 array, shape (n_customers,)
     """
 
     def __init__(self, n_levels: int, data: NGrams) -> None:
@@ -362,41 +350,19 @@ class Labelled(Protocol):
 
 @attrs.frozen(eq=False)
 class Topology(FixedHomes):
-    """Restaurants by number: 0 is the root, parents come before their children.
+    """Restaurants by number: 0 is the root, parents come before their children."""
 
-    Attributes
-    ----------
-    parent : int32 array, shape (n_nodes,)
-        -1 for the root.
-    level : int32 array, shape (n_nodes,)
-        Steps to the root.
-    declaration : int32 array, shape (n_nodes,)
-        Number of each restaurant's declaration; the root's is 0.
-    home : int32 array, shape (n_customers + known,)
-        Restaurant of each data customer and, last, of each known component: 0. Over cells it is created when
-        it is first used.
-    first : tuple of int
-        Number of each declaration's first restaurant; its restaurants are contiguous.
-    keys : tuple of sequences
-        For each declaration the label's values, one per restaurant.
-    shared : bool
-        Whether `home` is an array of the data.
-    cells : Cells, optional
-        Cells of data made from counts, if the restaurants of the last declaration are the documents, in
-        order: then they determine `home`.
-    known : int
-        Number of customers of the root that represent known components.
-    """
-
-    parent: Int32s
-    level: Int32s
-    declaration: Int32s
+    parent: Int32s  # shape (n_nodes,): -1 for the root
+    level: Int32s  # shape (n_nodes,): steps to the root
+    declaration: Int32s  # shape (n_nodes,): number of each restaurant's declaration; the root's is 0
     _home: Int32s | None
-    first: tuple[int, ...]
-    keys: tuple[Sequence[Any], ...]
-    shared: bool = False
+    first: tuple[int, ...]  # number of each declaration's first restaurant; its restaurants are contiguous
+    keys: tuple[Sequence[Any], ...]  # for each declaration the label's values, one per restaurant
+    shared: bool = False  # whether `home` is an array of the data
+    # cells of data made from counts, if the restaurants of the last declaration are the documents, in
+    # order: then they determine `home`
     cells: Cells | None = None
-    known: int = 0
+    known: int = 0  # number of customers of the root that represent known components
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
     _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 

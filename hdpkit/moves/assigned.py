@@ -27,32 +27,16 @@ MOVE, TABLES = 0, 1  # last words of the streams of a document
 
 @attrs.frozen(eq=False)
 class Assignment:
-    """The documents of a franchise, and what they have in common, while a move assigns dishes.
+    """The documents of a franchise, and what they have in common, while a move assigns dishes."""
 
-    Attributes
-    ----------
-    topics : float64 array, shape (K, V)
-        Drawn topics of the dishes that may be assigned.
-    weights : float64 array, shape (K,)
-        Their weights in the root.
-    key : (int, int)
-        Key of the streams of documents.
-    numbers : int64 array, shape (n,)
-        Number in the corpus of each document with customers of these dishes.
-    concentrations : float64 array, shape (n,)
-        Concentration of each of them.
-    ends : int64 array, shape (n + 1,)
-        Their customers, those of document i at ends[i] .. ends[i + 1] - 1.
-    customers, terms, rows : int arrays
-        For each of these customers its number, its term, and the row of its dish in ``topics``.
-    """
-
-    topics: Floats
-    weights: Floats
-    key: tuple[int, int]
-    numbers: Int64s
-    concentrations: Floats
-    ends: Int64s
+    topics: Floats  # shape (K, V): drawn topics of the dishes that may be assigned
+    weights: Floats  # shape (K,): their weights in the root
+    key: tuple[int, int]  # key of the streams of documents
+    numbers: Int64s  # shape (n,): number in the corpus of each document with customers of these dishes
+    concentrations: Floats  # shape (n,): concentration of each of them
+    ends: Int64s  # shape (n + 1,): their customers, those of document i at ends[i] .. ends[i + 1] - 1.
+    # customers and terms and rows: for each of these customers its number, its term, and the row of its
+    # dish in ``topics``
     customers: Int64s
     terms: Int32s
     rows: Int64s

@@ -74,19 +74,7 @@ def _names(state: Franchise) -> list[str]:
 def update_parameter(
     state: Franchise, name: str, scale: Scale, method: str, width: float, rng: ChoiceSource
 ) -> bool:
-    """Update one parameter that has a prior, on the given scale; return whether it changed.
-
-    Parameters
-    ----------
-    state : Franchise
-    name : str
-    scale : Scale
-    method : str
-        "slice" or "metropolis".
-    width : float
-        Initial width of the slice, or standard deviation of the random walk, on the scale.
-    rng : ChoiceSource
-    """
+    """Update one parameter that has a prior, on the given scale; return whether it changed."""
     prior = state.measure.priors[name]
     x = state.base_parameters[name]
     here = scale.to(x)
@@ -112,20 +100,7 @@ def update_parameter(
 def updated_on_line(
     log_target: Callable[[float], float], here: float, method: str, width: float, rng: ChoiceSource
 ) -> float | None:
-    """Return a new point on the real line, by an update that leaves a density invariant; None: no change.
-
-    Parameters
-    ----------
-    log_target : callable
-        Log density, in nats.
-    here : float
-        The current point.
-    method : str
-        "slice" or "metropolis".
-    width : float
-        Initial width of the slice, or standard deviation of the random walk.
-    rng : ChoiceSource
-    """
+    """Return a new point on the real line, by an update that leaves a density invariant; None: no change."""
     if method == "slice":
         there = slice_sample(log_target, here, width, rng)
     else:

@@ -146,17 +146,7 @@ def _conjugate(declared: Hyperparameter) -> bool:
 def draw_concentration(
     prior: Gamma, theta: float, d: Floats, customers: Int64s, tables: Int64s, source: ChoiceSource
 ) -> float:
-    """Draw theta > 0 by auxiliary variables.
-
-    Parameters
-    ----------
-    prior : Gamma
-    theta : float
-        Present concentration.
-    d : array, shape (n_restaurants,)
-        Discounts of the restaurants that share theta.
-    customers, tables : int arrays, shape (n_restaurants,)
-    """
+    """Draw theta > 0 by auxiliary variables."""
     if not theta > 0.0:
         raise StateError("concentration", theta, "above 0, where its prior has support", "See hk.Shifted.")
     seated = customers > 0

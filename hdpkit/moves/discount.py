@@ -88,19 +88,7 @@ def draw_discount(
     sizes: tuple[Int64s, Int64s],
     source: ChoiceSource,
 ) -> float:
-    """Draw d by auxiliary variables.
-
-    Parameters
-    ----------
-    prior : Beta
-    d : float
-        Present discount.
-    theta : array, shape (n_restaurants,)
-        Concentrations of the restaurants that share d, above 0.
-    tables : int array, shape (n_restaurants,)
-    sizes : two int arrays
-        Sizes of their tables, ascending, and the number of tables of each size.
-    """
+    """Draw d by auxiliary variables."""
     if not np.all(theta > 0.0):
         raise StateError("concentration", theta, "above 0 for auxiliary variables", "Use method='slice'.")
     openings = Openings(theta, tables)

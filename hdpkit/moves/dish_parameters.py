@@ -46,17 +46,7 @@ def update_dishes(
     update: Callable[[Franchise, int, npt.NDArray[np.int64], ChoiceSource], tuple[Any, MoveInfo]],
     rng: ChoiceSource,
 ) -> MoveInfo:
-    """Update the parameter of every dish, in the order of the dishes.
-
-    Parameters
-    ----------
-    state : Franchise
-        Its measure keeps parameters of dishes, and its bank is a `KeepsParameters`.
-    update : callable
-        ``update(state, slot, customers, rng)``: returns the new parameter of a dish and the updates to
-        report.
-    rng : ChoiceSource
-    """
+    """Update the parameter of every dish, in the order of the dishes."""
     info = MoveInfo()
     bank: Any = state.bank
     dishes = state.seating.dishes()
@@ -74,18 +64,7 @@ def update_dishes(
 def proposed_from_prior(
     measure: Any, parameter: Any, log_likelihood: Callable[[Any], float], rng: ChoiceSource
 ) -> tuple[Any, MoveInfo]:
-    """Propose a parameter from its prior, and accept it with the ratio of the likelihoods.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-        With ``draw(source)``.
-    parameter : object
-        The current one.
-    log_likelihood : callable
-        Log likelihood of a parameter, in nats.
-    rng : ChoiceSource
-    """
+    """Propose a parameter from its prior, and accept it with the ratio of the likelihoods."""
     candidate = measure.draw(rng)
     taken = accepts(log_likelihood(candidate) - log_likelihood(parameter), rng)
     return (candidate if taken else parameter), MoveInfo(1, int(taken))

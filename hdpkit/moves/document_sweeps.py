@@ -33,63 +33,37 @@ KEYS = 2**62  # a stream is identified by two numbers below this
 
 @attrs.frozen
 class DocumentPlan:
-    """Labels of a sweep over documents: dishes, and the possible new dishes.
+    """Labels of a sweep over documents: dishes, and the possible new dishes."""
 
-    Parameters
-    ----------
-    slots : int32 array, shape (n,)
-        Slot of each label, ascending; slots of labels that aren't dishes are free.
-    weights : float64 array, shape (n,)
-        psi of each label.
-    remainder : float
-        Weight of all other labels, which is below every possible slice.
-    threshold : float
-        Labels of at least this weight are in every slice: xi_k = min(psi_k, threshold).
-    measure : BaseMeasure
-    values : sequence
-        Values of the customers.
-    integrated : bool
-        Whether proportions of documents are integrated out, or drawn.
-    threads : int
-    few : int
-        Over cells: labels with more expected customers of a cell than this are drawn by binomials, customers
-        of other labels one by one. For more than 64 labels the bound is multiplied by 64 / their number.
-    topics : float64 array, shape (n, V), optional
-        What terms weigh under each label, instead of drawn topics: powers of topics, or given ones for tests.
-    proportions : float64 array, shape (n_nodes, slots), optional
-        Given proportions (for tests).
-    least : float
-        Customers of labels with a smaller weight keep them, and no other customer takes these labels: a sweep
-        of the customers of the others, among the others.
-    above : float64 array, shape (n_nodes, slots), optional
-        The same of weights of restaurants that are neither the root nor without any below them.
-    own : float64 array, shape (n_documents, slots, V), optional
-        Given topics of the documents, where topics differ by document (for tests).
-    known : NoKnown or KnownDishes
-        Components whose labels are the first slots.
-    held : int8 array, shape (n_nodes,), optional
-        For each restaurant, whether its customers are held; None: none are.
-    before : int
-        Number of earlier documents of the corpus, for a franchise over some shards of it.
-    """
-
-    slots: Int32s
-    weights: Floats
-    remainder: float
-    threshold: float
+    slots: Int32s  # shape (n,): slot of each label, ascending; slots of labels that aren't dishes are free
+    weights: Floats  # shape (n,): psi of each label
+    remainder: float  # weight of all other labels, which is below every possible slice
+    threshold: float  # labels of at least this weight are in every slice: xi_k = min(psi_k, threshold)
     measure: Any
-    values: Any
-    integrated: bool = True
+    values: Any  # values of the customers
+    integrated: bool = True  # whether proportions of documents are integrated out, or drawn
     threads: int = 1
+    # over cells: labels with more expected customers of a cell than this are drawn by binomials,
+    # customers of other labels one by one. For more than 64 labels the bound is multiplied by 64 /
+    # their number.
     few: int = FEW
+    # shape (n, V): what terms weigh under each label, instead of drawn topics: powers of
+    # topics, or given ones for tests
     topics: Floats | None = None
-    proportions: Floats | None = None
+    proportions: Floats | None = None  # shape (n_nodes, slots): given proportions (for tests)
+    # customers of labels with a smaller weight keep them, and no other customer takes these labels: a
+    # sweep of the customers of the others, among the others
     least: float = 0.0
+    # shape (n_nodes, slots): the same of weights of restaurants that are neither the root nor
+    # without any below them
     above: Floats | None = None
+    # shape (n_documents, slots, V): given topics of the documents, where topics differ by
+    # document (for tests)
     own: Floats | None = None
-    known: NoKnown = attrs.field(factory=NoKnown)
+    known: NoKnown = attrs.field(factory=NoKnown)  # components whose labels are the first slots
+    # shape (n_nodes,): for each restaurant, whether its customers are held; None: none are
     held: npt.NDArray[np.int8] | None = None
-    before: int = 0
+    before: int = 0  # number of earlier documents of the corpus, for a franchise over some shards of it
 
     def holds(self, nodes: Any) -> npt.NDArray[np.bool_]:
         """Whether the customers of these restaurants are held."""

@@ -233,20 +233,7 @@ def log_rising(start: float, n: Int64s, counts: Int64s) -> float:
 
 
 class Openings:
-    """The factors [theta+d]_d^(T-1) of restaurants, for the update of one of the two hyperparameters.
-
-    Parameters
-    ----------
-    other : array, shape (n_restaurants,)
-        The hyperparameter that is not updated.
-    tables : int array, shape (n_restaurants,)
-        T.
-
-    Attributes
-    ----------
-    other : array
-        The fixed hyperparameter, one entry per row or one for all rows. Pass it to the methods.
-    """
+    """The factors [theta+d]_d^(T-1) of restaurants, for the update of one of the two hyperparameters."""
 
     def __init__(self, other: Floats, tables: Int64s) -> None:
         several = tables > 1

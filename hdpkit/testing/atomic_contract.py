@@ -21,18 +21,7 @@ MOST = 200  # largest number of atoms that are all tested
 
 
 def check_atomic_contract(franchise: Franchise) -> list[str]:
-    """Check H, the statistics of a table of the root, and the results for franchises, or raise.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        A franchise with a measure with atoms, over any data.
-
-    Returns
-    -------
-    list of str
-        The checks that passed, one per line.
-    """
+    """Check H, the statistics of a table of the root, and the results for franchises, or raise."""
     measure: Any = franchise.measure
     report = [_check_distribution(measure)]
     atoms = _atoms(measure, franchise.data.values)

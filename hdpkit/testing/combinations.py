@@ -75,13 +75,7 @@ def stores_and_kernels(
 
 
 def serving_stores(observed: bool = False) -> list[str]:
-    """Names of the stores that support a franchise without discounts.
-
-    Parameters
-    ----------
-    observed : bool
-        Whether dishes are observed.
-    """
+    """Names of the stores that support a franchise without discounts."""
     return at_least(Detail.SIZES if observed else Detail.COUNTS)
 
 

@@ -57,13 +57,6 @@ class ExactParameterModel(ExactModel):
 
     p(seating, parameters | data) is the posterior of seatings, with the marginal of a dish summed over its
     possible parameters, times p(parameter | data of the dish) for every dish.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    log_likelihood : callable, optional
-        ``log_likelihood(values, parameter)`` of the values of one dish, as an independent reference. By
-        default that of the measure.
     """
 
     def __init__(self, franchise: Franchise, log_likelihood: LogLikelihood | None = None) -> None:

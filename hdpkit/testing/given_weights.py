@@ -105,13 +105,7 @@ class AtomSource(ScriptedSource):
 
 
 def check_given_weights(model: GivenWeightsModel, move: Move) -> None:
-    """Check every step of a move, whether it uses the weights or integrates them out.
-
-    Raises
-    ------
-    ExactFailure
-        Naming the step and the error.
-    """
+    """Check every step of a move, whether it uses the weights or integrates them out."""
     n = len(model.states)
     for number, step in enumerate(steps_of(model, move)):
         P, drawn = np.zeros((n, n)), np.zeros((n, len(model.seatings)))

@@ -80,14 +80,9 @@ class StoreMachine(RuleBasedStateMachine):
     The model of a store with table numbers has tables with members. In the model of a store without, a
     table is only a size: the size that the store drew is read from the store (it must be one that existed),
     and the model is updated with it.
-
-    Attributes
-    ----------
-    store_class : type
-        Set it in a subclass.
     """
 
-    store_class: ClassVar[type]
+    store_class: ClassVar[type]  # set it in a subclass
     parent: ClassVar[Sequence[int]] = (-1, 0, 0, 1, 1, 0)
     home: ClassVar[Sequence[int]] = (3, 3, 3, 3, 4, 4, 4, 1, 2, 2, 2, 5, 0, 0)
     n_dishes: ClassVar[int] = 4

@@ -28,14 +28,7 @@ EXACT, NUMERICAL = 1e-6, 1e-4
 
 
 def totals(density: Density, values: Sequence[Any]) -> Iterator[Total]:
-    """Totals over each set of values to which the examples could belong, the likeliest first.
-
-    Parameters
-    ----------
-    density : callable
-    values : sequence
-        Examples, in the form in which a franchise passes them to a measure.
-    """
+    """Totals over each set of values to which the examples could belong, the likeliest first."""
     try:
         array = np.asarray(values)
     except ValueError:  # ragged
