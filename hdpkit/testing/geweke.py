@@ -29,8 +29,7 @@ from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import SHAPES, several_parents, tiny_franchise
-from hdpkit.testing.combinations import serves, serving_stores
+from hdpkit.testing.cases import SHAPES, serves, serving_stores, several_parents, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
 

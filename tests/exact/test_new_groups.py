@@ -9,7 +9,7 @@ from new_groups import NewGroupLaw
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 
 def test_the_witness_is_polyas_urn_where_there_is_no_discount():

@@ -25,7 +25,7 @@ from hdpkit.errors import HdpkitError
 from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import RandomStream
 from hdpkit.testing.exact import check_irreducible
-from hdpkit.testing.hidden_markov import numbered
+from hdpkit.testing.exact_models import numbered
 
 STORES = ["explicit", "histogram", "counts", "explicit-reference", "histogram-reference", "counts-reference"]
 DISCOUNTS = {"theta": (0.9, 0.6), "d": (0.3, 0.4)}

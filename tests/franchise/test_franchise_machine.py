@@ -14,8 +14,7 @@ from hdpkit.errors import AuditError, HdpkitError
 from hdpkit.parts import Part
 from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
-from hdpkit.testing.cases import tiny_franchise
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.cases import stores_and_kernels, tiny_franchise
 
 MEASURES = {
     "compiled": DirichletMultinomial(0.5, n_terms=3),

@@ -15,7 +15,7 @@ from hdpkit.steps import sweeps
 from hdpkit.steps.step import KERNELS, STEPS, step
 from hdpkit.stores import HistogramReference, stores
 from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.cases import stores_and_kernels
 
 DATA = hk.Corpus.from_documents([[0, 1], [1]], n_terms=2)
 TINY = hk.DirichletMultinomial(0.5)

@@ -14,7 +14,7 @@ from hdpkit.errors import HdpkitError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import Concentration, DishGibbs, SplitMerge, TableGibbs
 from hdpkit.random import STARTS, Purpose, RandomStream, ScriptedSource, Streams, as_source
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.cases import stores_and_kernels
 from hdpkit.testing.pvalues import one_sample_p
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [], [3, 3, 0, 2, 2], [1]]

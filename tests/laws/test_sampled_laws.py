@@ -50,8 +50,7 @@ from hdpkit.moves import (
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.cases import TinyShape, serves, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, two_sample_p

@@ -13,7 +13,7 @@ from hdpkit.base_measures import (
 )
 from hdpkit.errors import HdpkitError
 from hdpkit.testing import check_base_measure, tiny_franchise
-from hdpkit.testing.combinations import example_measures
+from hdpkit.testing.cases import example_measures
 from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised, check_contract
 
 

@@ -11,7 +11,7 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.steps.new_groups import NewGroups as ReadableGroups
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 __all__ = [
     "check_average_over_states",
