@@ -602,6 +602,6 @@ def test_one_step_catches(bug, move, store, corner, options):
 )
 @pytest.mark.parametrize("method", ["slice", "metropolis"])
 def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, old, new):
-    bug = PlantedBug("target", "", "hdpkit.moves.base_measure_parameters", old, new, "")
+    bug = PlantedBug("target", "", "hdpkit.moves.parameters", old, new, "")
     with planted(bug):
         assert one_step_of_eta(method, OF_ETA[method], 1) < LIMIT
