@@ -12,7 +12,6 @@ from hdpkit._franchise_lock import Block
 from hdpkit.checks import instance
 from hdpkit.data import GroupedData
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
-from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
@@ -21,7 +20,8 @@ from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.proposals import Proposal, check_proposal, propose
-from hdpkit.franchise.seats import unserved
+from hdpkit.franchise.state import unserved
+from hdpkit.franchise.steps import check_source
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart

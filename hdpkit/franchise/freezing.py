@@ -31,7 +31,7 @@ from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
-from hdpkit.franchise.seats import unserved
+from hdpkit.franchise.state import unserved
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart

@@ -19,7 +19,7 @@ from hdpkit.checks import hashable, items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.seats import Statistics
+from hdpkit.franchise.state import State
 from hdpkit.franchise.topology import Topology
 
 _CHUNK = 1 << 18  # customers checked at once
@@ -178,7 +178,7 @@ class HeldNodes(NoneHeld):
         return {"held_groups": self.nodes}
 
 
-class Held(Statistics):
+class Held(State):
     """Held restaurants, and the free parts of the data and of the tree."""
 
     def __init__(self, *declared: Any) -> None:

@@ -24,7 +24,7 @@ from hdpkit.franchise.customers import restaurants_of
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import check_state, take_over
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.seats import occupy, recount
+from hdpkit.franchise.state import occupy, recount
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
