@@ -13,6 +13,8 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
+from hdpkit.franchise.arguments import check_source
+from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
@@ -24,7 +26,6 @@ from hdpkit.franchise.scores import (
     totals,
     totals_in_dishes,
 )
-from hdpkit.franchise.steps import Steps, check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
@@ -36,7 +37,7 @@ _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
 
 
-class Reading(Steps):
+class Reading(Blocks):
     """Properties of the current state, and draws given it, which are valid until the state changes."""
 
     _summed_out: Callable[..., float]  # offered by a later room

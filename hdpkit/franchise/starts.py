@@ -16,9 +16,9 @@ from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import check_state
-from hdpkit.franchise.steps import MOST_THREADS
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.random import RandomStream

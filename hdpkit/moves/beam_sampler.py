@@ -8,9 +8,10 @@ import attrs
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError, StateError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.state_topology import ChainTopology
-from hdpkit.franchise.steps import MOST_THREADS, run_unchecked
+from hdpkit.franchise.steps import run_unchecked
 from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, Move, MoveInfo, Requirement
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from hdpkit._count_changes import write_sparse
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
+from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
-from hdpkit.franchise.steps import check_source, run_unchecked
+from hdpkit.franchise.steps import run_unchecked
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource, RandomStream

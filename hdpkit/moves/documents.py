@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse, validator, whole_number
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.steps import MOST_THREADS
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.moves.protocol import (

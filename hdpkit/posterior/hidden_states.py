@@ -21,11 +21,11 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.franchise.state_topology import ChainTopology
-from hdpkit.franchise.steps import MOST_THREADS
 from hdpkit.measures.by_restaurant import SAME, NewRestaurants
 from hdpkit.measures.protocol import log_likelihoods
 from hdpkit.numerics import add_up

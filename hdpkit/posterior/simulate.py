@@ -12,8 +12,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.customers import restaurants_of
-from hdpkit.franchise.extending import take_values
-from hdpkit.franchise.franchise import offered
+from hdpkit.franchise.franchise import offered, take_values
 from hdpkit.franchise.freezing import maker
 from hdpkit.measures.bank import ReadsParts
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed

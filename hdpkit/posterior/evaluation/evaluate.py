@@ -14,9 +14,9 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, positive_number, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.steps import MOST_THREADS
 from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.posterior.evaluation.forward import Forward
 from hdpkit.posterior.evaluation.result import Evaluation, averaged, log_mean_exp, states_of

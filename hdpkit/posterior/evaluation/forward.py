@@ -14,9 +14,9 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, numbers_between, whole_number
 from hdpkit.data import GroupedData, Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.steps import MOST_THREADS
 from hdpkit.posterior.evaluation.result import averaged, states_of
 from hdpkit.posterior.hidden_states import MOST_AHEAD, HiddenStates, hidden_states, values_of
 from hdpkit.posterior.new_labels import Layout
