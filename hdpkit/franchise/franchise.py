@@ -16,13 +16,11 @@ from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, DataError, DeclarationError, printable
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.as_html import franchise_table
-from hdpkit.franchise.audit import audit
-from hdpkit.franchise.customers import bank_for
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
-from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.freezing import Freezing, Snapshot
 from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.population import bank_for, cloned
 from hdpkit.franchise.proposals import Proposal, check_proposal, propose
 from hdpkit.franchise.several_parents import GraphTopology
 from hdpkit.franchise.state import measure_of, unserved
@@ -460,10 +458,6 @@ class Franchise(Freezing):
             self._abandon()
         slots = self.known_dishes.stay(self)
         self._replaced(slots, (), ids=slots, births=len(slots))
-
-    def audit(self) -> None:
-        """Recompute everything from the seating, and raise an AuditError if the state is inconsistent."""
-        audit(self, self.parts)
 
     # ------------------------------------------------------------------ other data
 

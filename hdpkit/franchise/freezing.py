@@ -26,9 +26,9 @@ from hdpkit.checks import (
 )
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
-from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
+from hdpkit.franchise.population import cloned
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.state import unserved

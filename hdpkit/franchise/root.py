@@ -27,8 +27,8 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
-from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.guard import Locked, unguarded
+from hdpkit.franchise.population import Parts
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
 from hdpkit.parts import Attached, IntegrablePart, Part, TablePart

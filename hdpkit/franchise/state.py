@@ -14,7 +14,6 @@ from hdpkit._franchise_lock import Block, FranchiseLock, Inside
 from hdpkit.checks import choice, flag, instance, one_of_kind, real_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, KernelError, ParameterError, StateError
-from hdpkit.franchise.customers import bank_for, customers_of
 from hdpkit.franchise.declarations import (
     FixedWeights,
     Restaurant,
@@ -24,10 +23,10 @@ from hdpkit.franchise.declarations import (
     kind_of_root,
     tables_at_end,
 )
-from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
 from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownValues, known_of
+from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
 from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus

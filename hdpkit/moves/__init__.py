@@ -18,12 +18,16 @@ from hdpkit.moves.documents import (
     SliceGibbs,
 )
 from hdpkit.moves.hyperparameters import Concentration, Discount
-from hdpkit.moves.parameters import BaseMeasureParameters, DishParameters
+from hdpkit.moves.parameters import (
+    BaseMeasureParameters,
+    DishParameters,
+    SelectorCounts,
+    Selectors,
+    Smoothing,
+)
 from hdpkit.moves.protocol import LATENT_DISHES, MARGINALS, Move, MoveInfo, Scheduled
 from hdpkit.moves.replica_exchange import ReplicaExchange
-from hdpkit.moves.reseat_groups import ReseatGroups
-from hdpkit.moves.smoothing import SelectorCounts, Selectors, Smoothing
-from hdpkit.moves.split_merge import SplitMerge, SplitMergeStates
+from hdpkit.moves.split_merge import ReseatGroups, SplitMerge, SplitMergeStates
 from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
 from hdpkit.moves.tree_parameters import ParentWeights, Sticky

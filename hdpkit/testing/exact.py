@@ -20,10 +20,10 @@ from scipy.sparse.csgraph import connected_components
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.customers import restaurants_of
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import check_state, take_over
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.population import restaurants_of
 from hdpkit.franchise.state import occupy, recount
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure

@@ -13,8 +13,8 @@ from hdpkit.arrays import Int64s
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.franchise.customers import place
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.population import place
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
