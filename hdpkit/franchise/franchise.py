@@ -17,10 +17,10 @@ from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, DataError, Declarat
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
-from hdpkit.franchise.freezing import Freezing, Snapshot
+from hdpkit.franchise.freezing import Freezing, Snapshot, maker
 from hdpkit.franchise.guard import changes, guarded, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.population import bank_for, cloned
+from hdpkit.franchise.population import bank_for
 from hdpkit.franchise.proposals import Proposal, check_proposal, propose
 from hdpkit.franchise.several_parents import GraphTopology
 from hdpkit.franchise.state import measure_of, unserved
@@ -28,7 +28,6 @@ from hdpkit.franchise.topology import ContextTopology, Topology
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
-from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
 from hdpkit.stores import FrozenSeating, KeepsCells
 
@@ -54,13 +53,7 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
             "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
         )  # fmt: skip
-    kind, root = type(franchise), franchise.root.declared
-    made = kind(
-        franchise.declarations[-1], data, store=franchise.store_type, kernel=franchise.forced_kernel,
-        root=root, measure=franchise.prepared, known=franchise.known,
-    )  # fmt: skip
-    for name, part in franchise.components.items():
-        made.register(name, cloned(name, part, made))
+    made = maker(franchise, data)()
     made.thaw(_moved(franchise, made))
     return made
 
@@ -76,15 +69,16 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     seating = seating.to(seating.DETAIL, franchise.topology)  # with a dish for each customer
     more = made.topology.n_customers - franchise.topology.n_customers
     seating = seating.with_customers(more, made.topology.known).without(slice(0, 0), to)
-    hyperparameters = {
-        name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
-        for name in ("concentration", "discount")
-    }
+    numbers = franchise.hyperparameters
+    numbers = numbers.over(made.topology, to, numbers.theta, numbers.d)
     held = {"held_groups": np.sort(to[franchise.held.nodes]).astype(np.int32)}
     bank = frozen["bank"]
     if franchise.measure.seats_values:  # new customers have no tables yet
         bank = {**bank, "opens": np.pad(bank["opens"], (0, more))}
-    return {**frozen, "seating": seating.arrays(), "bank": bank, **hyperparameters, **held}
+    return {
+        **frozen, "seating": seating.arrays(), "bank": bank, "concentration": numbers.theta,
+        "discount": numbers.d, **held,
+    }  # fmt: skip
 
 
 def _numbers_in(before: Any, after: Any, declarations: Any) -> Int64s:
@@ -101,17 +95,6 @@ def _numbers_in(before: Any, after: Any, declarations: Any) -> Int64s:
     if isinstance(before, GraphTopology):
         before.map_arms(after, to)
     return to
-
-
-def _values(old: Any, start: Any, franchise: Any, after: Topology, to: Int64s, name: str) -> Any:
-    """Concentrations or discounts by restaurant of the larger tree."""
-    values = np.array(start, dtype=np.float64)
-    for number, declaration in enumerate(franchise.declarations):
-        nodes = franchise.topology.nodes(number)
-        if not isinstance(getattr(declaration, name), Each) and nodes.stop > nodes.start:
-            values[after.nodes(number)] = old[nodes][0]
-    values[to] = old
-    return values
 
 
 def _continues_corpus(data: Corpus, before: Corpus) -> bool:

@@ -302,43 +302,40 @@ def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None
     state.access.reopen(state._restore, frozen, source, state.access.closed)
 
 
+def _arguments(franchise: Any) -> tuple[Any, GroupedData, dict[str, Any]]:
+    """Declaration, data and options of a franchise."""
+    options = {
+        "store": franchise.store_type, "kernel": franchise.forced_kernel, "root": franchise.root.declared,
+        "measure": franchise.prepared, "known": franchise.known,
+    }  # fmt: skip
+    return franchise.declarations[-1], franchise.data, options
+
+
 def _reduced(franchise: Any) -> tuple[Any, ...]:
-    declared = (franchise.declarations[-1], franchise.data)
-    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.prepared)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
-    return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
+    return _unpickled, (type(franchise), *_arguments(franchise)), kept
 
 
-def _unpickled(
-    kind: Any,
-    restaurant: Any,
-    data: GroupedData,
-    store: Any,
-    kernel: str,
-    root: Any,
-    measure: Any,
-    known: Any,
-) -> Any:
+def _unpickled(kind: Any, restaurant: Any, data: GroupedData, options: dict[str, Any]) -> Any:
     """A franchise without seated customers."""
     with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
-        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+        return kind(restaurant, data, **options)
 
 
 def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
-    """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
+    """Return a function that makes a `Franchise` like this one over other data, in a given state.
 
     Given a choice source, too, it draws parts that are missing in the state; without a state no customer is
     seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
     copy.
     """
-    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.prepared
-    store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
-    known = franchise.known
+    kind, (declared, _, options) = type(franchise), _arguments(franchise)
+    options |= {} if measure is None else {"measure": measure}
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     whole = franchise.store_type in COMPILED_STORES  # what they freeze is complete
 
     def make(frozen: dict[str, Any] | None = None, source: ChoiceSource | None = None) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+        twin = kind(declared, data, **options)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         if frozen is None:

@@ -47,8 +47,7 @@ from hdpkit.stores import (
     ObservesDishes,
     detail_of,
 )
-from hdpkit.stores._cells import CellsStore
-from hdpkit.stores._counts import CountsStore
+from hdpkit.stores._counts import CellsStore, CountsStore
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:

@@ -63,7 +63,6 @@ from hdpkit.stores import (
 )
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
-from hdpkit.stores._arms import seat_out as seat_out_arms
 from hdpkit.stores.frozen import Draws
 
 _FEW = (
@@ -96,7 +95,7 @@ seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
 draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
 aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
 seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
-seat_out.kernel("generic", seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
+seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
 for _step, _run in (
     (draw_sizes, compiled.draw_sizes),
     (draw_seats, _draw_seats),

@@ -32,7 +32,7 @@ from hdpkit.errors import DataError, StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as readable
-from hdpkit.stores._cells import dishes_of
+from hdpkit.stores._counts import dishes_of
 from hdpkit.stores.protocol import Detail, Frozen
 
 

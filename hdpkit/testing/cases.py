@@ -146,10 +146,7 @@ def tiny_franchise(
     """
     if isinstance(shape, str):
         shape = SHAPES[shape]
-    if isinstance(corner, str):
-        corner = CORNERS[corner]
-    theta, below = concentration or (corner.root, corner.below)
-    d, below_d = discount or (corner.root_discount, corner.discount)
+    (theta, below), (d, below_d) = _numbers(corner, concentration, discount)
     restaurant = Restaurant(base=measure, concentration=theta, discount=d)
     for label in shape.labels:
         restaurant = Restaurant(base=restaurant, concentration=below, discount=below_d, each=label)
@@ -159,6 +156,12 @@ def tiny_franchise(
     franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root, known=known)
     start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
+
+
+def _numbers(corner: str | Corner, concentration: Any, discount: Any) -> tuple[Any, Any]:
+    """Concentrations and discounts of the root and below: those given, otherwise those of the corner."""
+    one = CORNERS[corner] if isinstance(corner, str) else corner
+    return concentration or (one.root, one.below), discount or (one.root_discount, one.discount)
 
 
 def hidden_markov(measure: BaseMeasure, store: str | type, root: str | FixedWeights) -> Franchise:
@@ -212,10 +215,7 @@ def several_parents(
     The other parameters are those of `tiny_franchise`.
     """
     choice("graph", graph, GRAPHS, remedy="Keys of hdpkit.testing.cases.GRAPHS.")
-    if isinstance(corner, str):
-        corner = CORNERS[corner]
-    theta, theta_below = concentration or (corner.root, corner.below)
-    d, d_below = discount or (corner.root_discount, corner.discount)
+    (theta, theta_below), (d, d_below) = _numbers(corner, concentration, discount)
 
     def below(base: Any, each: str) -> Restaurant:
         return Restaurant(base=base, concentration=theta_below, discount=d_below, each=each)

@@ -95,7 +95,7 @@ def faces():
     for module in pkgutil.walk_packages(hk.__path__, "hdpkit."):
         if module.ispkg and not any(part.startswith("_") for part in module.name.split(".")):
             found[module.name] = list(getattr(importlib.import_module(module.name), "__all__", ()))
-    for name in ("init", "errors", "parts", "priors", "registry", "prior_expectations"):
+    for name in ("init", "errors", "parts", "priors", "registry"):
         found[f"hdpkit.{name}"] = list(importlib.import_module(f"hdpkit.{name}").__all__)
     current = "hdpkit"
     for page in sorted(DOCS.glob("*.md")):
