@@ -133,8 +133,8 @@ class Restaurant:
         condition).
     each : str or StateHomes, optional
         Label of the data: one restaurant for each of its values. None: a single restaurant. An object of a
-        subclass of `hdpkit.StateHomes`: one restaurant for each dish, and a customer's restaurant depends on
-        the dishes of other customers.
+        subclass of `hdpkit.franchise.StateHomes`: one restaurant for each dish, and a customer's restaurant
+        depends on the dishes of other customers.
     name : str, optional
         Defaults to ``each`` (or its name), or "root".
 
