@@ -12,12 +12,18 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.checks import number_array
-from hdpkit.errors import MissingMethodError, ParameterError, StateError
+from hdpkit.errors import DataError, MissingMethodError, ParameterError, StateError
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["IntegrablePart", "Part", "SharedValue"]
+
+
+def unfitting(key: str, value: Any, allowed: str) -> DataError:
+    """The error for an entry of a frozen state that isn't what this franchise could have frozen."""
+    remedy = "Thaw a state over the same data and declarations."
+    return DataError(f"{key}, in the frozen state", value, allowed, remedy)
 
 
 class Attached:

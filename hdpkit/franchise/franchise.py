@@ -170,10 +170,6 @@ class _Later:
         return getattr(owner if instance is None else instance, self._name)
 
 
-def _later(module: str) -> Any:
-    return _Later(module)
-
-
 class Franchise(Freezing):
     """A tree of restaurants with its data: the state of a chain.
 
@@ -215,13 +211,13 @@ class Franchise(Freezing):
     """
 
     # Functions of a state, which later rooms offer as methods: see `offered`.
-    simulate: Callable[..., Any] = _later("hdpkit.posterior.simulate")
-    fold_in: Callable[..., Any] = _later("hdpkit.posterior.fold_in")
-    transitions: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
-    start: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
-    state_probabilities: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
-    draw_sequences: Callable[..., Any] = _later("hdpkit.posterior.hidden_states")
-    _summed_out: Callable[..., float] = _later("hdpkit.posterior.hidden_states")
+    simulate = _Later("hdpkit.posterior.simulate")
+    fold_in = _Later("hdpkit.posterior.fold_in")
+    transitions = _Later("hdpkit.posterior.hidden_states")
+    start = _Later("hdpkit.posterior.hidden_states")
+    state_probabilities = _Later("hdpkit.posterior.hidden_states")
+    draw_sequences = _Later("hdpkit.posterior.hidden_states")
+    _summed_out = _Later("hdpkit.posterior.hidden_states")
 
     def __init__(
         self,

@@ -455,7 +455,6 @@ class CustomersByCell(Customers):
     sweep = reseat_cells
 
     def store(self, topology: Any, bank: Any) -> Any:
-        """An empty store of cells."""
         cells = CellsStore(topology.n_customers, topology.n_nodes)
         cells.observe_cells(topology.cells)
         if isinstance(bank, ReadsCells):
@@ -469,7 +468,6 @@ class CustomersByCell(Customers):
         return self.state.known_dishes.fixed(measure.bank_of_cells())
 
     def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
-        """What is frozen of the bank."""
         return frozen["bank"]
 
     def homes(self) -> Any:
@@ -537,11 +535,9 @@ class CustomersByCell(Customers):
         self.state.seating.count_into(bank, slots, self.state.known_dishes.cells())
 
     def all_seated(self) -> bool:
-        """Whether every data customer is seated."""
         return bool(self.state.seating.seated() == self.state.topology.n_customers)
 
     def term_counts(self) -> npt.NDArray[np.int64]:
-        """Counts of terms by dish, from the bank."""
         counts: npt.NDArray[np.int64] = self.state.known_dishes.without(
             self.state.bank.counts(self.state.slots.occupied_slots())
         )

@@ -31,7 +31,7 @@ from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.population import Parts
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part, TablePart
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, unfitting
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._root import WeightTable
 
@@ -225,10 +225,7 @@ class Weights(TablePart):
             or not np.all(weights >= 0.0)
             or not abs(float(np.sum(weights)) - 1.0) < 1e-6
         ):
-            raise DataError(
-                "root weights, in the frozen state", frozen, f"{len(slots) + 1} weights with a sum of 1",
-                "Thaw a state over the same data and declarations.",
-            )  # fmt: skip
+            raise unfitting("root weights", frozen, f"{len(slots) + 1} weights with a sum of 1")
         self.table.put(slots, weights)
 
     def log_density(self, state: Any) -> float:
