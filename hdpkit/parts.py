@@ -105,25 +105,12 @@ class Part:
         """Take the starting value, where hyperparameters do: before a start seats customers."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the part after a start has seated all customers, or after thawing a state without this part.
-
-        Parameters
-        ----------
-        state : Franchise
-        source : ChoiceSource
-            For what the part draws.
-        """
+        """Draw the part after a start has seated all customers, or a state without it was thawed."""
 
     def simulate(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.
 
         By default the values drawn at the births of that seating are kept.
-
-        Parameters
-        ----------
-        state : Franchise
-        source : ChoiceSource
-            For what the part draws.
         """
 
     def audit(self, slots: Int32s) -> None:
@@ -173,12 +160,7 @@ class IntegrablePart(Part):
     integrated: ChoiceSource | None = None
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw the part given the rest of the state. It may be called again after an exception.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-        """
+        """Draw the part given the rest of the state. It may be called again after an exception."""
         raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
 
 
@@ -235,12 +217,7 @@ class SharedValue(Part):
         return array
 
     def take(self, value: Any) -> None:
-        """Take a value; `Franchise.set_shared_value` calls it.
-
-        Parameters
-        ----------
-        value : float or array
-        """
+        """Take a value; `Franchise.set_shared_value` calls it."""
         self._value = self.checked("value", value)
 
     def begin(self) -> None:

@@ -274,10 +274,6 @@ class Franchise(Freezing):
         key : object, optional
             Value of its label.
 
-        Returns
-        -------
-        RestaurantView
-
         Raises
         ------
         ParameterError

@@ -62,10 +62,6 @@ class Proposal(Locked):
     def unseat(self, customer: int) -> None:
         """Unseat a data customer, and remove tables that become empty and a dish without customers.
 
-        Parameters
-        ----------
-        customer : int
-
         Raises
         ------
         StateError

@@ -396,10 +396,6 @@ class Reading(Blocks):
     def size_counts_in_dishes(self, source: ChoiceSource) -> tuple[Int64s, Int64s]:
         """Draw the sizes of the tables of restaurants in dishes, given the numbers of tables.
 
-        Parameters
-        ----------
-        source : ChoiceSource
-
         Returns
         -------
         sizes, counts : int64 arrays of one shape
@@ -615,23 +611,12 @@ class Reading(Blocks):
 
     @changes
     def draw_topics(self, source: ChoiceSource) -> None:
-        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-            The ``rng`` that a move is given.
-        """
+        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes."""
         self._draw("topics", source)
 
     @changes
     def draw_proportions(self, source: ChoiceSource) -> None:
         """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-            The ``rng`` that a move is given.
 
         Raises
         ------

@@ -494,10 +494,6 @@ class Sample:
         ----------
         groups : slice, optional
             Which ones, by number; all by default.
-
-        Returns
-        -------
-        float64 array
         """
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:

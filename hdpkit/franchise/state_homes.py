@@ -226,10 +226,6 @@ class HomeState:
     def dish_of(self, customer: int) -> int:
         """Slot of the dish of a data customer.
 
-        Parameters
-        ----------
-        customer : int
-
         Raises
         ------
         StateError
@@ -338,12 +334,7 @@ class StateHomes(abc.ABC):
 
     @abc.abstractmethod
     def followers(self, customer: int) -> Sequence[int]:
-        """All customers whose home depends on the dish of this customer, ascending; not on the state.
-
-        Parameters
-        ----------
-        customer : int
-        """
+        """All customers whose home depends on the dish of this customer, ascending; not on the state."""
 
 
 def _as_declared(declared: Any) -> Any:

@@ -202,11 +202,6 @@ class ByDocument(OverDocuments):
     def document(self, document: Document, common: Common) -> MoveInfo:
         """Change ``document.dishes``.
 
-        Parameters
-        ----------
-        document : Document
-        common : Common
-
         Returns
         -------
         MoveInfo
