@@ -105,12 +105,25 @@ class Part:
         """Take the starting value, where hyperparameters do: before a start seats customers."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Draw the part after a start has seated all customers, or a state without it was thawed."""
+        """Draw the part after a start has seated all customers, or after thawing a state without this part.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
+        """
 
     def simulate(self, state: Any, source: ChoiceSource) -> None:
         """Draw the part from its prior given a seating that was just drawn from the prior.
 
         By default the values drawn at the births of that seating are kept.
+
+        Parameters
+        ----------
+        state : Franchise
+        source : ChoiceSource
+            For what the part draws.
         """
 
     def audit(self, slots: Int32s) -> None:

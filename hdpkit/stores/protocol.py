@@ -49,6 +49,10 @@ def declared_detail(store: type) -> Detail | None:
 def detail_of(store: Any) -> Detail:
     """What a store, or a store class, keeps.
 
+    Parameters
+    ----------
+    store : SeatingStore or type
+
     Raises
     ------
     ParameterError
@@ -64,27 +68,63 @@ def detail_of(store: Any) -> Detail:
 
 
 class SeatingStore(Protocol):
-    """The methods of every store. ``Store(n_customers, n_nodes)`` returns an empty store.
-
-    In all of them ``node`` is the number of a restaurant, ``discount`` its discount, ``dish`` the slot of a dish,
-    ``customer`` a data customer, or ~t for table t of a child; ``source`` is for the draw of a table.
-    """
+    """The methods of every store. ``Store(n_customers, n_nodes)`` returns an empty store."""
 
     DETAIL: ClassVar[Detail]
     """What it keeps: counts, sizes or seats, as a `Detail` or its name. It freezes states of this form, and
     one of seats has the methods of `TableStore` too."""
 
     def join(self, node: int, dish: int, customer: int, discount: float, source: ChoiceSource) -> None:
-        """Seat a customer at a table of the dish, drawn with weight size - discount."""
+        """Seat a customer at a table of the dish, drawn with weight size - discount.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+        discount : float
+            Discount of the restaurant.
+        source : ChoiceSource
+            For the draw of the table.
+        """
 
     def open(self, node: int, dish: int, customer: int) -> int:
-        """Seat a customer at a new table; returns that table as a customer of the parent."""
+        """Seat a customer at a new table; returns that table as a customer of the parent.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+
+        Returns
+        -------
+        int
+            The table as a customer of the parent.
+        """
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Remove a customer.
 
         A store of sizes draws the table by customer: size s with probability proportional to s times the
         number of tables of this size, independent of the discount.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+        customer : int
+            A data customer, or ~t for table t of a child.
+        source : ChoiceSource
+            For the draw of the table.
 
         Returns
         -------
@@ -104,10 +144,34 @@ class SeatingStore(Protocol):
         """Dish of every data customer, shape (n_customers,); ``empty`` as in `freeze`."""
 
     def customers(self, node: int, dish: int) -> int:
-        """Customers of a restaurant who eat a dish."""
+        """Customers of a restaurant who eat a dish.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int
+        """
 
     def tables(self, node: int, dish: int) -> int:
-        """Tables of a restaurant that serve a dish."""
+        """Tables of a restaurant that serve a dish.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int
+        """
 
     def node_customers(self, node: int) -> int:
         """Customers of a restaurant."""
@@ -119,7 +183,19 @@ class SeatingStore(Protocol):
         """Dishes that a restaurant serves, ascending."""
 
     def table_sizes(self, node: int, dish: int) -> Int32s:
-        """Sizes of the tables that serve a dish in a restaurant, ascending."""
+        """Sizes of the tables that serve a dish in a restaurant, ascending.
+
+        Parameters
+        ----------
+        node : int
+            Number of the restaurant.
+        dish : int
+            Slot of the dish.
+
+        Returns
+        -------
+        int32 array, ascending
+        """
 
     def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
