@@ -202,6 +202,11 @@ class ByDocument(OverDocuments):
     def document(self, document: Document, common: Common) -> MoveInfo:
         """Change ``document.dishes``.
 
+        Parameters
+        ----------
+        document : Document
+        common : Common
+
         Returns
         -------
         MoveInfo
