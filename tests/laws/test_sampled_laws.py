@@ -45,8 +45,8 @@ from hdpkit.moves import (
     SplitMergeStates,
     Sticky,
     TableGibbs,
-    concentration,
 )
+from hdpkit.moves import hyperparameters as concentration
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, at_least
