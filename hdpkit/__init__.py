@@ -82,7 +82,6 @@ if TYPE_CHECKING:
     from hdpkit.posterior.comparison.result import ScheduleResult as ScheduleResult
     from hdpkit.posterior.fold_in import FoldIn as FoldIn
     from hdpkit.posterior.hidden_states import StateProbabilities as StateProbabilities
-    from hdpkit.prior_expectations import expected_tables as expected_tables
     from hdpkit.priors import Above as Above
     from hdpkit.priors import Beta as Beta
     from hdpkit.priors import Dirichlet as Dirichlet
@@ -90,6 +89,7 @@ if TYPE_CHECKING:
     from hdpkit.priors import Gamma as Gamma
     from hdpkit.priors import Normal as Normal
     from hdpkit.priors import Shifted as Shifted
+    from hdpkit.priors import expected_tables as expected_tables
     from hdpkit.run.collect import Checkpoint as Checkpoint
     from hdpkit.run.combinators import Mixture as Mixture
     from hdpkit.run.progress import ProgressBar as ProgressBar
@@ -133,8 +133,7 @@ _NAMES = {
     "posterior.comparison.result": "Comparison ScheduleResult",
     "posterior.fold_in": "FoldIn",
     "posterior.hidden_states": "StateProbabilities",
-    "prior_expectations": "expected_tables",
-    "priors": "Above Beta Dirichlet Each Gamma Normal Shifted",
+    "priors": "Above Beta Dirichlet Each Gamma Normal Shifted expected_tables",
     "run.collect": "Checkpoint",
     "run.combinators": "Mixture",
     "run.progress": "ProgressBar Tick",

@@ -171,12 +171,7 @@ cdef void add_rows(Reader *r, int32_t *cells, int64_t first, int64_t last, int64
 
 
 def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes not None):
-    """Changes, all nonzero, at these ascending places, as bytes.
-
-    Returns
-    -------
-    bytes
-    """
+    """Changes, all nonzero, at these ascending places, as bytes."""
     cdef vector[uint8_t] out
     cdef int64_t i, last = -1
     for i in range(places.shape[0]):
@@ -186,12 +181,7 @@ def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes 
 
 
 def read_sparse(bytes sparse not None):
-    """Decode the places and changes.
-
-    Returns
-    -------
-    places, changes : int64 arrays of one shape
-    """
+    """Decode the places and changes."""
     cdef vector[int64_t] places, changes
     cdef Reader r = reader_of(sparse)
     cdef int64_t i
@@ -208,12 +198,7 @@ def read_sparse(bytes sparse not None):
 
 
 def add_up_sparse(bytes one not None, bytes other not None):
-    """The sum of two encoded changes of counts, encoded in the same way; the order doesn't matter.
-
-    Returns
-    -------
-    bytes
-    """
+    """The sum of two encoded changes of counts, encoded in the same way; the order doesn't matter."""
     cdef vector[uint8_t] out
     cdef Reader a = reader_of(one), b = reader_of(other)
     cdef bint more_a, more_b

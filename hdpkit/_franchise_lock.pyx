@@ -21,12 +21,11 @@ import signal
 import sys
 import threading
 from time import monotonic, sleep
-from types import FrameType
 
 cimport cython
 from cpython.pythread cimport PyThread_get_thread_ident
 
-from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError
+from hdpkit.errors import BusyError, ClosedError, StateError
 
 cdef double PATIENCE = 10.0      # seconds to wait for a read of another thread
 cdef double NAP = 0.0005
@@ -337,13 +336,8 @@ cdef Hold held_as(FranchiseLock lock, bint reading, bint looking, bint anyway=Fa
 cdef class Block:
     """A block in which this thread has the lock. ``end`` undoes what ``begin`` does; both may change the state.
 
+    ``begin`` checks first, and then changes by `FranchiseLock.change`; ``end`` and the block receive its result.
     If a change fails within the block, the franchise is closed, and ``end`` isn't called.
-
-    Parameters
-    ----------
-    lock : FranchiseLock
-    begin, end : functions, optional
-        ``end`` and the block receive the result of ``begin``, which checks first and then changes by `FranchiseLock.change`.
     """
 
     cdef FranchiseLock lock
@@ -378,16 +372,7 @@ cdef class Block:
 
 
 cdef class Transaction:
-    """A block that either completes or leaves the franchise as it was.
-
-    Parameters
-    ----------
-    lock : FranchiseLock
-    owner : object
-        With ``kept``, the state to go back to or None.
-    keep : function
-        Returns the current state of an owner, with a method ``restore(owner)``.
-    """
+    """A block that either completes or leaves the franchise as it was."""
 
     cdef FranchiseLock lock
     cdef object owner, before, kept, keep
@@ -434,20 +419,6 @@ def unweighable(error):
 
 # ------------------------------------------------------------------------------------------- attributes
 
-cdef object attributes(instance):
-    try:
-        return instance.__dict__
-    except AttributeError:
-        raise ParameterError("instance", instance, "an object of a franchise", "See hdpkit.Franchise.") from None
-
-
-cdef FranchiseLock lock_among(kept):
-    found = kept.get("access")
-    if not isinstance(found, FranchiseLock):
-        raise StateError("franchise", None, "one that its constructor has made", "Call hdpkit.Franchise(...).")
-    return <FranchiseLock>found
-
-
 cdef class Inside:
     """An attribute that changes with the state: other threads can't read or replace it during a lock."""
 
@@ -460,23 +431,16 @@ cdef class Inside:
         cdef FranchiseLock lock
         if instance is None:
             return self
-        kept = attributes(instance)
-        lock = lock_among(kept)
+        lock = instance.access
         lock.check()
         if lock.closed and not lock.reopening:
             raise closed()
-        try:
-            return kept[self.name]
-        except KeyError:
-            raise AttributeError(self.name) from None
+        return instance.__dict__[self.name]
 
     def __set__(self, instance, value):
-        cdef FranchiseLock lock = lock_among(attributes(instance))
+        cdef FranchiseLock lock = instance.access
         lock.check()
         instance.__dict__[self.name] = value
-
-    def __delete__(self, instance):
-        raise StateError("attribute", self.name, "kept", "Attributes of a franchise can't be deleted.")
 
 
 # ----------------------------------------------------------------------------------------------- Ctrl-C
@@ -514,11 +478,6 @@ cdef class HeldInterrupt:
     KeyboardInterrupt; otherwise nothing changes. The block is identified by its frame: if an exception keeps
     `__exit__` from being called, the next Ctrl-C detects that the block is no longer running and works as
     before.
-
-    Parameters
-    ----------
-    once : bool
-        Raise a second Ctrl-C immediately.
     """
 
     cdef bint asked
@@ -552,8 +511,6 @@ cdef class HeldInterrupt:
 
     def remember(self, number, frame):
         """Record Ctrl-C; this is the signal handler in the block."""
-        if frame is not None and not isinstance(frame, FrameType):
-            raise ParameterError("frame", frame, "a frame", "Python calls this with the frame that it interrupted.")
         me = self       # Python's only reference to the handler is in the table of handlers, which is about to change
         if not runs(self.block, frame) or (self.once and self.asked):
             self.give_back()

@@ -12,12 +12,18 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int32s
 from hdpkit.checks import number_array
-from hdpkit.errors import MissingMethodError, ParameterError, StateError
+from hdpkit.errors import DataError, MissingMethodError, ParameterError, StateError
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["IntegrablePart", "Part", "SharedValue"]
+
+
+def unfitting(key: str, value: Any, allowed: str) -> DataError:
+    """The error for an entry of a frozen state that isn't what this franchise could have frozen."""
+    remedy = "Thaw a state over the same data and declarations."
+    return DataError(f"{key}, in the frozen state", value, allowed, remedy)
 
 
 class Attached:
@@ -167,12 +173,7 @@ class IntegrablePart(Part):
     integrated: ChoiceSource | None = None
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw the part given the rest of the state. It may be called again after an exception.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-        """
+        """Draw the part given the rest of the state. It may be called again after an exception."""
         raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
 
 
@@ -229,12 +230,7 @@ class SharedValue(Part):
         return array
 
     def take(self, value: Any) -> None:
-        """Take a value; `Franchise.set_shared_value` calls it.
-
-        Parameters
-        ----------
-        value : float or array
-        """
+        """Take a value; `Franchise.set_shared_value` calls it."""
         self._value = self.checked("value", value)
 
     def begin(self) -> None:

@@ -1,34 +1,5 @@
-"""The franchise: declarations, topology, seating."""
+"""The franchise: declarations, trees, customers, dishes, seating, hyperparameters, frozen forms, starts."""
 
-from hdpkit.franchise.declarations import FixedWeights, Restaurant
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.freezing import Snapshot
-from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans, TopicLaw
-from hdpkit.franchise.starts import Random
-from hdpkit.franchise.state_homes import HomeState, PreviousDish, StateHomes
-from hdpkit.franchise.topology import Topology
-from hdpkit.franchise.view import RestaurantView
-from hdpkit.parts import IntegrablePart, Part
+from hdpkit.franchise.state_homes import HomeState, StateHomes
 
-__all__ = [
-    "FixedWeights",
-    "Franchise",
-    "HomeState",
-    "IntegrablePart",
-    "Known",
-    "KnownValues",
-    "Level",
-    "Part",
-    "PreviousDish",
-    "Random",
-    "Restaurant",
-    "RestaurantView",
-    "Sample",
-    "SeatingSample",
-    "Snapshot",
-    "StateHomes",
-    "TermMeans",
-    "TopicLaw",
-    "Topology",
-]
+__all__ = ["HomeState", "StateHomes"]

@@ -26,12 +26,12 @@ from hdpkit.checks import (
 )
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, ParameterError, StateError
-from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import FrozenState, check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
+from hdpkit.franchise.population import cloned
 from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.sample import seating_arrays
-from hdpkit.franchise.seats import unserved
+from hdpkit.franchise.state import unserved
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
@@ -302,43 +302,40 @@ def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None
     state.access.reopen(state._restore, frozen, source, state.access.closed)
 
 
+def _arguments(franchise: Any) -> tuple[Any, GroupedData, dict[str, Any]]:
+    """Declaration, data and options of a franchise."""
+    options = {
+        "store": franchise.store_type, "kernel": franchise.forced_kernel, "root": franchise.root.declared,
+        "measure": franchise.prepared, "known": franchise.known,
+    }  # fmt: skip
+    return franchise.declarations[-1], franchise.data, options
+
+
 def _reduced(franchise: Any) -> tuple[Any, ...]:
-    declared = (franchise.declarations[-1], franchise.data)
-    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.prepared)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
-    return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
+    return _unpickled, (type(franchise), *_arguments(franchise)), kept
 
 
-def _unpickled(
-    kind: Any,
-    restaurant: Any,
-    data: GroupedData,
-    store: Any,
-    kernel: str,
-    root: Any,
-    measure: Any,
-    known: Any,
-) -> Any:
+def _unpickled(kind: Any, restaurant: Any, data: GroupedData, options: dict[str, Any]) -> Any:
     """A franchise without seated customers."""
     with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
-        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+        return kind(restaurant, data, **options)
 
 
 def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
-    """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
+    """Return a function that makes a `Franchise` like this one over other data, in a given state.
 
     Given a choice source, too, it draws parts that are missing in the state; without a state no customer is
     seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
     copy.
     """
-    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.prepared
-    store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
-    known = franchise.known
+    kind, (declared, _, options) = type(franchise), _arguments(franchise)
+    options |= {} if measure is None else {"measure": measure}
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     whole = franchise.store_type in COMPILED_STORES  # what they freeze is complete
 
     def make(frozen: dict[str, Any] | None = None, source: ChoiceSource | None = None) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+        twin = kind(declared, data, **options)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         if frozen is None:
@@ -357,13 +354,6 @@ class Snapshot:
 
     Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
     and its arrays don't change. Threads may share it; calls are executed one at a time.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        The module of that class imports this one, hence the annotation.
-    arrays : mapping of arrays, optional
-        The result of `arrays` for a franchise with the same restaurants; None: the current state.
     """
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:

@@ -16,6 +16,7 @@ from hdpkit.errors import DataError, ParameterError, short_repr
 from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.franchise.state_topology import Tree
 from hdpkit.franchise.topology import ContextTopology, Dishes, Topology
+from hdpkit.parts import unfitting
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 _UNCHANGED = "Pass the state unchanged."
@@ -49,15 +50,15 @@ def check_values(
     """Raise a DataError unless the numbers of a frozen state are valid."""
     theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
     if not np.all((d >= 0.0) & (d < 1.0)):
-        raise _wrong("discount", d, "in [0, 1)")
+        raise unfitting("discount", d, "in [0, 1)")
     if not np.all(np.isfinite(theta) & (theta > -d)):
-        raise _wrong("concentration", theta, "finite and above -discount")
+        raise unfitting("concentration", theta, "finite and above -discount")
     for one in sharers:
         nodes = topology.nodes(one.number)
         for key, values, declared in zip(one.named, (theta, d), one.hyperparameters, strict=False):
             own = values[nodes][one.own]
             if not declared.each and len(own) and np.any(own != own[0]):
-                raise _wrong(key, own, f"one number for all restaurants of {one.name!r}")
+                raise unfitting(key, own, f"one number for all restaurants of {one.name!r}")
     try:
         whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
         calls = frozen.get("seeded_calls", 0)
@@ -68,12 +69,12 @@ def check_values(
         raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
     components = frozen["components"]
     if not isinstance(components, Mapping):
-        raise _wrong("components", components, "a dict of the components' states")
+        raise unfitting("components", components, "a dict of the components' states")
 
 
 def _check_measure(measure: Any, parameters: Mapping[str, Any]) -> None:
     if not isinstance(measure, Mapping) or not set(measure) <= set(parameters):
-        raise _wrong("measure", measure, f"a dict of {sorted(parameters)}")
+        raise unfitting("measure", measure, f"a dict of {sorted(parameters)}")
     for name, value in measure.items():
         real_number(f"{name}, in the frozen state", value, remedy=_UNCHANGED)
 
@@ -82,7 +83,7 @@ def _check_streams(streams: Any) -> None:
     if streams is None:
         return
     if not isinstance(streams, Mapping) or set(streams) != {"seed", "chain"}:
-        raise _wrong("streams", streams, "None, or a dict of seed and chain")
+        raise unfitting("streams", streams, "None, or a dict of seed and chain")
     for key, value in streams.items():
         high = LARGEST_SEED if key == "seed" else 2**32 - 1
         whole_number(f"{key} of streams, in the frozen state", value, 0, high, remedy=_UNCHANGED)
@@ -91,14 +92,8 @@ def _check_streams(streams: Any) -> None:
 def _numbers(key: str, value: Any, n_nodes: int) -> npt.NDArray[np.float64]:
     array = number_array(value)
     if array is None or array.shape != (n_nodes,):
-        raise _wrong(key, value, f"{n_nodes} numbers, one per restaurant")
+        raise unfitting(key, value, f"{n_nodes} numbers, one per restaurant")
     return array
-
-
-def _wrong(key: str, value: Any, allowed: str) -> DataError:
-    return DataError(
-        f"{key}, in the frozen state", value, allowed, "Thaw a state over the same data and declarations."
-    )
 
 
 _CHUNK = 1 << 20  # customers counted at once
@@ -375,13 +370,13 @@ def check_frozen(
     n, n_nodes = topology.n_all, topology.n_nodes
     slots, held = check_dishes(frozen, n, observed is not None)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
-        raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
+        raise unfitting("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
     arrays = (own[0], *arrays[len(own) :])
     entries = {key: seating[key] for key in arrays[1:]}
     lengths = {len(entry) if np.ndim(entry) == 1 else -1 for entry in map(_array, entries.values())}
     if len(lengths) != 1:
-        raise _wrong("seating", seating, "arrays of one length")
+        raise unfitting("seating", seating, "arrays of one length")
     n_entries = lengths.pop()
     node = ints_of(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
     served = _among(arrays[2], entries[arrays[2]], slots)
@@ -399,7 +394,7 @@ def check_frozen(
         _among("dish", dish, np.append(_NOBODY, slots))
         rest = [ints_of(name, entries[name], 1, LARGEST) for name in arrays[3:]]
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
-        raise _wrong("dish", dish, "the customers' values: dishes are observed")
+        raise unfitting("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
     topology = topology.placed(Dishes(dish), slots, frozen["components"])
     try:
@@ -415,7 +410,7 @@ def check_frozen(
         else:
             check_columns(columns, dish, partial(data_counts, dish, topology), topology, latent)
     except Disagreement as error:
-        raise _wrong(error.key, seating[error.key], error.allowed) from None
+        raise unfitting(error.key, seating[error.key], error.allowed) from None
     check_values(frozen, topology, parameters, sharers)
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
@@ -440,14 +435,14 @@ def _cell_runs(
     count = ints_of("run_count", seating["run_count"], 1, LARGEST, n)
     key = ints_of("cell_key", seating["cell_key"], -LARGEST - 1, LARGEST, 4)
     if len(dish) != n:
-        raise _wrong("run_dish", seating["run_dish"], f"{n} dishes, as many as cell_runs has")
+        raise unfitting("run_dish", seating["run_dish"], f"{n} dishes, as many as cell_runs has")
     of = np.repeat(np.arange(len(runs)), runs)
     seated = np.bincount(of, weights=count, minlength=len(runs))
     if np.any((runs > 0) & (seated != cells.count)):
-        raise _wrong("run_count", seating["run_count"], "all customers of a cell, or none")
+        raise unfitting("run_count", seating["run_count"], "all customers of a cell, or none")
     base = int(slots[-1]) + 1 if len(slots) else 1
     if len(np.unique(of * base + dish)) != n:
-        raise _wrong("run_dish", seating["run_dish"], "different dishes in each cell")
+        raise unfitting("run_dish", seating["run_dish"], "different dishes in each cell")
     return {"cell_runs": runs, "run_dish": dish, "run_count": count, "cell_key": key}
 
 
@@ -463,13 +458,13 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
     held = ints_of("held", frozen["held"], 0, LARGEST)
     limit = min(4 * (n_customers + len(held)) + (1 << 16), LARGEST)
     if len(held) and int(held.max()) > limit:
-        raise _wrong("held", frozen["held"], f"from 0 to {limit}")
+        raise unfitting("held", frozen["held"], f"from 0 to {limit}")
     slots = ints_of("slots", frozen["slots"], 0, limit)
     for key, values in (("slots", slots), ("held", held)):
         if np.any(np.diff(values) <= 0):
-            raise _wrong(key, frozen[key], "ascending")
+            raise unfitting(key, frozen[key], "ascending")
     if len(np.intersect1d(slots, held)):
-        raise _wrong("held", frozen["held"], "other slots than those of dishes")
+        raise unfitting("held", frozen["held"], "other slots than those of dishes")
     return slots, held
 
 
@@ -477,12 +472,12 @@ def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
     """Check lasting ids of the dishes: distinct and below the number of births."""
     births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
     if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
-        raise _wrong("births", births, "the number of dishes opened so far")
+        raise unfitting("births", births, "the number of dishes opened so far")
     whole = ids.dtype.kind in "iu" or ids.size == 0
     if ids.shape != (n_dishes,) or not whole or len(np.unique(ids)) < n_dishes:
-        raise _wrong("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one per dish")
+        raise unfitting("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one per dish")
     if n_dishes and not 0 <= int(ids.min()) <= int(ids.max()) < births:
-        raise _wrong("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
+        raise unfitting("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
 
 
 def ints_of(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:
@@ -492,9 +487,9 @@ def ints_of(key: str, value: Any, low: int, high: int, n: int | None = None) -> 
         return array.astype(np.int32) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int32)
     if array.ndim != 1 or array.dtype.kind not in "iu" or (n is not None and len(array) != n):
         what = "whole numbers" if n is None else f"{n} whole numbers, one per customer"
-        raise _wrong(key, value, what)
+        raise unfitting(key, value, what)
     if not low <= int(array.min()) <= int(array.max()) <= high:
-        raise _wrong(key, value, f"from {low} to {high}")
+        raise unfitting(key, value, f"from {low} to {high}")
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
@@ -504,5 +499,5 @@ def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> npt.NDArray[np.int3
     known[slots] = True  # slots are ascending; the last entry is for -1
     known[-1] = len(slots) > 0 and slots[0] < 0
     if len(dishes) and (int(dishes.max()) >= len(known) - 1 or not known[dishes].all()):
-        raise _wrong(key, value, f"dishes among the slots {short_repr(slots[slots >= 0].tolist())}")
+        raise unfitting(key, value, f"dishes among the slots {short_repr(slots[slots >= 0].tolist())}")
     return dishes

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import hashable, items, whole_number
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.seats import Statistics
+from hdpkit.franchise.state import State
 from hdpkit.franchise.topology import Topology
+from hdpkit.parts import unfitting
 
 _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
@@ -178,7 +179,7 @@ class HeldNodes(NoneHeld):
         return {"held_groups": self.nodes}
 
 
-class Held(Statistics):
+class Held(State):
     """Held restaurants, and the free parts of the data and of the tree."""
 
     def __init__(self, *declared: Any) -> None:
@@ -289,10 +290,7 @@ class Held(Statistics):
         n = self.topology.n_nodes
         whole = nodes.ndim == 1 and (nodes.dtype.kind in "iu" or nodes.size == 0)
         if not whole or np.any(np.diff(nodes) <= 0) or np.any((nodes < 0) | (nodes >= n)):
-            raise DataError(
-                "held_groups, in the frozen state", nodes, f"different restaurants, ascending, below {n}",
-                "Thaw a state over the same data and declarations.",
-            )  # fmt: skip
+            raise unfitting("held_groups", nodes, f"different restaurants, ascending, below {n}")
         return self._hold(nodes)
 
     # ------------------------------------------------------------------

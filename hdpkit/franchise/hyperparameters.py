@@ -32,27 +32,13 @@ _versions = itertools.count()
 
 @attrs.frozen(eq=False)
 class Sharers:
-    """Restaurants that share a concentration, if it isn't declared for each of them.
+    """Restaurants that share a concentration, if it isn't declared for each of them."""
 
-    Attributes
-    ----------
-    name : str
-        Of the concentration: that of the declaration, or `START`.
-    number : int
-        Number of the declaration to which they belong.
-    hyperparameters : tuple of Hyperparameter
-        Their concentration and discount as declared.
-    own : slice
-        Which restaurants of the declaration they are.
-    named : tuple of str
-        What can be read and set by this name.
-    """
-
-    name: str
-    number: int
-    hyperparameters: tuple[Hyperparameter, Hyperparameter]
-    own: slice = slice(None)
-    named: tuple[str, ...] = ("concentration", "discount")
+    name: str  # of the concentration: that of the declaration, or `START`
+    number: int  # number of the declaration to which they belong
+    hyperparameters: tuple[Hyperparameter, Hyperparameter]  # their concentration and discount as declared
+    own: slice = slice(None)  # which restaurants of the declaration they are
+    named: tuple[str, ...] = ("concentration", "discount")  # what can be read and set by this name
 
     @property
     def whole(self) -> bool:
@@ -72,26 +58,7 @@ def sharers_of(declarations: Sequence[Restaurant], tree: Tree) -> tuple[Sharers,
 
 
 class Hyperparameters:
-    """Concentration and discount of each restaurant.
-
-    Parameters
-    ----------
-    declarations : sequence of Restaurant
-        The root's first. They determine which restaurants share a value.
-    topology : Topology
-    check_discount : callable
-        Raises an error if restaurants below the root may not have these discounts.
-    theta, d : float64 arrays, shape (n_nodes,), optional
-        Present values; by default all are 0 until `reset`.
-
-    Attributes
-    ----------
-    theta, d : float64 arrays, shape (n_nodes,)
-        The arrays that walks share; only this class writes them.
-    sharers : tuple of Sharers
-    version : int
-        It increases with each change.
-    """
+    """Concentration and discount of each restaurant."""
 
     def __init__(
         self,
@@ -107,15 +74,18 @@ class Hyperparameters:
         self.check_discount = check_discount
         self.theta: Floats = np.zeros(topology.n_nodes) if theta is None else theta
         self.d: Floats = np.zeros(topology.n_nodes) if d is None else d
-        self.version = next(_versions)
-        self._log_prior = (-1, 0.0)  # version, log prior
-        self._current: tuple[int, dict[str, Any]] = (-1, {})  # version, `current`
-        self._shared: tuple[int, dict[str, tuple[float, float]]] = (
-            -1,
-            {},
-        )  # version, `values_of` of two floats
-        self._ends: tuple[int, list[tuple[float, float]]] = (-1, [])  # version, `ends`
+        self._changed()
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
+
+    def _changed(self) -> None:
+        self.version = next(_versions)  # increases with each change
+        self._kept: dict[Any, Any] = {}  # what was computed from the present values
+
+    def _once(self, what: str, computed: Callable[[], Any]) -> Any:
+        """What is computed from the present values, once until they change."""
+        if what not in self._kept:
+            self._kept[what] = computed()
+        return self._kept[what]
 
     @property
     def concentration(self) -> Floats:
@@ -142,10 +112,9 @@ class Hyperparameters:
 
     def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
-        if self._shared[0] != self.version:
-            self._shared = self.version, {}
-        if isinstance(name, str) and name in self._shared[1]:
-            return self._shared[1][name]
+        if isinstance(name, str) and ("of", name) in self._kept:
+            found: tuple[float, float] = self._kept["of", name]
+            return found
         one = self._named(name)
         nodes = self.topology.nodes(one.number)
         theta, discount = (
@@ -153,7 +122,7 @@ class Hyperparameters:
             for declared, values in zip(one.hyperparameters, (self.theta, self.d), strict=True)
         )
         if isinstance(theta, float) and isinstance(discount, float):
-            self._shared[1][name] = theta, discount
+            self._kept["of", name] = theta, discount
         return theta, discount
 
     def _named(self, name: str) -> Sharers:
@@ -161,15 +130,17 @@ class Hyperparameters:
 
     def current(self) -> dict[str, Any]:
         """Concentrations and discounts by their keys in a trace; arrays are read-only."""
-        if self._current[0] != self.version:
-            values = {}
-            for one in self.sharers:
-                for key, value in zip(one.named, self.values_of(one.name), strict=False):
-                    if isinstance(value, np.ndarray):
-                        value.setflags(write=False)
-                    values[f"{key}/{one.name}"] = value
-            self._current = self.version, values
-        return self._current[1].copy()
+        values: dict[str, Any] = self._once("current", self._new_current)
+        return values.copy()
+
+    def _new_current(self) -> dict[str, Any]:
+        values = {}
+        for one in self.sharers:
+            for key, value in zip(one.named, self.values_of(one.name), strict=False):
+                if isinstance(value, np.ndarray):
+                    value.setflags(write=False)
+                values[f"{key}/{one.name}"] = value
+        return values
 
     def assign(self, name: str, **values: Any) -> None:
         """Set ``concentration`` or ``discount`` of a declaration, or both at once.
@@ -207,7 +178,7 @@ class Hyperparameters:
 
     def put(self, nodes: Any, theta: Any, d: Any) -> None:
         """Set the concentrations and discounts of these restaurants."""
-        self.version = next(_versions)
+        self._changed()
         self.d[nodes] = d
         self.theta[nodes] = theta
         self.topology.spread(self.d)
@@ -217,28 +188,25 @@ class Hyperparameters:
         """Replace both arrays by those of a frozen state."""
         for values, frozen in ((self.theta, concentration), (self.d, discount)):
             if not np.array_equal(values, frozen):
-                self.version = next(_versions)
+                self._changed()
                 values[:] = frozen
                 self.topology.spread(values)
 
     def over(self, topology: Tree, to: npt.NDArray[Any], theta: Floats, d: Floats) -> Self:
-        """Return the hyperparameters of a larger tree, in which restaurant r with theta[r], d[r] is to[r].
+        """Return those of another tree, in which restaurant r of theta and d is to[r], if that is not -1.
 
-        Old restaurants keep their values; new ones get that of their level, or the starting value.
+        Old restaurants keep their values; new ones get that of their declaration, or the starting value.
         """
-        old_levels = np.full(topology.n_nodes, -1, dtype=np.int64)
-        kept = to >= 0
-        old_levels[to[kept]] = topology.level[to[kept]]
-        made = []
-        for old, place in ((theta, 0), (d, 1)):
+        kept, made = to >= 0, []
+        before = np.full(topology.n_nodes, -1, dtype=np.int64)
+        before[to[kept]] = np.flatnonzero(kept)
+        for place, old in enumerate((theta, d)):
             new = np.empty(topology.n_nodes)
             for number, declaration in enumerate(self.declarations):
-                declared = declaration.hyperparameters[place]
-                survivors = np.flatnonzero(old_levels == number)
-                value = declared.start
-                if len(survivors) and not declared.each:
-                    value = float(old[kept][np.flatnonzero(to[kept] == survivors[0])[0]])
-                new[topology.nodes(number)] = value
+                declared, nodes = declaration.hyperparameters[place], topology.nodes(number)
+                there = before[nodes][before[nodes] >= 0]
+                new[nodes] = old[there[0]] if len(there) and not declared.each else declared.start
+            topology.spread(new)
             new[to[kept]] = old[kept]
             made.append(new)
         return type(self)(self.declarations, topology, self.check_discount, *made)
@@ -247,18 +215,20 @@ class Hyperparameters:
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        if self._ends[0] != self.version:
-            out = []
-            for number, declaration in enumerate(self.declarations):
-                nodes = self.topology.nodes(number)
-                theta, d = self.values_of(declaration.name) if len(self.theta[nodes]) else (0.0, 0.0)
-                if isinstance(theta, float) and isinstance(d, float):
-                    theta, d = max(0.0, theta), max(0.0, d)
-                else:
-                    theta, d = (float(np.max(values[nodes], initial=0.0)) for values in (self.theta, self.d))
-                out.append((theta, d))
-            self._ends = self.version, out
-        return self._ends[1]
+        found: list[tuple[float, float]] = self._once("ends", self._new_ends)
+        return found
+
+    def _new_ends(self) -> list[tuple[float, float]]:
+        out = []
+        for number, declaration in enumerate(self.declarations):
+            nodes = self.topology.nodes(number)
+            theta, d = self.values_of(declaration.name) if len(self.theta[nodes]) else (0.0, 0.0)
+            if isinstance(theta, float) and isinstance(d, float):
+                theta, d = max(0.0, theta), max(0.0, d)
+            else:
+                theta, d = (float(np.max(values[nodes], initial=0.0)) for values in (self.theta, self.d))
+            out.append((theta, d))
+        return out
 
     def least(self) -> float:
         """Return the smallest concentration + discount below the root; infinity if there is no restaurant."""
@@ -275,9 +245,7 @@ class Hyperparameters:
 
     def log_prior(self) -> float:
         """Log prior density of the concentrations and discounts that have a prior, in nats."""
-        if self._log_prior[0] != self.version:
-            self._log_prior = self.version, self._new_log_prior()
-        return self._log_prior[1]
+        return float(self._once("log prior", self._new_log_prior))
 
     def _new_log_prior(self) -> float:
         total = 0.0

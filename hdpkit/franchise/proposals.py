@@ -11,8 +11,8 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance, whole_number
 from hdpkit.errors import HdpkitError, StateError
 from hdpkit.franchise.arguments import ARGUMENTS
-from hdpkit.franchise.dish_kinds import thaw_part
 from hdpkit.franchise.guard import Locked, changes
+from hdpkit.franchise.population import thaw_part
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.numerics import add_up
 from hdpkit.parts import IntegrablePart
@@ -61,10 +61,6 @@ class Proposal(Locked):
     @changes
     def unseat(self, customer: int) -> None:
         """Unseat a data customer, and remove tables that become empty and a dish without customers.
-
-        Parameters
-        ----------
-        customer : int
 
         Raises
         ------

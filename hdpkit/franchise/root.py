@@ -27,11 +27,11 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
-from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.guard import Locked, unguarded
+from hdpkit.franchise.population import Parts
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part, TablePart
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, unfitting
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._root import WeightTable
 
@@ -225,10 +225,7 @@ class Weights(TablePart):
             or not np.all(weights >= 0.0)
             or not abs(float(np.sum(weights)) - 1.0) < 1e-6
         ):
-            raise DataError(
-                "root weights, in the frozen state", frozen, f"{len(slots) + 1} weights with a sum of 1",
-                "Thaw a state over the same data and declarations.",
-            )  # fmt: skip
+            raise unfitting("root weights", frozen, f"{len(slots) + 1} weights with a sum of 1")
         self.table.put(slots, weights)
 
     def log_density(self, state: Any) -> float:
@@ -248,18 +245,11 @@ class Weights(TablePart):
 
 @attrs.frozen
 class RootKind:
-    """Functions that create a root, given the bank and the part that has the weights.
+    """Functions that create a root, given the bank and the part that has the weights."""
 
-    Attributes
-    ----------
-    compiled, readable : callable
-        The root of a walk over the current state.
-    kept : callable
-        A compiled root that doesn't change with the franchise, and H if dishes are atoms.
-    """
-
-    compiled: Callable[[Any, Any], Any]
+    compiled: Callable[[Any, Any], Any]  # compiled and readable: the root of a walk over the current state
     readable: Callable[[Any, Any], Any]
+    # A compiled root that doesn't change with the franchise, and H if dishes are atoms
     kept: Callable[[Any, Any], tuple[Any, Floats | None]]
 
 
@@ -311,11 +301,6 @@ class Root(Attached, Locked):
     """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
-
-    Attributes
-    ----------
-    declared : str or FixedWeights
-        "restaurant", "weights" or fixed weights, as declared.
     """
 
     def __init__(self, state: Any, parts: Parts, declared: str | FixedWeights) -> None:

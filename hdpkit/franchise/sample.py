@@ -38,56 +38,37 @@ class TermMeans:
     """Posterior mean topics as functions of counts.
 
     Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
-
-    Attributes
-    ----------
-    smoothing : float64 array, shape (), (n_terms,) or (K, 1)
-        Dirichlet parameter.
-    inside, outside : float64 arrays, shape (K,)
-        They are equal unless topics select terms (`BaseMeasure.term_means`).
-    selection : float64 array, shape (2,) or (K, 2), or None
-        If topics select terms: r and s, where the proportion of selected terms has the prior Beta(r, s), or
-        log pi_k and log(1 - pi_k), where that of each dish is given.
     """
 
-    smoothing: Floats
+    smoothing: Floats  # shape (), (n_terms,) or (K, 1): Dirichlet parameter
+    # inside and outside: shape (K,): they are equal unless topics select terms
+    # (`BaseMeasure.term_means`)
     inside: Floats
     outside: Floats
+    # shape (2,) or (K, 2): if topics select terms: r and s, where the proportion of selected
+    # terms has the prior Beta(r, s), or log pi_k and log(1 - pi_k), where that of each dish is given
     selection: Floats | None = None
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Level:
-    """Restaurants of one declaration below the root, by number: the data that determine their weights.
+    """Restaurants of one declaration below the root, by number: the data that determine their weights."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the declaration.
-    parent : int64 array, shape (n,) or (n, parents)
-        Number of the restaurant above each, among the root (0) and the restaurants of earlier levels; those
-        of several parents.
-    counts, tables : csr_array of int64, shape (n, K)
-        Customers and tables of each dish. ``tables`` is None if no restaurant has a discount.
-    concentration, discount : float64 array, shape () or (n,)
-    n_fixed : int or None
-        In a hidden Markov model the number of restaurants that belong to no dish: the first is the start row.
-        Restaurant n_fixed + k is the row of dish k. None: restaurants are labels of the data.
-    own : float
-        What is added to the count of a dish in its own row.
-    weights : float64 array, shape (parents,), or None
-        Weights of several parents; None: there is one.
-    """
-
-    name: str
+    name: str  # name of the declaration
+    # shape (n,) or (n, parents): number of the restaurant above each, among the root (0) and the
+    # restaurants of earlier levels; those of several parents
     parent: Int64s = attrs.field(repr=False)
+    # counts and tables: shape (n, K): customers and tables of each dish. ``tables`` is None if no
+    # restaurant has a discount.
     counts: Any = attrs.field(repr=False)
     tables: Any = attrs.field(repr=False)
-    concentration: Floats
+    concentration: Floats  # concentration and discount: shape () or (n,)
     discount: Floats
+    # in a hidden Markov model the number of restaurants that belong to no dish: the first is the start
+    # row. Restaurant n_fixed + k is the row of dish k. None: restaurants are labels of the data.
     n_fixed: int | None = None
-    own: float = 0.0
-    weights: Floats | None = None
+    own: float = 0.0  # what is added to the count of a dish in its own row
+    weights: Floats | None = None  # shape (parents,): weights of several parents; None: there is one
 
     def base_rows(self, above: Floats, chosen: slice) -> Floats:
         """The rows from which some restaurants draw, given those of all restaurants above."""
@@ -113,41 +94,22 @@ class TopicLaw:
 
     If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
     others is random; which others are is uniform given their number.
-
-    Attributes
-    ----------
-    terms : int64 array, shape (n,)
-        Terms that have customers; all terms if ``parameters`` differ among those that have none.
-    parameters : float64 array, shape (n,)
-        Dirichlet parameters of these terms.
-    smoothing : float64 array, shape () or (V,)
-        Dirichlet parameter of any other term.
-    total : float
-        Sum of the Dirichlet parameters; if topics select terms, 1 / the mean of its inverse. Infinite if the
-        topic is fixed: ``parameters`` is then the topic.
-    n_terms : int
-        V.
-    selection : object, optional
-        Distribution of the number of other terms that are selected; None: all are.
-    customers : int
-        Customers of the dish.
     """
 
+    # shape (n,): terms that have customers; all terms if ``parameters`` differ among those that have
+    # none
     terms: Int64s
-    parameters: Floats
-    smoothing: Floats
+    parameters: Floats  # shape (n,): Dirichlet parameters of these terms
+    smoothing: Floats  # shape () or (V,): Dirichlet parameter of any other term
+    # sum of the Dirichlet parameters; if topics select terms, 1 / the mean of its inverse. Infinite if
+    # the topic is fixed: ``parameters`` is then the topic.
     total: float
-    n_terms: int
-    selection: Any = None
-    customers: int = 0
+    n_terms: int  # V
+    selection: Any = None  # distribution of the number of other terms that are selected; None: all are
+    customers: int = 0  # customers of the dish
 
     def draw(self, source: ChoiceSource) -> Floats:
-        """Draw the topic: float64, shape (V,), with a sum of one.
-
-        Parameters
-        ----------
-        source : ChoiceSource
-        """
+        """Draw the topic: float64, shape (V,), with a sum of one."""
         _check_source(source)
         if self.selection is not None:
             shapes = np.zeros(self.n_terms)
@@ -162,17 +124,6 @@ class TopicLaw:
 
         It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
         draws, so these are good for intervals of single terms, and for nothing that depends on several terms.
-
-        Parameters
-        ----------
-        terms : int64 array, shape (m,)
-            Ascending.
-        n : int
-        source : ChoiceSource
-
-        Returns
-        -------
-        float64 array, shape (m, n)
         """
         _check_source(source)
         terms = whole_numbers("terms", terms, 0, self.n_terms - 1, remedy="Numbers of terms, ascending.")
@@ -543,10 +494,6 @@ class Sample:
         ----------
         groups : slice, optional
             Which ones, by number; all by default.
-
-        Returns
-        -------
-        float64 array
         """
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:
@@ -724,18 +671,12 @@ def parameter_key(name: str) -> str:
 
 @attrs.frozen(eq=False, repr=False)
 class SeatingSample:
-    """The sample of a franchise of observed dishes: what a `Snapshot` of the same restaurants needs.
-
-    Attributes
-    ----------
-    chain, sweep : int
-    arrays : dict of arrays
-        ``node``, ``dish``, ``customers`` and ``tables`` of each pair of a restaurant and a dish in it,
-        sorted; ``concentration`` and ``discount`` of each restaurant.
-    """
+    """The sample of a franchise of observed dishes: what a `Snapshot` of the same restaurants needs."""
 
     chain: int
     sweep: int
+    # ``node``, ``dish``, ``customers`` and ``tables`` of each pair of a restaurant and a dish in it,
+    # sorted; ``concentration`` and ``discount`` of each restaurant
     arrays: Mapping[str, npt.NDArray[Any]]
 
 

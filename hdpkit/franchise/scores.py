@@ -116,10 +116,6 @@ def log_joint_of_counts(franchise: Any) -> float:
     The numbers of tables are those of each restaurant and dish. Seats are summed out, and so are the weights
     of the root if they are part of the state. Parts of the base measure are included. If dishes are observed,
     every store keeps the sizes of tables, and the result is the log joint of the seating.
-
-    Parameters
-    ----------
-    franchise : Franchise
     """
     with franchise.lock():
         total: float = _log_joint_of_counts(franchise)

@@ -22,7 +22,7 @@ from hdpkit.franchise.declarations import Restaurant, Several
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.franchise.topology import FixedHomes, Topology, keys_in
-from hdpkit.parts import Part
+from hdpkit.parts import Part, unfitting
 from hdpkit.priors import Dirichlet
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._graph_walk import GraphCountsWalk, GraphWalk, ancestors
@@ -221,11 +221,8 @@ class ParentWeights(Part):
                 or not np.all(weights > 0.0)
                 or abs(float(weights.sum()) - 1.0) > 1e-9
             ):
-                raise DataError(
-                    f"{WEIGHTS} of {self._names[number]!r}, in the frozen state", given,
-                    f"{shape[0]} positive numbers with a sum of one",
-                    "Thaw a state over the same data and declarations.",
-                )  # fmt: skip
+                name = f"{WEIGHTS} of {self._names[number]!r}"
+                raise unfitting(name, given, f"{shape[0]} positive numbers with a sum of one")
             self.put(number, weights)
 
     def log_density(self, state: Any) -> float:
@@ -257,15 +254,6 @@ class GraphTopology(FixedHomes):
     Restaurants come first, parents before their children. The node of a store with the number of a restaurant
     is its arm to its first parent; the arms to further parents come after all restaurants, those of one
     restaurant together.
-
-    Attributes
-    ----------
-    parent : int32 array, shape (n_nodes,)
-        The restaurant above each node; -1 for the root.
-    lead : int32 array, shape (n_nodes,)
-        The restaurant to which each node belongs.
-    level : int32 array, shape (n_nodes,)
-        Steps to the root on the longest way.
     """
 
     kind = "graph"

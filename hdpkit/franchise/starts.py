@@ -61,18 +61,10 @@ class OfCustomers:
 
 @attrs.frozen(eq=False)
 class OfCells:
-    """Dishes of cells, from 0; known components are the first dishes.
+    """Dishes of cells, from 0; known components are the first dishes."""
 
-    Attributes
-    ----------
-    runs : int32 array, shape (n_cells,)
-        Number of dishes of each cell.
-    dish, count : int32 arrays
-        The dishes, ascending within a cell, and their numbers of customers.
-    """
-
-    runs: Int32s
-    dish: Int32s
+    runs: Int32s  # shape (n_cells,): number of dishes of each cell
+    dish: Int32s  # dish and count: the dishes, ascending within a cell, and their numbers of customers
     count: Int32s
 
     @classmethod
@@ -566,25 +558,7 @@ def check_start(init: Any, franchise: Franchise) -> None:
 
 
 def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 1) -> None:
-    """Put a franchise into an initial state and its hyperparameters at their starting values.
-
-    Parameters
-    ----------
-    threads : int
-        For `TermClusters`; the state doesn't depend on it.
-    init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
-        "auto": `TermClusters` for topic models that aren't sparse, 30 random states for hidden Markov models
-        (`hk.PreviousDish`; at most one for ten observations), "sequential" for everything else and for little
-        data. If topics differ by restaurant, the dishes of 20 sweeps over topics that don't.
-        "sequential": customers are seated one by one with their predictive probabilities given those before
-        them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array gives the dish
-        of each customer (any whole numbers >= 0). If dishes are given, customers are seated
-        one by one from the prior given their dishes. With J known components, the numbers below J stand for
-        them; "one" and `TermClusters` assign other dishes, and "auto" is "sequential", or random dishes if
-        customers are counted by cell. Hyperparameters begin at the means of their priors, but under the
-        starts that don't give dishes a `Bursty` measure's concentration begins at
-        `BaseMeasure.starting_parameters`.
-    """
+    """Put a franchise into an initial state and its hyperparameters at their starting values."""
     with franchise.transaction():
         _as_start(init, franchise)._put(franchise, source, min(threads, MOST_THREADS))
 

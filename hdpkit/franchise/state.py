@@ -1,44 +1,116 @@
-"""The state of a franchise: what it is made of, and who may use it."""
+"""The state of a franchise: what it is made of, who may use it; its stores, kernels, walks and statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from hdpkit._franchise_lock import FranchiseLock, Inside
-from hdpkit.checks import choice, instance, one_of_kind
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._franchise_lock import Block, FranchiseLock, Inside
+from hdpkit.checks import choice, flag, instance, one_of_kind, real_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, DataError, ParameterError, StateError
-from hdpkit.franchise.customers import bank_for, customers_of
+from hdpkit.errors import BusyError, DataError, KernelError, ParameterError, StateError
 from hdpkit.franchise.declarations import (
     FixedWeights,
     Restaurant,
     check_counts_store,
     check_no_discount,
+    check_weights,
     kind_of_root,
     tables_at_end,
 )
-from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
-from hdpkit.franchise.guard import Locked
+from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownValues, known_of
+from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
 from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.powered_bank import powered_bank
+from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.steps.step import KERNELS, Step
-from hdpkit.stores import missing_methods, stores
+from hdpkit.steps._counts_walk import CountsWalk
+from hdpkit.steps.step import (
+    BY_STATE,
+    COMPILED_STORES,
+    FIXED,
+    GRAPHS,
+    KERNELS,
+    STEPS,
+    Kernel,
+    Step,
+    of_package,
+)
+from hdpkit.steps.sweeps import reseat
+from hdpkit.stores import (
+    Compacts,
+    Detail,
+    ExplicitReference,
+    ExplicitStore,
+    FrozenSeating,
+    HistogramStore,
+    detail_of,
+    missing_methods,
+    stores,
+)
+from hdpkit.stores import _labelled_seating as compiled
+from hdpkit.stores import labelled_seating as reference
+from hdpkit.stores.frozen import Draws
+
+_FEW = (
+    256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again
+)
+
+
+def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
+    """Draw the seats that a store doesn't keep, in a labelled store."""
+    frozen = state.store.freeze()
+    labelled.thaw(state._in_detail(frozen, Detail.SEATS, source, state.hyperparameters.d))
+
+
+def _aggregate_seats(state: Any, labelled: Any) -> None:
+    """Replace the seating of the store by a labelled one."""
+    state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
+
+
+def _draw_seats_at_once(state: Any, labelled: Any, source: ChoiceSource) -> None:
+    tree = state.topology
+    compiled.draw_seats(state.store, labelled, tree.home, tree.parent, tree.level, source)
+
+
+def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
+    compiled.aggregate_seats(labelled, state.store)
+
+
+draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
+seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
+draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
+aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
+seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
+seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
+for _step, _run in (
+    (draw_sizes, compiled.draw_sizes),
+    (draw_seats, _draw_seats),
+    (aggregate_seats, _aggregate_seats),
+):
+    _step.kernel("generic", _run, stores=COMPILED_STORES, trees=FIXED)
+draw_seats.kernel("generic", _draw_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES)
+aggregate_seats.kernel(
+    "generic", _aggregate_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES, trees=FIXED
+)
+of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
 
 class State(Locked):
-    """Data, tree, seating, slots, statistics, hyperparameters and the position of the chain of a franchise.
+    """Data, tree, seating, slots, statistics, parts, hyperparameters and position of a chain.
 
     `Franchise` derives from it by way of the classes that define its methods.
     """
@@ -116,6 +188,15 @@ class State(Locked):
         self._proposal: Any = None  # that is neither accepted nor taken back
         self.parts = Parts(self.slots)
         self.root = Root(self, self.parts, root)
+        # Kernels by step, type of seating and bank, and whether weights are integrated out; and those at the
+        # current hyperparameters, which change in every sweep.
+        self._serving: dict[tuple[Any, ...], list[Kernel]] = {}
+        self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
+        self._kernels_for: tuple[Any, ...] = (None,) * 4  # hyperparameters, their version, bank, measure
+        self._untempered: tuple[Any, ...] = ()  # the banks outside of the blocks of `at_power`
+        self._walks: dict[Any, tuple[Any, Any, Any]] = {}
+        self.slots.attach(self.bank)
+        occupy(self, (), ())
 
     @property
     def seating(self) -> Any:
@@ -159,6 +240,402 @@ class State(Locked):
                 "franchise", "a labelled seating", f"{done} outside a move", "Wait until the move is over."
             )
 
+    def kernel(self, step: str | Step) -> str:
+        """Name of the kernel that runs a step: "fused", "generic" or "reference"."""
+        if not isinstance(step, Step):
+            step = STEPS[choice("step", step, STEPS, remedy="Or the step itself.")]
+        return self._kernel_of(step)[0]
+
+    @property
+    def _table_store_type(self) -> Any:
+        """The type of store that steps which need table numbers run on."""
+        kind = self.store_type
+        if detail_of(kind) is Detail.SEATS:
+            return kind
+        return getattr(
+            kind, "LABELLED_STORE", ExplicitStore if kind in COMPILED_STORES else ExplicitReference
+        )
+
+    def _kernel_of(self, step: Step) -> tuple[str, Callable[..., Any]]:
+        """Name and function of the kernel that runs a step."""
+        numbers, bank, measure, found = self.hyperparameters, self.bank, self.measure, self._kernels_for
+        if (
+            found[0] is not numbers
+            or found[1] != numbers.version
+            or found[2] is not bank
+            or found[3] is not measure
+        ):
+            self._kernels = {}
+            self._kernels_for = numbers, numbers.version, bank, measure
+        integrated = getattr(self.root._weights, "integrated", None) is not None
+        key = step, type(self._seating), type(bank), integrated
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            if key not in self._serving:
+                self._serving[key] = self._serving_kernels(step)
+            one = next((one for one in self._serving[key] if one.within(bank, numbers)), None)
+            if one is None:
+                raise KernelError(
+                    "kernel", self._serving[key][0].name,
+                    f"one that implements {step.name!r} accurately at these hyperparameters",
+                    "Use kernel='auto'.",
+                )  # fmt: skip
+            kernel = self._kernels[key] = one.name, one.run
+        return kernel
+
+    def _serving_kernels(self, step: Step) -> list[Kernel]:
+        """Kernels that serve a step, whatever the hyperparameters are."""
+        root, levels = self.root._kind(), self.topology.n_levels
+        if step.draws_tables:
+            check_weights(self._seating, kind_of_root(self.root.declared), root, step.name, levels)
+        lent = self.lent is not None and step.draws_tables  # a step over customers
+        store = self._table_store_type if step.needs_tables or lent else self.store_type
+        # Fused kernels serve no bank at a power, in a block of a franchise for which they are forced.
+        forced = "auto" if self._untempered and self.forced_kernel == "fused" else self.forced_kernel
+        return step.serving(forced, store, self.bank, levels, root, self.topology.kind)
+
+    def _check_forced_kernel(self) -> None:
+        """Raise a KernelError if a forced kernel doesn't support the franchise."""
+        if self.forced_kernel in ("generic", "fused"):
+            self._kernel_of(reseat)
+
+    # ------------------------------------------------------------------ walks
+
+    def walk(self, kernel: str | None = None) -> Any:
+        """The walk through the tree over the current seating, compiled or (kernel "reference") readable."""
+        self._outside(aside=True)
+        return self._walk_of(kernel)
+
+    def _walk_of(self, kernel: str | None = None) -> Any:
+        """The walk of a kernel."""
+        if not isinstance(kernel, str) or kernel not in KERNELS:
+            kernel = self._kernel_of(reseat)[0] if kernel is None else kernel
+            choice("kernel", kernel, KERNELS, remedy="Leave it out.")
+        if self.topology.kind in BY_STATE:  # compiled walks need homes that don't change
+            kernel = "reference"
+        readable, integrated = kernel == "reference", getattr(self.root._weights, "integrated", None)
+        seating = self._seating
+        key = readable, self.lent is None, integrated is None
+        kept = self._walks.get(key)
+        if kept is None or kept[0] is not seating or kept[1] is not self.hyperparameters:
+            walk = self._walk_over(seating, self.slots, kernel)
+            kept = self._walks[key] = seating, self.hyperparameters, walk
+        return kept[2]
+
+    def _walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
+        """Return a new walk over this store and these slots."""
+        t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
+        above = self.root._for_walk(kernel)
+        # A walk that seats no single customers needs no distribution of tables.
+        counts = self.population.single and detail_of(store) is Detail.COUNTS
+        counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
+        if kernel == "reference":
+            return t.reference_walks[counts](store, slots, t, theta, d, above)
+        return t.walk(store, slots, self.population.homes(), theta, d, above, counts=counts)
+
+    def _walk_bytes(self) -> int:
+        """Bytes that walks hold: ratios of Stirling numbers."""
+        walks = [walk for _, _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
+        return int(sum(walk.memory_bytes() for walk in walks))
+
+    # ------------------------------------------------------------------ stores
+
+    def _in_detail(
+        self,
+        seating: dict[str, Any],
+        detail: Detail,
+        source: ChoiceSource | None = None,
+        discount: Any = None,
+    ) -> dict[str, Any]:
+        """Return a frozen seating in the form of a store with this detail.
+
+        For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
+        the restaurants.
+        """
+        topology, frozen = self.topology, FrozenSeating.of(seating)
+        if detail <= frozen.DETAIL:
+            return frozen.to(detail, topology).arrays()
+        draws = Draws(*(self._kernel_of(step)[1] for step in (draw_sizes, seat_out)))
+        return frozen.to(detail, topology, source, draws, discount).arrays()
+
+    # ------------------------------------------------------------------ customers of cells
+
+    @changes
+    def expand_cells(self) -> None:
+        """From now on store the dish of each customer, if only numbers of customers were stored.
+
+        With ``store="counts"``, weights of the root and a corpus made from counts, a franchise keeps the
+        number of customers for each document, term and dish. All orders of them are equally likely; the order
+        is drawn from a key that each sweep over cells draws. Steps for single customers call this method.
+        """
+        self.population.expand()
+
+    # ------------------------------------------------------------------ labelled seatings
+
+    @unguarded
+    def labelled_seating(self, source: ChoiceSource, sizes: bool = False) -> Block:
+        """Use a labelled seating within a block.
+
+        For a store of counts or sizes, a labelled seating is drawn given its state, and reduced to counts or
+        sizes again at the end. Nested blocks share one seating.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` of a move.
+        sizes : bool
+            Whether sizes of tables are enough; a store of sizes then needs no labelled seating.
+        """
+        instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
+        flag("sizes", sizes)
+        enough = Detail.SIZES if sizes else Detail.SEATS
+        return Block(self.access, lambda: self.access.change(self._lend, source, enough), self._give_back)
+
+    def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
+        """Begin a block; returns whether there is anything to undo at its end."""
+        if detail_of(self.store) >= enough or self.lent is not None:
+            return False
+        self.expand_cells()
+        working = self._table_store()
+        self._kernel_of(draw_seats)[1](self, working, source)
+        self.lent = working
+        return True
+
+    def _table_store(self) -> Any:
+        """An empty store of seats for this franchise."""
+        return self._table_store_type(self.topology.n_all, self.topology.n_nodes)
+
+    def _give_back(self, lent: bool) -> None:
+        """End a block, unless a state was thawed meanwhile. A proposal that still runs is taken back."""
+        if lent and self._proposal is not None:
+            self._proposal._end()
+        if lent and self.lent is not None:
+            self._kernel_of(aggregate_seats)[1](self, self.lent)
+            self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
+            self.lent = (
+                None  # ------------------------------------------------------------------ the base measure
+            )
+
+    @property
+    def base_parameters(self) -> dict[str, float]:
+        """Current values of the base measure's parameters that have a prior."""
+        return {name: float(self.measure.parameters[name]) for name in self._starting}
+
+    @changes
+    def set_base_parameters(self, **values: float) -> None:
+        """Set parameters of the base measure that have a prior. A ParameterError changes nothing."""
+        starting = self._starting
+        unknown = set(values) - set(starting)
+        if unknown:
+            raise ParameterError(
+                "base parameters", sorted(unknown), f"among {sorted(starting)}",
+                "Declare a prior in the base measure for each parameter that changes.",
+            )  # fmt: skip
+        for name, value in values.items():
+            real_number(name, value)
+        if values:
+            self.access.change(self._adopt, self._with_parameters(values))
+
+    def _with_parameters(self, values: Mapping[str, float]) -> BaseMeasure:
+        """Return the measure with these values of its parameters."""
+        return measure_of(self.measure, "with_parameters", self.measure.with_parameters(**values))
+
+    def _adopt(self, measure: BaseMeasure) -> None:
+        self.n_changes += 1
+        counted = self.bank.adopt(measure)
+        self.measure = measure
+        if not counted:
+            recount(self)
+
+    @unguarded
+    def at_power(self, power: float) -> Block:
+        """Raise the probability of data given their dishes to a power within a block.
+
+        With L this probability, parameters of dishes integrated out, a step that leaves the posterior p(z)
+        L(z) invariant leaves p(z) L(z) ** power invariant within the block: use it for proposals. The state
+        is not copied. Steps run on kernels for a measure at a power (`BaseMeasure.tempered`). In nested
+        blocks the powers are multiplied.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1.
+
+        Raises
+        ------
+        StateError
+            If the measure has no powers, or dishes keep parameters in the state.
+        """
+        check_power(self, None, power)
+        return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)
+
+    def _raise_to(self, power: float) -> int:
+        """Begin a block; returns how many there are."""
+        if self.keeps_parameters or not self.measure.has_powers:
+            raise StateError(
+                "measure", type(self.measure).__name__,
+                "one whose parameters of dishes are integrated out, at a power",
+                "See BaseMeasure.has_powers.",
+            )  # fmt: skip
+        measure, bank = Tempered(self.measure, power), powered_bank(self.bank, power)
+        self._untempered = (*self._untempered, self.bank)
+        self.measure, self.bank = measure, bank
+        return len(self._untempered)
+
+    def _lower(self, depth: int = 1) -> None:
+        """End the blocks from this one on, of which the first is 1."""
+        while len(self._untempered) >= depth:
+            *outer, self.bank = self._untempered
+            self._untempered = tuple(outer)
+            self.measure = cast(Tempered, self.measure).measure
+
+    # ------------------------------------------------------------------ slots and parts
+
+    @property
+    def measure_parts(self) -> Mapping[str, Part]:
+        """The parts that the base measure provides, by name."""
+        return dict(self._brought)
+
+    @property
+    def dish_parts(self) -> Mapping[str, Part]:
+        """Those of them that keep something of each dish (`Part.of_dishes`)."""
+        return {name: part for name, part in self._brought.items() if part.of_dishes}
+
+    @property
+    def keeps_parameters(self) -> bool:
+        """Whether dishes have parameters that are part of the state."""
+        return bool(self.dish_parts) or not self.measure.conjugate
+
+    @changes
+    def set_shared_value(self, part: str | SharedValue, value: npt.ArrayLike) -> None:
+        """Change a value that the measure reads; statistics of dishes are recomputed given the new one.
+
+        A ParameterError, also one of the measure's `BaseMeasure.given`, changes nothing.
+
+        Parameters
+        ----------
+        part : str or SharedValue
+            A shared value of the measure (`measure_parts`), or its name.
+        value : float or array
+            Of the shape of the present one.
+        """
+        found: Any = self._brought.get(part) if isinstance(part, str) else part
+        if not isinstance(found, SharedValue) or not any(found is one for one in self._brought.values()):
+            names = [name for name, one in self._brought.items() if isinstance(one, SharedValue)]
+            remedy = "BaseMeasure.parts returns them by name."
+            raise ParameterError("part", part, f"a shared value of the measure, one of {names}", remedy)
+        before = found.value
+        found.take(value)
+        try:
+            measure_given(self.measure, self._brought)
+        except BaseException:
+            found.take(before)
+            raise
+        self.access.change(self._give)
+
+    def _read_parts(self) -> None:
+        """Take the measure at the present values of its parts."""
+        measure = measure_given(self.measure, self._brought)
+        if measure is not self.measure:
+            self.measure = measure
+            self.bank.adopt(measure)
+
+    def _give(self) -> None:
+        """The same, with the statistics of all dishes."""
+        before = self.measure
+        self._read_parts()
+        if self.measure is not before:
+            self.n_changes += 1
+            recount(self)
+
+    @property
+    def components(self) -> Mapping[str, Part]:
+        """The parts that were registered, by name, except those of a run."""
+        weights = self.root.weights
+        own = {*self._brought, *self.topology.parts()} | (set() if weights is None else {weights.name})
+        return {name: part for name, part in self.parts.items() if name not in own and not part.of_run}
+
+    @changes
+    def register(self, name: str, component: Part) -> None:
+        """Add a part to the state; it is notified of every dish that is born, dies or is relabelled.
+
+        Parameters
+        ----------
+        name : str
+            Its name in saved states; its numbers in the trace are named "<name>/<key>".
+        component : Part
+
+        Raises
+        ------
+        ParameterError
+            If the name is taken.
+        """
+        self.parts.register(name, component)
+
+    def _replaced(
+        self,
+        slots: npt.NDArray[np.int32],
+        held: Any,
+        bank: Any = None,
+        parts: Mapping[str, Any] | None = None,
+        source: ChoiceSource | None = None,
+        ids: Any = None,
+        births: int = 0,
+    ) -> None:
+        """Make slots, parts and statistics, which may depend on these, fit a replaced seating.
+
+        Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
+        """
+        self.n_changes += 1
+        self._waiting.clear()
+        self.slots.attach(self.bank)
+        occupy(self, slots, held, ids, births)
+        self.parts.reset()
+        self.parts.thaw(parts or {})
+        self._read_parts()
+        self.bank.thaw(bank)
+        recount(self)
+        if parts is not None and source is not None:
+            self.parts.start(self, parts, source)
+
+    def _open_dishes(self) -> list[int]:
+        """Dishes without customers; between sweeps there are none."""
+        return self.dish_kind.open()
+
+    def _raise_trouble(self) -> None:
+        """Raise the exception of a part at a birth, death or renumbering of dishes, if there was one."""
+        if self.slots.trouble is not None:
+            _, error = self.slots.trouble
+            self.slots.trouble = None
+            raise error
+
+    @changes
+    def settle(self) -> None:
+        """Remove free slots, release memory and recompute rounded statistics. Between sweeps only.
+
+        The state is then exactly what `freeze` returns. The order of dishes doesn't change.
+
+        Raises
+        ------
+        StateError
+            If a dish has no customers: a move opened it and seated nobody.
+        """
+        self.access.change(self._settle)
+
+    def _settle(self) -> None:
+        if empty := self._open_dishes():
+            raise unserved(empty, "the end of a sweep")
+        mapping = self.slots.compaction()
+        if mapping is not None:
+            self._seating.relabel_dishes(mapping)
+            self.bank.relabelled(mapping)
+            self.slots.relabel(mapping)
+        if isinstance(self.store, Compacts) and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
+            self.store.compact()
+        if not self.measure.exact_statistics:
+            recount(self)
+        self._raise_trouble()
+
 
 def measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
     """Return the measure that a method of this one returned; raises an error if it isn't a measure."""
@@ -196,3 +673,22 @@ def _store_class(store: str | type) -> Any:
             f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
         )  # fmt: skip
     return kind
+
+
+def recount(state: Any) -> None:
+    """Recompute the statistics of all dishes, in data order."""
+    state.population.recount(state.bank, state.slots.occupied_slots())
+
+
+def occupy(state: Any, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
+    """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
+    ids = None if state.measure.atomic else ids
+    state.slots.reset(state.dish_kind.slots(slots, state.bank), held, ids, births)
+
+
+def unserved(slots: list[int], before: str) -> StateError:
+    """The error for dishes that were opened and got no customers."""
+    return StateError(
+        "open_dish", slots, f"followed by customers for these dishes before {before}",
+        "Seat a customer at a dish as soon as it is open; clear() or thaw(frozen) removes an empty one.",
+    )  # fmt: skip

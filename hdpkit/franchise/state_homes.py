@@ -14,8 +14,8 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
-from hdpkit.parts import Part
+from hdpkit.errors import AuditError, DeclarationError, ParameterError, StateError
+from hdpkit.parts import Part, unfitting
 from hdpkit.priors import Prior, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.walk import NEW, Eaten
@@ -95,11 +95,8 @@ class DishRows(Part):
         rows = np.asarray(frozen.get("rows") if isinstance(frozen, Mapping) else None)
         whole = rows.shape == (len(slots),) and (rows.dtype.kind in "iu" or rows.size == 0)
         if not whole or np.any((rows < 0) | (rows >= self.n_rows)) or len(np.unique(rows)) < len(slots):
-            raise DataError(
-                "rows, in the frozen state", frozen,
-                f"a different number from 0 to {self.n_rows - 1} for each of {len(slots)} dishes",
-                "Thaw a state over the same data and declarations, unchanged.",
-            )  # fmt: skip
+            allowed = f"a different number from 0 to {self.n_rows - 1} for each of {len(slots)} dishes"
+            raise unfitting("rows", frozen, allowed)
         found = DishRows(self.n_rows)
         found._take(dict(zip(slots, rows.tolist(), strict=True)))
         return found
@@ -109,10 +106,6 @@ class DishRows(Part):
         rows = self._rows
         if sorted(rows) != np.asarray(slots).tolist() or len(set(rows.values())) < len(rows):
             raise AuditError("rows", rows, f"one for each of {slots}", "Report the move that ran last.")
-
-    def memory_bytes(self) -> int:
-        """Not measured for Python objects: 0."""
-        return 0
 
 
 def _number_or_prior(value: Any) -> tuple[float, Prior | None]:
@@ -149,16 +142,7 @@ def read_start(value: Any) -> tuple[float, Prior | None] | None:
 
 
 class StickyRows(Part):
-    """kappa, by which the row of a dish favours the dish, and its override tables (`StickyTopology`).
-
-    Attributes
-    ----------
-    kappa : float
-    prior : Prior or None
-        None: kappa is fixed.
-    tables : dict
-        Number of override tables of each dish.
-    """
+    """kappa, by which the row of a dish favours the dish, and its override tables (`StickyTopology`)."""
 
     name = "sticky"
     enumerable = True
@@ -195,11 +179,8 @@ class StickyRows(Part):
         found = np.asarray(frozen["overrides"] if there else None)
         fits = found.shape == (len(slots),) and (found.dtype.kind in "iu" or found.size == 0)
         if not 0.0 <= kappa < math.inf or not fits or np.any(found < 0):
-            raise DataError(
-                "sticky, in the frozen state", frozen,
-                f"kappa, and numbers of override tables of {len(slots)} dishes",
-                "Thaw a state over the same data and declarations.",
-            )  # fmt: skip
+            allowed = f"kappa, and numbers of override tables of {len(slots)} dishes"
+            raise unfitting("sticky", frozen, allowed)
         self.kappa = kappa
         self.tables = dict(zip(slots, found.tolist(), strict=True))
 
@@ -219,10 +200,6 @@ class StickyRows(Part):
     def key(self) -> Any:
         """Override tables in the order of slots."""
         return tuple(self.tables[slot] for slot in sorted(self.tables))
-
-    def memory_bytes(self) -> int:
-        """Not measured for Python objects: 0."""
-        return 0
 
 
 class HomeState:
@@ -248,10 +225,6 @@ class HomeState:
 
     def dish_of(self, customer: int) -> int:
         """Slot of the dish of a data customer.
-
-        Parameters
-        ----------
-        customer : int
 
         Raises
         ------
@@ -361,12 +334,7 @@ class StateHomes(abc.ABC):
 
     @abc.abstractmethod
     def followers(self, customer: int) -> Sequence[int]:
-        """All customers whose home depends on the dish of this customer, ascending; not on the state.
-
-        Parameters
-        ----------
-        customer : int
-        """
+        """All customers whose home depends on the dish of this customer, ascending; not on the state."""
 
 
 def _as_declared(declared: Any) -> Any:

@@ -9,7 +9,7 @@ parents; there are no classes for levels. The restaurants of contexts are a suff
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -202,11 +202,7 @@ class FixedHomes(Restaurants):
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
-        try:
-            return int(self.home[customer])
-        except (LookupError, TypeError, ValueError, OverflowError):
-            whole_number("customer", customer, 0, len(self.home) - 1, remedy="The number of a data customer.")
-            raise
+        return int(self.home[customer])
 
     def restaurants_at(self, declaration: int) -> Int32s:
         """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
@@ -231,18 +227,6 @@ class ContextTopology(FixedHomes):
     Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
     (w_-m+1, .., w_-1). Numbers depend only on the data: contexts are numbered in the order of their first
     appearance.
-
-    Parameters
-    ----------
-    n_levels : int
-        Levels of restaurants; contexts are truncated to length n_levels - 1.
-    data : NGrams
-
-    Attributes
-    ----------
-    parent, level, declaration : int32 arrays, shape (n_nodes,)
-        As in `Topology`; the declaration of a restaurant is its level.
-    home : int32 array, shape (n_customers,)
     """
 
     def __init__(self, n_levels: int, data: NGrams) -> None:
@@ -343,60 +327,21 @@ START = "start"
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
 
-class Labelled(Protocol):
-    """An object with labels: data, or the documents of data."""
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """Names of the labels."""
-
-    def key_view(self, name: str) -> Sequence[Any]:
-        """Values of a label."""
-
-    def codes(self, name: str) -> Any:
-        """Code of the value of each entry, -1 if it is missing."""
-
-    def codes_between(self, name: str, first: int, last: int) -> Any:
-        """Codes of the values of entries first .. last - 1, -1 where one is missing."""
-
-
 @attrs.frozen(eq=False)
 class Topology(FixedHomes):
-    """Restaurants by number: 0 is the root, parents come before their children.
+    """Restaurants by number: 0 is the root, parents come before their children."""
 
-    Attributes
-    ----------
-    parent : int32 array, shape (n_nodes,)
-        -1 for the root.
-    level : int32 array, shape (n_nodes,)
-        Steps to the root.
-    declaration : int32 array, shape (n_nodes,)
-        Number of each restaurant's declaration; the root's is 0.
-    home : int32 array, shape (n_customers + known,)
-        Restaurant of each data customer and, last, of each known component: 0. Over cells it is created when
-        it is first used.
-    first : tuple of int
-        Number of each declaration's first restaurant; its restaurants are contiguous.
-    keys : tuple of sequences
-        For each declaration the label's values, one per restaurant.
-    shared : bool
-        Whether `home` is an array of the data.
-    cells : Cells, optional
-        Cells of data made from counts, if the restaurants of the last declaration are the documents, in
-        order: then they determine `home`.
-    known : int
-        Number of customers of the root that represent known components.
-    """
-
-    parent: Int32s
-    level: Int32s
-    declaration: Int32s
+    parent: Int32s  # shape (n_nodes,): -1 for the root
+    level: Int32s  # shape (n_nodes,): steps to the root
+    declaration: Int32s  # shape (n_nodes,): number of each restaurant's declaration; the root's is 0
     _home: Int32s | None
-    first: tuple[int, ...]
-    keys: tuple[Sequence[Any], ...]
-    shared: bool = False
+    first: tuple[int, ...]  # number of each declaration's first restaurant; its restaurants are contiguous
+    keys: tuple[Sequence[Any], ...]  # for each declaration the label's values, one per restaurant
+    shared: bool = False  # whether `home` is an array of the data
+    # cells of data made from counts, if the restaurants of the last declaration are the documents, in
+    # order: then they determine `home`
     cells: Cells | None = None
-    known: int = 0
+    known: int = 0  # number of customers of the root that represent known components
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
     _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 
@@ -509,11 +454,12 @@ def _declarations(keys: Sequence[Sequence[Any]]) -> Int32s:
 
 
 def _lay_out(
-    chain: Sequence[Restaurant], data: Labelled, home: Int32s
+    chain: Sequence[Restaurant], data: Any, home: Int32s
 ) -> tuple[Int32s, Int32s, tuple[int, ...], tuple[Sequence[Any], ...]]:
     """Restaurants of these declarations: their parents, levels, the first of each, and keys.
 
-    ``home`` has the initial restaurants of customers, before declarations are processed, and is updated.
+    ``data`` has labels: a corpus, groups, or `_Documents`. ``home`` has the initial restaurants of customers,
+    before declarations are processed, and is updated.
     """
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
@@ -528,7 +474,7 @@ def _lay_out(
     return parent, level, tuple(first), tuple(keys)
 
 
-def keys_in(declaration: Restaurant, data: Labelled) -> Sequence[Any]:
+def keys_in(declaration: Restaurant, data: Any) -> Sequence[Any]:
     """Key of each restaurant of a declaration."""
     if declaration.each is None:
         return [None]
@@ -579,7 +525,7 @@ def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Int32s:
     return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
-def _way_out(declaration: Restaurant, data: Labelled) -> str:
+def _way_out(declaration: Restaurant, data: Any) -> str:
     """Advice for an error about a label whose restaurants have customers of several parents."""
     inner, outer = declaration.label, declaration.base.label
     if outer is None or inner is None:
@@ -598,7 +544,7 @@ def _way_out(declaration: Restaurant, data: Labelled) -> str:
     )
 
 
-def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Int32s, data: Labelled) -> Int32s:
+def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Int32s, data: Any) -> Int32s:
     """Assign customers to a declaration's restaurants, the first of which has the number ``start``.
 
     Returns the parent of each: the previous restaurant of its customers. Arrays that belong to the data are

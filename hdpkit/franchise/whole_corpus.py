@@ -29,17 +29,11 @@ class CountedBursts:
     """Numbers of customers where topics differ by document (`Bursty`), of some documents.
 
     The law of their seating, and the conditionals of its concentration and discount, depend on nothing else.
-
-    Attributes
-    ----------
-    customers : int64 array
-        Customers of each slot.
-    totals, cells : int64 arrays, shape (n, 3)
-        Rows of customers, tables, and how many dishes of a document, or terms of a dish in a document, have
-        both; ascending.
     """
 
-    customers: Int64s
+    customers: Int64s  # customers of each slot
+    # totals and cells: shape (n, 3): rows of customers, tables, and how many dishes of a document, or
+    # terms of a dish in a document, have both; ascending
     totals: Int64s
     cells: Int64s
 
@@ -76,29 +70,17 @@ def _joined(one: Int64s, other: Int64s) -> Int64s:
 
 @attrs.frozen(eq=False)
 class Changes:
-    """Changes outside the documents by a sweep over them: integers, whose sums don't depend on the order.
+    """Changes outside the documents by a sweep over them: integers, whose sums don't depend on the order."""
 
-    Attributes
-    ----------
-    observations : int64 array, shape (n_slots,)
-        Change of the observations of each dish: its customers or, where topics differ by document, the tables
-        of their terms.
-    tables : int64 array, shape (n_slots,)
-        Change of the root's customers of each dish.
-    opened : int64 array
-        Number of the documents that now have t tables, for t = 0, 1, ....
-    counts : tuple of bytes
-        Changes of the observations by term and slot (`hdpkit._count_changes`), one entry for
-        each block of terms; empty if they are sent later.
-    bursts : CountedBursts or None
-        Where topics differ by document: numbers after the sweep.
-    """
-
+    # shape (n_slots,): change of the observations of each dish: its customers or, where topics differ
+    # by document, the tables of their terms
     observations: Int64s
-    tables: Int64s
-    opened: Int64s
+    tables: Int64s  # shape (n_slots,): change of the root's customers of each dish
+    opened: Int64s  # number of the documents that now have t tables, for t = 0, 1, ...
+    # changes of the observations by term and slot (`hdpkit._count_changes`), one entry for each block
+    # of terms; empty if they are sent later
     counts: tuple[bytes, ...]
-    bursts: CountedBursts | None = None
+    bursts: CountedBursts | None = None  # where topics differ by document: numbers after the sweep
 
     def plus(self, other: Changes) -> Changes:
         """Return the sum of both."""
@@ -126,23 +108,15 @@ class Changes:
 
 @attrs.define(eq=False)
 class WholeCorpus:
-    """The complete corpus, of which a franchise has some documents.
+    """The complete corpus, of which a franchise has some documents."""
 
-    Attributes
-    ----------
-    before : int
-        Documents of the corpus before those of the franchise.
-    sizes : (int64 array, int64 array)
-        Distinct numbers of customers of documents, ascending, and how many documents have each.
-    lengths : int array, shape (n_documents,), optional
-        Customers of every document of the corpus, if a move needs them in order.
-    opened : int64 array
-        Number of documents with t tables, for t = 0, 1, ....
-    """
-
-    before: int
+    before: int  # documents of the corpus before those of the franchise
+    # distinct numbers of customers of documents, ascending, and how many documents have each
     sizes: tuple[Int64s, Int64s]
+    # shape (n_documents,): customers of every document of the corpus, if a move needs them in
+    # order
     lengths: npt.NDArray[np.integer] | None = None
+    # number of documents with t tables, for t = 0, 1, ...
     opened: Int64s = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
     n_customers: int = attrs.field(init=False)
 

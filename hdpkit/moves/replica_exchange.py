@@ -178,22 +178,7 @@ def _log_ratio(one: Franchise, other: Franchise, powers: tuple[float, ...]) -> f
 
 
 class Replicas(Part):
-    """The chains at powers below 1, as a part of the state of the chain at power 1.
-
-    Parameters
-    ----------
-    powers : sequence of float
-        Of all chains.
-    franchises : sequence of Franchise
-        The chains, except that at power 1.
-
-    Attributes
-    ----------
-    walkers : int64 array, shape (n_powers,)
-        For each power, the number of the chain in which its current state began.
-    applications : int
-        Number of times that exchanges were proposed.
-    """
+    """The chains at powers below 1, as a part of the state of the chain at power 1."""
 
     name = "replicas"
     of_run = True

@@ -15,13 +15,6 @@ class Scale:
 
     log(x - low) if only the lower end is finite, log (x - low)/(high - x) if both ends are, and x itself if
     neither is.
-
-    Parameters
-    ----------
-    low, high : float
-        The interval.
-    natural : bool
-        x itself for any interval; points outside it have density 0.
     """
 
     def __init__(self, low: float, high: float, natural: bool = False) -> None:
@@ -64,23 +57,7 @@ def slice_sample(
     width: float,
     source: ChoiceSource,
 ) -> float:
-    """Return a draw that leaves a density on the real line invariant.
-
-    Parameters
-    ----------
-    log_density : callable
-        Log density at a point, in nats, up to a constant; -inf outside the support.
-    x : float
-        Present point.
-    width : float
-        Width of the initial interval, which is extended to the ends of the slice by stepping out.
-    source : ChoiceSource
-
-    Raises
-    ------
-    StateError
-        If the log density at ``x`` is not finite.
-    """
+    """Return a draw that leaves a density on the real line invariant."""
     here = log_density(x)
     if not math.isfinite(here):
         raise StateError("log_density", here, "finite at the current value", "Start inside the support.")

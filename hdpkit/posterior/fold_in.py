@@ -24,9 +24,9 @@ from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
-from hdpkit.franchise.customers import bank_for
 from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.population import bank_for
 from hdpkit.franchise.sample import Sample, parameter_key
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.measures._measure import CompiledBank

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError, StateError
-from hdpkit.franchise.customers import restaurants_of
-from hdpkit.franchise.extending import take_values
-from hdpkit.franchise.franchise import offered
+from hdpkit.franchise.franchise import offered, take_values
 from hdpkit.franchise.freezing import maker
+from hdpkit.franchise.population import restaurants_of
 from hdpkit.measures.bank import ReadsParts
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.numerics import add_up, exp, exp_each

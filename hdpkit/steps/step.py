@@ -133,7 +133,7 @@ TAKES = (
     "customers", "free customers", "dishes of customers", "restaurants", "units", "free units", "places",
     "free places", "dish", "slot", "slots", "source",
 )  # fmt: skip
-"""Kinds of arguments of steps, which a franchise checks: see `hdpkit.franchise.arguments`."""
+"""Kinds of arguments of steps, which a franchise checks: see `hdpkit.franchise.steps`."""
 
 
 class Step:

@@ -81,16 +81,6 @@ stores.register("counts-reference", CountsReference)
 
 
 def at_least(detail: Detail) -> list[str]:
-    """Names of the registered stores that keep at least this detail, in the order of registration.
-
-    Parameters
-    ----------
-    detail : Detail
-        `Detail.SIZES` for the stores that work with every franchise: a store of counts needs latent dishes.
-
-    Returns
-    -------
-    list of str
-    """
+    """Names of the registered stores that keep at least this detail, in the order of registration."""
     instance("detail", detail, Detail, "a Detail", remedy="For instance Detail.SIZES.")
     return [name for name, entry in stores.items() if (declared_detail(entry.thing) or 0) >= detail]

@@ -1,8 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.stores._arena cimport Arena
-from hdpkit.stores._seating cimport Entry, Seating
+from hdpkit.stores._seating cimport Arena, Entry, Seating
 from hdpkit.random._source cimport choice_source
 
 

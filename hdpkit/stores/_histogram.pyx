@@ -12,8 +12,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
-from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Seating, unused_share
+from hdpkit.stores._seating cimport (
+    ANONYMOUS, ENTRY_WORDS, Arena, Entry, Seating, arena_bytes, arena_clear, arena_give, arena_room, arena_take, unused_share,
+)
 from hdpkit.stores._seating import SIZES, empty_row
 from hdpkit.random._source cimport choice_source
 

@@ -10,7 +10,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove, memset
 
-from hdpkit.stores._arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit.stores._stirling cimport log_discounted_sum
 from hdpkit._arguments cimport check_length, check_numbers32, whole
 from hdpkit.errors import DataError, StateError

@@ -124,15 +124,7 @@ cdef inline double log_sum(double a, double b) noexcept nogil:
 
 
 def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, double d=0.0):
-    """Sum of log S_d(n, t) over pairs.
-
-    Parameters
-    ----------
-    n, t : int64 arrays
-        Pairs (n[i], t[i]) with 1 <= t <= n.
-    d : float
-        The discount.
-    """
+    """Sum of log S_d(n, t) over pairs."""
     cdef vector[int64_t] these, those
     take_pairs(n, t, &these, &those)
     return log_discounted_sum(&these, &those, d)
@@ -212,15 +204,7 @@ cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 
 
 
 def ratios_at(int64_t n, int64_t t, double d):
-    """S_d(n + 1, t) / S_d(n, t), S_d(n + 1, t + 1) / S_d(n, t) and S_d(n - 1, t - 1) / S_d(n, t).
-
-    Parameters
-    ----------
-    n, t : int
-        1 <= t <= n.
-    d : float
-        The discount.
-    """
+    """S_d(n + 1, t) / S_d(n, t), S_d(n + 1, t + 1) / S_d(n, t) and S_d(n - 1, t - 1) / S_d(n, t)."""
     cdef Ratios ratios
     clear_ratios(&ratios)
     cover_ratios(&ratios, d, n, t)

@@ -32,7 +32,7 @@ from hdpkit.errors import DataError, StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as readable
-from hdpkit.stores._cells import dishes_of
+from hdpkit.stores._counts import dishes_of
 from hdpkit.stores.protocol import Detail, Frozen
 
 
@@ -72,17 +72,7 @@ class FrozenSeating:
 
     @staticmethod
     def of(arrays: Mapping[str, Any]) -> FrozenSeating:
-        """Return the typed form of a frozen state.
-
-        Parameters
-        ----------
-        arrays : mapping
-            Arrays by name. The names determine the form.
-
-        Returns
-        -------
-        FrozenCounts, FrozenSizes, FrozenSeats or FrozenCells
-        """
+        """Return the typed form of a frozen state."""
         if not isinstance(arrays, Mapping):
             raise DataError("arrays", arrays, "what a store froze", "See freeze() of a store.")
         kind = FrozenSeating.kind_of(arrays)
@@ -129,15 +119,7 @@ class FrozenSeating:
         return attrs.evolve(self, **{name: all_})
 
     def without(self, gone: slice, to: npt.NDArray[Any]) -> Self:
-        """Return the same seating without some unseated data customers, in another tree.
-
-        Parameters
-        ----------
-        gone : slice
-            The data customers to remove.
-        to : int array
-            New number of each restaurant.
-        """
+        """Return the same seating without some unseated data customers, in another tree."""
         customer, node = self.names()[:2]
         moved = np.ascontiguousarray(to[getattr(self, node)], dtype=np.int32)
         return attrs.evolve(self, **{customer: np.delete(getattr(self, customer), gone), node: moved})
@@ -150,28 +132,7 @@ class FrozenSeating:
         draws: Draws = COMPILED,
         discount: Floats | None = None,
     ) -> FrozenSeating:
-        """Return the form of another `Detail`.
-
-        Parameters
-        ----------
-        detail : Detail
-            The form to return; the current one returns the seating itself.
-        tree : Topology, optional
-            The restaurants. Needed for a form with more detail.
-        source : ChoiceSource, optional
-            Needed for a form with more detail, which is drawn given the current one. Labelled seatings that
-            fit the sizes of tables are equally probable; sizes that fit the counts have the distribution of
-            the model.
-        draws : Draws
-            The functions that draw.
-        discount : float64 array, shape (n_nodes,), optional
-            Discount of each restaurant, used when sizes are drawn. None: 0.
-
-        Raises
-        ------
-        StateError
-            If a form with more detail is requested without a tree and a source.
-        """
+        """Return the form of another `Detail`."""
         found = self._by_customer(tree)
         while detail < found.DETAIL:
             found = found._lower()

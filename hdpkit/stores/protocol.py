@@ -296,13 +296,7 @@ class CountsInBulk(Protocol, metaclass=ByClass):
     """A store that returns all its counts at once."""
 
     def counts(self) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-        """Restaurant, dish, customers and tables of every dish of every restaurant that serves it.
-
-        Returns
-        -------
-        node, dish, customers, tables : int32 arrays, shape (n_entries,)
-            Sorted by restaurant and dish.
-        """
+        """Restaurant, dish, customers and tables of every dish of every restaurant that serves it."""
 
 
 @runtime_checkable
@@ -364,14 +358,7 @@ class KeepsCells(Protocol, metaclass=ByClass):
         """The number of dishes of each cell, the dishes, and the customers of each dish: int32 arrays."""
 
     def count_into(self, bank: Any, slots: Int32s, more: Any = None) -> None:
-        """Recompute the statistics of dishes in a bank that counts by cell.
-
-        Parameters
-        ----------
-        bank : DirichletMultinomialBank
-        slots : int32 array
-            The occupied slots.
-        """
+        """Recompute the statistics of dishes in a bank that counts by cell."""
 
     def seated(self) -> int:
         """Number of data customers who are seated."""

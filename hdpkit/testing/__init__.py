@@ -7,8 +7,7 @@ AssertionError that names the step, the franchise and the error. They need the e
 from hdpkit.testing.cases import CORNERS, SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact, step_matrices
 from hdpkit.testing.measure_contract import check_base_measure
-from hdpkit.testing.move_contract import check_move
-from hdpkit.testing.part_contract import check_part
+from hdpkit.testing.move_contract import check_move, check_part
 from hdpkit.testing.pvalues import SampledTests
 from hdpkit.testing.store_contract import check_store
 

@@ -37,24 +37,16 @@ def _ints(values: Iterable[int]) -> tuple[int, ...]:
 
 @attrs.frozen
 class Shape:
-    """A tree of restaurants and the home of each data customer.
+    """A tree of restaurants and the home of each data customer."""
 
-    Parameters
-    ----------
-    parent : tuple of int
-        Parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children.
-    home : tuple of int
-        The node at which each data customer sits, which may be an inner node.
-    lead : tuple of int, optional
-        If restaurants have several parents: the restaurant of each node, which is its arm to ``parent``. A
-        table of a restaurant is in one of its arms.
-    weight : tuple of float
-        Probability that a table chooses each node among those of its restaurant.
-    """
-
+    # parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children
     parent: tuple[int, ...] = attrs.field(converter=_ints)
+    # the node at which each data customer sits, which may be an inner node
     home: tuple[int, ...] = attrs.field(converter=_ints)
+    # if restaurants have several parents: the restaurant of each node, which is its arm to ``parent``.
+    # A table of a restaurant is in one of its arms.
     lead: tuple[int, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_ints))
+    # probability that a table chooses each node among those of its restaurant
     weight: tuple[float, ...] = attrs.field(default=(), converter=tuple)
 
     @classmethod
@@ -115,17 +107,6 @@ def seatings(shape: Shape) -> Iterator[Key]:
 
     The customers of a node are its own data customers and the tables of its children; they are partitioned
     into tables, children before parents, up to the root.
-
-    Parameters
-    ----------
-    shape : Shape
-        The tree and its customers. Two levels with documents of lengths [3, 3] have 712 seatings, [3, 3, 2]
-        have 14,724: keep it small.
-
-    Yields
-    ------
-    Key
-        The canonical key of a seating.
     """
     # A customer is the tuple of the data customers beneath it: (i,) for data customer i itself.
     customers: list[list[tuple[int, ...]]] = [[] for _ in shape.parent]
@@ -157,21 +138,7 @@ def seatings(shape: Shape) -> Iterator[Key]:
 
 
 def canonical_key(seats: Sequence[Sequence[Hashable]], shape: Shape) -> Key:
-    """The key of a seating whose tables have names of any kind.
-
-    Parameters
-    ----------
-    seats : sequence of sequences
-        For each data customer the names of its tables along the path home..root. A name need only be unique
-        within its restaurant.
-    shape : Shape
-        The tree and its customers.
-
-    Raises
-    ------
-    AuditError
-        If a customer does not sit at one table of each restaurant of its path.
-    """
+    """The key of a seating whose tables have names of any kind."""
     if shape.lead is not None:
         return _key_of_arms(seats)
     smallest: dict[tuple[int, Hashable], int] = {}
@@ -223,20 +190,6 @@ def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: 
 
     and 1 if it has no customers. Every factor is positive for 0 <= d < 1 and theta > -d, so each is put in
     logs by itself and theta in (-d, 0] needs no care.
-
-    Parameters
-    ----------
-    key : Key
-        The seating.
-    shape : Shape
-        The tree and its customers.
-    concentration, discount : sequence of float
-        One number for each node.
-
-    Returns
-    -------
-    float
-        Nats.
     """
     total = 0.0
     sizes = table_sizes(key, shape)
@@ -287,27 +240,7 @@ def exact_posterior(
     discount: Sequence[float],
     n_dishes: int | None = None,
 ) -> dict[Key, float]:
-    """The posterior of labelled seatings given the data and the hyperparameters, normalised.
-
-    Parameters
-    ----------
-    shape : Shape
-        The tree and its customers.
-    values : sequence
-        The observation of each data customer.
-    log_marginal : callable
-        Log marginal of the list of values of one dish; -inf if they can't share it.
-    concentration, discount : sequence of float
-        One number for each node.
-    n_dishes : int, optional
-        K of a finite model, in which each customer of the root draws one of K dishes of weight 1/K; the root
-        then isn't a restaurant, and its concentration and discount are not used.
-
-    Returns
-    -------
-    dict
-        Probability of each key; seatings of probability zero are left out.
-    """
+    """The posterior of labelled seatings given the data and the hyperparameters, normalised."""
     log_weights: dict[Key, float] = {}
     of_block: dict[tuple[int, ...], float] = {}  # few sets of customers, each a dish of many seatings
 

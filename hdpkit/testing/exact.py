@@ -7,20 +7,24 @@ can take, from every state of a tiny franchise.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.franchise.customers import restaurants_of
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import check_state, take_over
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.seats import occupy, recount
+from hdpkit.franchise.population import restaurants_of
+from hdpkit.franchise.state import occupy, recount
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move
@@ -29,9 +33,76 @@ from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.stores.protocol import Frozen
 from hdpkit.testing.cases import check_move_is_one
 from hdpkit.testing.enumeration import Shape, exact_posterior
-from hdpkit.testing.laws import outcomes
 from hdpkit.testing.states import frozen_key, frozen_seatings, pushforward, reduced_seatings
-from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
+
+T = TypeVar("T")
+
+
+def outcomes(
+    run: Callable[[ScriptedSource], T], source: ScriptedSource | None = None
+) -> Iterator[tuple[T, float]]:
+    """What a function of a source returns on every branch, with the probability of the branch."""
+    source = ScriptedSource() if source is None else source
+    while True:
+        yield run(source), source.probability
+        if not source.advance():
+            return
+
+
+def law_of(run: Callable[[ScriptedSource], T], source: ScriptedSource | None = None) -> dict[T, float]:
+    """Distribution of what a function of a source returns; 0 for what it never returns."""
+    law: Any = Counter()
+    for outcome, probability in outcomes(run, source):
+        law[outcome] += probability
+    return law
+
+
+FloatArray = NDArray[np.float64]
+
+
+def _law(pi: ArrayLike, n_states: int) -> FloatArray:
+    law = np.asarray(pi, dtype=np.float64)
+    if law.shape != (n_states,):
+        raise ParameterError("pi", law.shape, f"of shape ({n_states},)", "Give a probability for each state.")
+    # An invalid distribution could let a wrong kernel pass: every kernel leaves pi = 0 invariant.
+    if not (np.all(law >= 0) and abs(float(law.sum()) - 1) <= 1e-9):
+        raise ParameterError("pi", law, "probabilities that sum to one", "Normalise it.")
+    return law
+
+
+def _largest(differences: FloatArray) -> float:
+    if not np.all(np.isfinite(differences)):
+        return float("inf")
+    return float(np.max(np.abs(differences), initial=0.0))
+
+
+def row_error(P: ArrayLike) -> float:
+    """By how much P fails to be a transition matrix: row sums off one, or entries below zero."""
+    matrix = np.asarray(P, dtype=np.float64)
+    return max(_largest(matrix.sum(axis=1) - 1.0), _largest(np.minimum(matrix, 0.0)))
+
+
+def stationary_error(P: ArrayLike, pi: ArrayLike) -> float:
+    """max_j |(pi P)_j - pi_j|: zero if and only if the kernel leaves pi invariant."""
+    matrix = np.asarray(P, dtype=np.float64)
+    law = _law(pi, matrix.shape[0])
+    return _largest(law @ matrix - law)
+
+
+def detailed_balance_error(P: ArrayLike, pi: ArrayLike) -> float:
+    """max_ij |pi_i P_ij - pi_j P_ji|: zero if and only if the kernel is reversible with respect to pi."""
+    matrix = np.asarray(P, dtype=np.float64)
+    flow = _law(pi, matrix.shape[0])[:, None] * matrix
+    return _largest(flow - flow.T)
+
+
+def is_irreducible(P: ArrayLike) -> bool:
+    """Whether every state can be reached from every other: the graph of P > 0 is strongly connected."""
+    matrix = np.asarray(P, dtype=np.float64)
+    graph = csr_array((matrix > 0).astype(np.int8))
+    n_components, _ = connected_components(graph, directed=True, connection="strong")
+    return int(n_components) == 1
+
 
 TOLERANCE = 1e-12
 MOST_PATHS = 5_000_000

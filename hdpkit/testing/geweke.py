@@ -29,8 +29,7 @@ from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import SHAPES, several_parents, tiny_franchise
-from hdpkit.testing.combinations import serves, serving_stores
+from hdpkit.testing.cases import SHAPES, serves, serving_stores, several_parents, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
 
@@ -118,30 +117,7 @@ def geweke(
     *,
     statistics: Statistics = statistics,
 ) -> dict[str, float]:
-    """P-values of the hypothesis that the moves leave the posterior invariant.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        Supplies the shape, declarations, store and kernel; its state and data are not used. The base
-        measure must have ``simulate``. Replicas have clones of its parts.
-    moves : sequence of Move
-        Applied in this order in every round. Together they should change all quantities that the test
-        compares: with `Concentration` alone the seating never changes within a replica.
-    replicas : int
-        Size of each of the two samples.
-    rounds : int
-        Rounds of (moves, new data) in each replica. A bias grows with the number of rounds.
-    seed : int
-    statistics : callable, optional
-        Function of a franchise that returns the statistics, by name. It must round them, so that values
-        that differ only by rounding errors are equal.
-
-    Returns
-    -------
-    dict of str to float
-        A p-value for each statistic. They are dependent, so use the union bound.
-    """
+    """P-values of the hypothesis that the moves leave the posterior invariant."""
     for move in moves:
         check_move(move, franchise)
     streams = Streams(seed)

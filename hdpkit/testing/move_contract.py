@@ -1,21 +1,34 @@
-"""The contract of a move: it leaves the posterior invariant, over every store, kernel and depth."""
+"""The contracts of a move and of a part of the state: what they draw leaves the posterior invariant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from hdpkit.checks import flag
-from hdpkit.errors import HdpkitError
+from hdpkit.checks import flag, one_of_kind, text, whole_number
+from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.frozen import FrozenState
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.moves.protocol import models_of
+from hdpkit.parts import Part
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail
-from hdpkit.testing.cases import CORNERS, check_arguments, check_keys, tiny_franchise
-from hdpkit.testing.combinations import served_franchises, serves, stores_and_kernels
+from hdpkit.testing.cases import (
+    CORNERS,
+    cells,
+    check_arguments,
+    check_keys,
+    served_franchises,
+    serves,
+    stores_and_kernels,
+    tiny_franchise,
+)
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactFailure,
@@ -25,9 +38,9 @@ from hdpkit.testing.exact import (
     step_matrices,
     where,
 )
-from hdpkit.testing.exact_parameters import exact_model
-from hdpkit.testing.given_weights import GivenWeightsModel, check_given_weights
-from hdpkit.testing.hidden_markov import HiddenMarkovModel
+from hdpkit.testing.exact_models import GivenWeightsModel, HiddenMarkovModel, check_given_weights, exact_model
+from hdpkit.testing.geweke import check_geweke, check_together
+from hdpkit.testing.machines import same
 
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 
@@ -77,8 +90,6 @@ def check_move(
     check_keys("corners", corners, CORNERS)
     flag("reversible", reversible)
     if move.continuous:
-        from hdpkit.testing.geweke import check_geweke
-
         return check_geweke(move, measure=measure, shapes=shapes, seed=seed)
     report = []
     for shape in shapes:
@@ -146,3 +157,100 @@ def _check_production(move: Move, model: ExactModel) -> None:
         move.apply(franchise, stream)
         franchise.freeze()  # an error if a dish was opened for nobody
         franchise.audit()
+
+
+def check_part(
+    make: Callable[[], Part],
+    move: Move,
+    *,
+    name: str = "part",
+    measure: BaseMeasure | None = None,
+    shapes: Sequence[str] = ("3+3",),
+    seed: int = 0,
+    replicas: int = 100,
+    rounds: int = 3,
+) -> list[str]:
+    """Check a user-defined part of the state and the move that updates it, or raise.
+
+    The checks run over every registered store, kernel and kind of root. After sweeps of table Gibbs and of
+    the move, the state must pass the audit. A copy and a thawed state must equal the original, including
+    the part, and must continue in the same way. The log joint must be finite. In addition to its usual
+    statistics, Geweke's joint-distribution test compares the `scalars` of the part.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a new part; can be its class if that takes no arguments.
+    move : Move
+    name : str
+        Name under which the part is registered and the move finds it.
+    measure : BaseMeasure, optional
+        By default the Dirichlet-multinomial with three terms.
+    shapes : sequence of str
+        Keys of ``hdpkit.testing.SHAPES``.
+    seed : int
+        Seed of the tests that use random numbers.
+    replicas, rounds : int
+        See ``hdpkit.testing.geweke.geweke``.
+
+    Returns
+    -------
+    list of str
+        What was checked, one line each.
+
+    Raises
+    ------
+    AssertionError
+        Names the franchise and the error. A correct part fails with probability at most 1e-4.
+    """
+    if not callable(make):
+        raise ParameterError("make", make, "a function without arguments that returns a part", "Its class.")
+    measure = check_arguments(move, measure, shapes, seed)
+    text("name", name, remedy="The name under which the move finds the part.")
+    whole_number("replicas", replicas, 1, 10_000_000)
+    whole_number("rounds", rounds, 1, 10_000_000)
+    schedule = [TableGibbs(), move]
+    cases = {}
+    for shape in shapes:
+        for store, kernel, root in cells(measure, shape=shape):
+            franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, root=root)
+            franchise.register(name, one_of_kind(make, "make", make(), Part, "a part"))
+            label = f"{name} on {shape!r}, {store}/{kernel}, root {root!r}"
+            _check_kept(label, franchise, schedule, name)
+            cases[label] = franchise
+    return check_together(cases, schedule, replicas, rounds, seed)
+
+
+def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name: str) -> None:
+    """States pass the audit, and copies and frozen states keep them completely."""
+
+    def sweeps(state: Franchise, stream: int) -> None:
+        source = RandomStream((7, stream))
+        for _ in range(5):
+            for move in schedule:
+                move.apply(state, source)
+            state.settle()
+            state.audit()
+            if not math.isfinite(state.log_joint()):
+                raise ExactFailure(f"{label}: log joint {state.log_joint()!r}")
+
+    sweeps(franchise, 1)
+    frozen, twin = franchise.freeze(), franchise.copy()
+    if twin.components[name] is franchise.components[name]:
+        raise ExactFailure(f"{label}: a copy of the franchise has the same part, not a clone")
+    ways: dict[str, Callable[[], Any]] = {
+        "a copy": twin.freeze,
+        "a thawed state": functools.partial(_thawed, twin, frozen),
+    }
+    for what, again in ways.items():
+        if not same(again(), frozen):
+            raise ExactFailure(f"{label}: {what} differs from the state that it was made of")
+    sweeps(franchise, 2)
+    sweeps(twin, 2)
+    if not same(twin.freeze(), franchise.freeze()):
+        raise ExactFailure(f"{label}: a thawed state goes on in another way")
+
+
+def _thawed(twin: Franchise, frozen: FrozenState) -> FrozenState:
+    twin.thaw(frozen)
+    return twin.freeze()

@@ -42,24 +42,14 @@ class SampledTestFailure(AssertionError):
 
 @attrs.frozen
 class Outcome:
-    """The result of one sampled test.
+    """The result of one sampled test."""
 
-    Parameters
-    ----------
-    name : str
-        The test.
-    first : dict of str to float
-        P-values of the first look.
-    repeat : dict of str to float
-        P-values of the repeat that were judged (those that were suspicious at first); empty without a repeat.
-    seeds : tuple of int
-        The seed of each look.
-    """
-
-    name: str
-    first: dict[str, float]
+    name: str  # the test
+    first: dict[str, float]  # P-values of the first look
+    # P-values of the repeat that were judged (those that were suspicious at first); empty without a
+    # repeat
     repeat: dict[str, float]
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # the seed of each look
 
     def __str__(self) -> str:
         looks = [("first look", self.first), ("repeat", self.repeat)]
@@ -245,13 +235,6 @@ def one_sample_p(counts: ArrayLike, probabilities: ArrayLike) -> float:
     order of probability until each group expects 20 draws (which doesn't look at the counts), and the
     likelihood-ratio statistic with Williams' (1976) correction is referred to chi-square; two groups have the
     exact binomial test.
-
-    Parameters
-    ----------
-    counts : array of int, shape (K,)
-        How often each outcome was drawn.
-    probabilities : array of float, shape (K,)
-        The law; sums to one.
     """
     observed = _whole("counts", counts)
     law = np.asarray(probabilities, dtype=np.float64)
@@ -289,11 +272,6 @@ def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
 
     The first alone is used if there are two values (the second would be the same, less exactly), or if one
     sample is more than twice as long as the other (with many ties the rank test's normal tails are then off).
-
-    Parameters
-    ----------
-    a, b : array, shapes (m,) and (n,)
-        Numbers.
     """
     x, y = _sample("a", a), _sample("b", b)
     both = np.concatenate([x, y])

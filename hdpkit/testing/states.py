@@ -48,18 +48,7 @@ def _labels(dishes: Sequence[int]) -> dict[int, int]:
 
 
 def to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
-    """The part of a seating kept by a store without table numbers (Blunsom et al. 2009).
-
-    Parameters
-    ----------
-    key : Key
-        The seating.
-    shape : Shape
-        The tree and its customers.
-    dishes : sequence of int, optional
-        The dish of each data customer if dishes are observed (then several tables of the root may have one
-        dish). By default each table of the root is a dish.
-    """
+    """The part of a seating kept by a store without table numbers (Blunsom et al. 2009)."""
     served = [tables[-1] for tables in key] if dishes is None else list(dishes)  # one table of the root each
     sizes: dict[tuple[int, int], list[int]] = {}
     for node, tables in enumerate(table_sizes(key, shape)):

@@ -17,7 +17,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.exact_models import exact_model
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

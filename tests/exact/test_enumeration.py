@@ -11,8 +11,8 @@ import pytest
 from hdpkit.errors import DataError
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import states as hs
-from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.enumeration import Shape
+from hdpkit.testing.measure_contract import atomic_log_marginal
 
 FLAT = Shape(parent=(-1,), home=(0,) * 5)
 TWO_LEVELS = Shape.from_lengths([3, 2])

@@ -29,15 +29,17 @@ from hdpkit.run.combinators import Mixture
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.stores import Detail
 from hdpkit.testing import check_move
-from hdpkit.testing.atomic_contract import atomic_log_marginal
-from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import (
+from hdpkit.testing.cases import (
+    CORNERS,
+    Corner,
+    TinyShape,
     example_measures,
     example_moves,
     fewer_units,
     served_franchises,
     serves,
     stores_and_kernels,
+    tiny_franchise,
 )
 from hdpkit.testing.exact import (
     TOLERANCE,
@@ -47,7 +49,8 @@ from hdpkit.testing.exact import (
     check_irreducible,
     step_matrices,
 )
-from hdpkit.testing.exact_parameters import ExactParameterModel, exact_model
+from hdpkit.testing.exact_models import ExactParameterModel, exact_model
+from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.move_contract import check_further
 from hdpkit.testing.states import to_counts, to_histograms
 

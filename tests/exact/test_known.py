@@ -10,8 +10,7 @@ from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, kn
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import NormalGammaReference, SparseDirichletMultinomialReference
-from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.cases import Corner, TinyShape, serves, stores_and_kernels, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
 
 MOVES = [

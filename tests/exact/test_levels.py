@@ -19,7 +19,7 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.laws import law_of
+from hdpkit.testing.exact import law_of
 
 ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
 

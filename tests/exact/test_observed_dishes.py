@@ -24,11 +24,16 @@ from hdpkit.errors import DeclarationError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
 from hdpkit.stores import Detail
-from hdpkit.testing.atomic_contract import atomic_log_marginal
-from hdpkit.testing.cases import Corner
-from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
-from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.cases import Corner, example_moves, serves, stores_and_kernels
+from hdpkit.testing.exact import (
+    TOLERANCE,
+    ExactModel,
+    check_exact,
+    check_irreducible,
+    outcomes,
+    step_matrices,
+)
+from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.states import to_histograms
 
 DISCRETE = example_moves(continuous=False)

@@ -43,8 +43,7 @@ from hdpkit.stores.labelled_seating import aggregate, seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
-from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
-from hdpkit.testing.laws import law_of
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, law_of
 from hdpkit.testing.states import frozen_key, labelled_arrays
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"

@@ -11,8 +11,7 @@ from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.cases import Corner, serves, tiny_franchise
 from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests
 

@@ -21,7 +21,7 @@ from hdpkit.random import RandomStream
 from hdpkit.testing import check_move
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, check_exact
-from hdpkit.testing.exact_parameters import ExactParameterModel
+from hdpkit.testing.exact_models import ExactParameterModel
 
 MOVES = (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups(scans=None))
 SHAPES = ("flat 3", "2+1", "three levels of three", "2+1 with one at the root")

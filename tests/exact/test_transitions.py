@@ -9,7 +9,7 @@ from lumping import lump_matrix
 
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import states as hs
-from hdpkit.testing.transitions import (
+from hdpkit.testing.exact import (
     detailed_balance_error,
     is_irreducible,
     row_error,

@@ -16,8 +16,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, at_least, detail_of
 from hdpkit.stores.labelled_seating import aggregate
-from hdpkit.testing.cases import CORNERS, tiny_franchise
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.cases import CORNERS, stores_and_kernels, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.states import labelled_arrays
 

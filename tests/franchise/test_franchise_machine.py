@@ -10,8 +10,7 @@ import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
 from hdpkit.errors import AuditError, HdpkitError
 from hdpkit.stores import HistogramReference
-from hdpkit.testing.cases import tiny_franchise
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing.cases import stores_and_kernels, tiny_franchise
 
 MEASURES = {
     "compiled": DirichletMultinomial(0.5, n_terms=3),

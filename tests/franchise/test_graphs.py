@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration(), moves.ParentWeights()]
 

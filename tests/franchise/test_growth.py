@@ -14,7 +14,7 @@ from hdpkit.franchise.topology import ContextTopology
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing import ExactModel, check_exact
-from hdpkit.testing.atomic_contract import atomic_log_marginal
+from hdpkit.testing.measure_contract import atomic_log_marginal
 
 TINY = [["a", "b", "a"], ["a", "b"]]
 

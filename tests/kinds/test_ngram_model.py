@@ -11,8 +11,8 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.enumeration import Shape, exact_posterior, table_sizes
+from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.pvalues import SampledTests
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]

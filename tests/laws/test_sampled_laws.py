@@ -43,13 +43,12 @@ from hdpkit.moves import (
     SplitMergeStates,
     Sticky,
     TableGibbs,
-    concentration,
 )
+from hdpkit.moves import hyperparameters as concentration
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.cases import TinyShape, serves, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, two_sample_p
@@ -581,6 +580,6 @@ def test_one_step_catches(bug, move, store, corner, options):
 )
 @pytest.mark.parametrize("method", ["slice", "metropolis"])
 def test_one_step_catches_a_wrong_target_of_base_measure_parameters(method, old, new):
-    bug = PlantedBug("target", "", "hdpkit.moves.base_measure_parameters", old, new, "")
+    bug = PlantedBug("target", "", "hdpkit.moves.parameters", old, new, "")
     with planted(bug):
         assert one_step_of_eta(method, OF_ETA[method], 1) < LIMIT

@@ -32,8 +32,7 @@ import hdpkit as hk
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.moves import TableGibbs
 from hdpkit.moves.registry import moves
-from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.cases import TinyShape, serves, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests

@@ -9,7 +9,7 @@ from scipy import special, stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.starts import start
-from hdpkit.moves.sticky import set_kappa
+from hdpkit.moves.tree_parameters import set_kappa
 from hdpkit.random import STARTS, RandomStream, Streams
 
 ARRAYS = [[0, 0, 0, 0, 1, 1, 1, 0], [0, 0, 1]]

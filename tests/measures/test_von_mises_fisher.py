@@ -15,7 +15,7 @@ from hdpkit.measures.von_mises_fisher import bessel_ratio, log_bessel
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.exact_models import exact_model
 
 BOTH = pytest.mark.parametrize("kind", [hk.VonMisesFisher, VonMisesFisherReference])
 

@@ -6,7 +6,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import AtomicMeasure
-from hdpkit.testing.combinations import example_measures
+from hdpkit.testing.cases import example_measures
 
 SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"]]
 

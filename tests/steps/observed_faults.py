@@ -5,9 +5,9 @@ from observed_checks import atoms_of, observed
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
-from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner, TinyShape
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, checked_matrix, step_matrices
+from hdpkit.testing.measure_contract import atomic_log_marginal
 
 STORES = ["explicit", "histogram"]
 ATOMS = hk.Categorical([0.3, 0.2, 0.5])

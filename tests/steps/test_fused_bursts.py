@@ -27,7 +27,7 @@ from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stirling import one_alone
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import check_exact, checked_matrix
-from hdpkit.testing.laws import law_of as exact_law
+from hdpkit.testing.exact import law_of as exact_law
 from hdpkit.testing.pvalues import SampledTests
 
 VARIATION = 1e-6  # seen: below 3e-7

@@ -20,7 +20,7 @@ from hdpkit.stores import (
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.laws import law_of
+from hdpkit.testing.exact import law_of
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12

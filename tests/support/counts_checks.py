@@ -17,7 +17,7 @@ from hdpkit.stores import CountsReference, Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing import check_store
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.laws import law_of, outcomes
+from hdpkit.testing.exact import law_of, outcomes
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12

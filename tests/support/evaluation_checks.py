@@ -11,7 +11,7 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.steps.new_groups import NewGroups as ReadableGroups
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 KERNELS = {"compiled": CompiledGroups, "reference": ReadableGroups}
 DENSITY = np.array([[0.9, 0.2, 0.4], [0.1, 1.0, 0.3], [0.5, 0.25, 1.0]])

@@ -11,7 +11,7 @@ import numpy as np
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.by_restaurant import Placed
 from hdpkit.testing.exact import ExactModel, Seen, chain_rule_of, with_known
-from hdpkit.testing.exact_parameters import blocks_of, shares_of
+from hdpkit.testing.exact_models import blocks_of, shares_of
 
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""

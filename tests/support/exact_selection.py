@@ -13,7 +13,7 @@ from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.proportions import NAME
 from hdpkit.stores import FrozenSeating
-from hdpkit.testing.exact_parameters import ExactParameterModel
+from hdpkit.testing.exact_models import ExactParameterModel
 
 SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 

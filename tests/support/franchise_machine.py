@@ -19,8 +19,7 @@ from hdpkit.franchise.starts import Random, start
 from hdpkit.moves import SplitMerge
 from hdpkit.parts import Part
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
-from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
+from hdpkit.testing.cases import CORNERS, TinyShape, example_moves, serves, stores_and_kernels, tiny_franchise
 from hdpkit.testing.machines import deterministic, same, seeds
 
 

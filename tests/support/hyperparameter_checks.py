@@ -7,8 +7,12 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.moves.concentration import draw_concentration, slice_concentration
-from hdpkit.moves.discount import draw_discount, slice_discount
+from hdpkit.moves.hyperparameters import (
+    draw_concentration,
+    draw_discount,
+    slice_concentration,
+    slice_discount,
+)
 from hdpkit.posterior.simulate import draw_hyperparameters
 from hdpkit.random import Streams
 from hdpkit.testing.cases import tiny_franchise

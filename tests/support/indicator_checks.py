@@ -14,8 +14,7 @@ from hdpkit.stores import Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
-from hdpkit.testing.laws import law_of
+from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, law_of
 from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12

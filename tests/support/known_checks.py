@@ -9,10 +9,8 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.combinations import served_franchises
-from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.laws import law_of
+from hdpkit.testing.cases import TinyShape, served_franchises, tiny_franchise
+from hdpkit.testing.exact import ExactModel, check_exact, law_of
 from hdpkit.testing.move_contract import check_further
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hdpkit.errors import ParameterError
-from hdpkit.testing.transitions import _largest, _law
+from hdpkit.testing.exact import _largest, _law
 
 FloatArray = NDArray[np.float64]
 

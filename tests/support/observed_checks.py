@@ -14,12 +14,11 @@ from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.labelled_seating import aggregate, seat_out
-from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact
-from hdpkit.testing.laws import law_of as exact_law
-from hdpkit.testing.measure_contract import check_contract
+from hdpkit.testing.exact import law_of as exact_law
+from hdpkit.testing.measure_contract import atomic_log_marginal, check_contract
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_histograms
 
 H = [0.5, 0.2, 0.3]

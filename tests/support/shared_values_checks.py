@@ -12,7 +12,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.moves.slice import slice_sample
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_parameters import blocks_of
+from hdpkit.testing.exact_models import blocks_of
 
 GRID = (-1.0, 0.5, 2.0)
 PRIOR = hk.Normal(0.0, 1.0)

@@ -11,7 +11,7 @@ import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.moves.document_sweeps import DocumentPlan, DocumentSweeps
 from hdpkit.random import Streams
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 # Labels: two that no slice cuts off, two below the threshold; what is left is nothing.
 WEIGHTS = np.array([0.45, 0.35, 0.15, 0.05])

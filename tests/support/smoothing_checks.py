@@ -15,7 +15,7 @@ from hdpkit import moves
 from hdpkit.base_measures import Finite, SparseDirichletMultinomialReference
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.exact_models import exact_model
 
 SHAPES = (1.3, 0.8)
 

@@ -17,7 +17,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import TOLERANCE, check_exact
-from hdpkit.testing.hidden_markov import HiddenMarkovModel
+from hdpkit.testing.exact_models import HiddenMarkovModel
 from hdpkit.testing.pvalues import one_sample_p
 
 TERMS = [0, 1, 1, 0, 2]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit._count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.seats import occupy
+from hdpkit.franchise.state import occupy
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves.document_sweeps import bursts_here, take_bursts
 from hdpkit.random import ChoiceSource

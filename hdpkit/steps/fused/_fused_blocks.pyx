@@ -18,8 +18,7 @@ from hdpkit.measures._bursty_counts cimport BurstyCounts, Counted, is_large, rea
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.measures._measure cimport CompiledBank, measure_t
-from hdpkit.stores._arena cimport arena_room
-from hdpkit.stores._seating cimport ENTRY_WORDS, Node
+from hdpkit.stores._seating cimport ENTRY_WORDS, Node, arena_room
 from hdpkit.steps._sweeps cimport Units, fail, serve_below
 from hdpkit.steps._root cimport WeightedRoot, WeightTable
 from hdpkit.steps._walk cimport Walk

@@ -27,7 +27,7 @@ from hdpkit.steps.fused._document_workspace cimport DocumentWorkspace
 from hdpkit.steps.fused._documents cimport (
     HDPKIT_LEAST_SHAPE, hdpkit_document_thread, hdpkit_documents, share_out)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit.stores._cells cimport PIECE, CellsStore
+from hdpkit.stores._counts cimport PIECE, CellsStore
 from hdpkit.steps._walk cimport Walk
 from hdpkit.errors import StateError
 from hdpkit.random import RandomStream
