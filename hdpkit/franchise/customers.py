@@ -16,11 +16,10 @@ from hdpkit.arrays import AnyInts
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.measures.bank import ReadsParts, observed_bank
+from hdpkit.measures.bank import ReadsParts, observed_bank, powered_bank
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.measures.powered_bank import powered_bank
 from hdpkit.measures.protocol import BaseMeasure, Tempered
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource

@@ -15,7 +15,7 @@ from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.state import State, measure_given, measure_of
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.powered_bank import powered_bank
+from hdpkit.measures.bank import powered_bank
 from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.random import ChoiceSource

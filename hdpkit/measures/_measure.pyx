@@ -339,36 +339,11 @@ cdef int predictive_in_python(void *bank, int32_t customer, const int32_t *slots
     return status if status < 0 else as_weights(out, n)
 
 
-cdef class AdaptedBank(CompiledBank):
-    """A bank written in Python as compiled sweeps call it; births and deaths reach it from its slots."""
-
-    cdef object bank
-
-    def __cinit__(self, bank):
-        self.bank = bank
-        self.c.self = <void *>bank
-        self.c.add = add_in_python
-        self.c.remove = remove_in_python
-        self.c.predictive = predictive_in_python
-        self.c.log_block = log_block_in_python
-        self.complete(LARGEST)
-
-
 # ------------------------------------------------------------------------------------- a power of probabilities
 
 cdef struct Powered:
     measure_t *of
     double power
-
-
-cdef int powered_born(void *self, int32_t slot) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.born(of.self, slot)
-
-
-cdef int powered_died(void *self, int32_t slot) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.died(of.self, slot)
 
 
 cdef int powered_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
@@ -379,11 +354,6 @@ cdef int powered_add(void *self, int32_t slot, const int32_t *customers, int64_t
 cdef int powered_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef measure_t *of = (<Powered *>self).of
     return of.remove(of.self, slot, customers, n)
-
-
-cdef int powered_move(void *self, int32_t source, int32_t to) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.move(of.self, source, to)
 
 
 cdef int powered_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
@@ -408,77 +378,27 @@ cdef int powered_log_block(void *self, const int32_t *customers, int64_t n_custo
     return status
 
 
-cdef class PoweredBank(CompiledBank):
-    """The statistics of another compiled bank, with its probabilities raised to a power.
+cdef class AdaptedBank(CompiledBank):
+    """A bank written in Python, or a `PoweredBank`, as compiled sweeps call it.
 
-    Parameters
-    ----------
-    of : CompiledBank
-        It keeps the statistics.
-    power : float
+    Births and deaths reach the statistics from the slots.
     """
 
-    COMPILED = True
-
-    cdef readonly CompiledBank of
+    cdef object bank
+    cdef CompiledBank inner
     cdef Powered b
 
-    def __cinit__(self, CompiledBank of not None, double power):
-        self.of = of
-        self.b.of, self.b.power = &of.c, power
-        self.c.self = &self.b
-        self.c.born, self.c.died, self.c.move = powered_born, powered_died, powered_move
-        self.c.add, self.c.remove = powered_add, powered_remove
-        self.c.predictive, self.c.log_block = powered_predictive, powered_log_block
-        self.slots = of.slots
-        self.complete(of.n_customers)
-
-    @property
-    def power(self):
-        """Of the probabilities of the innermost bank."""
-        return self.b.power * getattr(self.of, "power", 1.0)
-
-    @property
-    def needs_dishes(self):
-        """Whether `log_marginals` needs the dishes."""
-        return getattr(self.of, "needs_dishes", True)
-
-    def attach(self, DishSlots slots not None):
-        """Attach the bank that keeps the statistics to the slots of a franchise."""
-        self.slots = slots
-        self.of.attach(slots)
-
-    cdef int64_t room(self) except -1:
-        return self.of.room()
-
-    def log_marginals(self, slots, dishes=None):
-        """Log marginal probability of the data of each slot, times the power: shape (n,), nats."""
-        return self.b.power * np.asarray(self.of.log_marginals(slots, dishes))
-
-    def rebuild(self, dishes, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        self.of.rebuild(dishes, slots)
-
-    def relabelled(self, mapping):
-        """Renumber slots."""
-        self.of.relabelled(mapping)
-
-    def adopt(self, measure):
-        """Use the parameter values of a tempered measure."""
-        return self.of.adopt(measure.measure)
-
-    def statistics(self, slots, dishes):
-        """Statistics of these slots."""
-        return self.of.statistics(slots, dishes)
-
-    def freeze(self):
-        """What the bank that keeps the statistics freezes."""
-        return self.of.freeze()
-
-    def thaw(self, frozen):
-        """See `freeze`."""
-        self.of.thaw(frozen)
-
-    def memory_bytes(self):
-        """Bytes of the statistics."""
-        return self.of.memory_bytes()
+    def __cinit__(self, bank):
+        self.bank = bank
+        inner = getattr(bank, "of", None)
+        if isinstance(inner, CompiledBank) or isinstance(getattr(inner, "of", None), CompiledBank):
+            self.inner = inner if isinstance(inner, CompiledBank) else AdaptedBank(inner)
+            self.b.of, self.b.power = &self.inner.c, bank.own
+            self.c.self = &self.b
+            self.c.add, self.c.remove = powered_add, powered_remove
+            self.c.predictive, self.c.log_block = powered_predictive, powered_log_block
+        else:
+            self.c.self = <void *>bank
+            self.c.add, self.c.remove = add_in_python, remove_in_python
+            self.c.predictive, self.c.log_block = predictive_in_python, log_block_in_python
+        self.complete(LARGEST)

@@ -17,37 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s, IntsOrList
-from hdpkit.checks import ByClass
+from hdpkit.checks import ByClass, log_densities, log_density, whole_number
+from hdpkit.measures._measure import CompiledBank
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
-
-class Measure(Protocol):
-    """The part of `BaseMeasure` that a bank uses; the module of `BaseMeasure` imports this one."""
-
-    def make(self) -> Any:
-        """Empty statistics."""
-
-    def copy(self, statistics: Any) -> Any:
-        """Return statistics that change independently."""
-
-    def add(self, statistics: Any, value: Any) -> None:
-        """Add a value."""
-
-    def remove(self, statistics: Any, value: Any) -> None:
-        """Remove a value."""
-
-    def log_predictive(self, value: Any, many: Any) -> Any:
-        """Log predictive of a value under each of these statistics."""
-
-    def log_block(self, values: Any, many: Any) -> Any:
-        """Log probability of several values under each of these statistics."""
-
-    def log_marginal(self, statistics: Any) -> float:
-        """Log marginal probability of all values in the statistics."""
-
-    def supports(self, method: str) -> bool:
-        """Whether the measure has an optional method."""
+_LARGEST = 2**31 - 2  # slots are int32
 
 
 class StatisticsBank(Protocol):
@@ -104,28 +79,6 @@ class StatisticsBank(Protocol):
 
     def memory_bytes(self) -> int:
         """Bytes of memory held, as far as they are known."""
-
-
-class KeepsParameters(Protocol):
-    """The additional methods of the bank of a measure that is not conjugate: each dish keeps a parameter."""
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a parameter."""
-
-    def parameter(self, slot: int) -> Any:
-        """Parameter of a dish."""
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
-
-    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return the log likelihood of a dish's data as a function of its parameter."""
-
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the parameter recorded for this customer, if there is one."""
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
 
 
 @runtime_checkable
@@ -192,6 +145,158 @@ class SeatsValues(Protocol, metaclass=ByClass):
         """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
 
 
+class PythonBank:
+    """The bank of a measure written in Python.
+
+    Parameters
+    ----------
+    measure : BaseMeasure
+    values : sequence
+        One value per data customer.
+    """
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        self.measure = measure
+        self.values = values
+        self._empty = measure.make()
+        self._of: dict[int, Any] = {}
+
+    def born(self, slot: int) -> None:
+        """Empty statistics for a slot."""
+        number = whole_number("slot", slot, 0, _LARGEST, remedy="See Franchise.open_dish.")
+        self._of[number] = self.measure.make()
+
+    def died(self, slot: int) -> None:
+        """The slot's statistics are no longer needed."""
+        self._of.pop(slot, None)  # after a recount following a failure, a proposal's slots have no entry
+
+    def add(self, slot: int, customers: IntsOrList) -> None:
+        """Add these customers' values to a slot."""
+        for i in customers:
+            self.measure.add(self._of[slot], self.values[i])
+
+    def remove(self, slot: int, customers: IntsOrList) -> None:
+        """Remove these customers' values from a slot."""
+        for i in customers:
+            self.measure.remove(self._of[slot], self.values[i])
+
+    def copy_of(self, slot: int) -> Any:
+        """The statistics of a slot, to be restored by `put`."""
+        return self.measure.copy(self._of[slot])
+
+    def put(self, slot: int, kept: Any) -> None:
+        """Restore what `copy_of` returned."""
+        self._of[slot] = kept
+
+    def _many(self, slots: IntsOrList) -> list[Any]:
+        return [*(self._of[slot] for slot in slots), self._empty]
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
+        logs = self.measure.log_predictive(self.values[customer], self._many(slots))
+        return log_densities(self.measure, "log_predictive", logs, len(slots) + 1)
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
+        values = [self.values[i] for i in customers]
+        logs = self.measure.log_block(values, self._many(slots))
+        return log_densities(self.measure, "log_block", logs, len(slots) + 1)
+
+    @property
+    def needs_dishes(self) -> bool:
+        """Whether the marginal of a slot is computed from its data."""
+        return not self.measure.supports("log_marginal")
+
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
+        if self.measure.supports("log_marginal"):
+            measure = self.measure
+            logs = (measure.log_marginal(one) for one in self._many(slots)[:-1])
+            return np.array([log_density(measure, "log_marginal", value) for value in logs], dtype=float)
+        return np.array(
+            [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
+        )
+
+    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Statistics of these slots."""
+        return self._many(slots)[:-1]
+
+    def adopt(self, measure: Any) -> bool:
+        """Replace the parameter values; statistics depend only on the data and are kept."""
+        self._empty = measure.make()  # first, because user code may fail
+        self.measure = measure
+        return True
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Does nothing: this bank draws nothing."""
+
+    def freeze(self) -> Any:
+        """None: everything can be computed from the data and their dishes."""
+        return None
+
+    def thaw(self, frozen: Any) -> None:
+        """See `freeze`."""
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+        """Recount everything from each customer's dish (-1: unseated)."""
+        self._of = {int(slot): self.measure.make() for slot in slots}
+        for i, slot in enumerate(dishes):
+            if slot >= 0:
+                self.measure.add(self._of[int(slot)], self.values[i])
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+        self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
+
+    def memory_bytes(self) -> int:
+        """Bytes of statistics that are arrays; others are not counted."""
+        return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
+
+
+class FixedBank(PythonBank):
+    """Statistics of dishes for a Python measure over terms, some of which have fixed topics."""
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, values)
+        self._log_topics: dict[int, Floats] = {}
+
+    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+        """Set fixed topics, shape (n, n_terms), of slots 0 .. n - 1, and which of these slots have one."""
+        with np.errstate(divide="ignore"):
+            self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
+
+    def _put(self, logs: Floats, slots: IntsOrList, terms: Any) -> Floats:
+        """Log probabilities under each slot, with those of fixed topics."""
+        for place, slot in enumerate(slots):
+            if int(slot) in self._log_topics:
+                logs[place] = np.sum(self._log_topics[int(slot)][terms])
+        return logs
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        terms = [self.values[i] for i in customers]
+        return self._put(super().log_block(customers, slots), slots, terms)
+
+    @property
+    def needs_dishes(self) -> bool:
+        return True
+
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot: shape (n,)."""
+        logs, eaten, values = (
+            super().log_marginals(slots, dishes),
+            np.asarray(dishes),
+            np.asarray(self.values),
+        )
+        for place, slot in enumerate(slots):
+            if int(slot) in self._log_topics:
+                here = values[: len(eaten)][eaten == slot]
+                logs[place] = np.sum(self._log_topics[int(slot)][here])
+        return logs
+
+
 class ObservedBank:
     """A bank over data of which some observations are missing.
 
@@ -251,3 +356,63 @@ def observed_bank(bank: Any, data: Any) -> Any:
     if missing is None or not missing.any():
         return bank
     return ObservedBank(bank, missing)
+
+
+class PoweredBank:
+    """The statistics of another bank, with its probabilities raised to a power."""
+
+    def __init__(self, of: Any, power: float) -> None:
+        self.of = of
+        self.own = power
+        for name in _KEPT:
+            setattr(self, name, getattr(of, name))
+        if isinstance(of, CompiledBank):
+            self.attach = of.attach  # births and deaths reach the statistics without the interpreter
+
+    @property
+    def power(self) -> float:
+        """Of the probabilities of the innermost bank."""
+        return self.own * power_of(self.of)
+
+    @property
+    def needs_dishes(self) -> bool:
+        """Whether `log_marginals` needs the dishes."""
+        return bool(getattr(self.of, "needs_dishes", True))
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish, times the power."""
+        logs: Floats = self.own * np.asarray(self.of.log_predictive(customer, slots))
+        return logs
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish, times the power."""
+        logs: Floats = self.own * np.asarray(self.of.log_block(customers, slots))
+        return logs
+
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot, times the power: shape (n,)."""
+        logs: Floats = self.own * np.asarray(self.of.log_marginals(slots, dishes))
+        return logs
+
+    def adopt(self, measure: Any) -> bool:
+        """Use the parameter values of a tempered measure."""
+        return bool(self.of.adopt(measure.measure))
+
+
+_KEPT = (
+    "born", "died", "add", "remove", "rebuild", "relabelled", "statistics", "prepare", "freeze", "thaw",
+    "memory_bytes",
+)  # fmt: skip
+"""Methods that are those of the bank that keeps the statistics."""
+
+
+def powered_bank(bank: Any, power: float) -> Any:
+    """The statistics of a bank, with its probabilities raised to a power."""
+    if isinstance(bank, ObservedBank):
+        return ObservedBank(powered_bank(bank.of_all, power), bank.missing)
+    return PoweredBank(bank, power)
+
+
+def power_of(bank: Any) -> float:
+    """The power to which the probabilities of a bank are raised; 1 for any other bank."""
+    return float(getattr(bank, "power", 1.0))

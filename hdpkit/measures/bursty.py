@@ -18,12 +18,11 @@ from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.bank import FixedBank, StatisticsBank
 from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
 from hdpkit.measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
-from hdpkit.measures.python_bank import FixedBank
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part

@@ -13,9 +13,8 @@ from hdpkit.arrays import Floats, Int32s, IntsOrList
 from hdpkit.checks import ByClass
 from hdpkit.data import GroupedData
 from hdpkit.errors import StateError
-from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.bank import PythonBank, StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, missing_method
-from hdpkit.measures.python_bank import PythonBank
 
 
 class Placed(NamedTuple):

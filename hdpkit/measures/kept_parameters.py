@@ -14,8 +14,8 @@ from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._dish_values import HasNumbers
+from hdpkit.measures.bank import PythonBank
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
 from hdpkit.parts import Attached, Part
 from hdpkit.priors import Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of

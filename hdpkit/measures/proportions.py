@@ -13,7 +13,7 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.measures._proportions import ProportionTable
-from hdpkit.measures.python_bank import PythonBank
+from hdpkit.measures.bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
 from hdpkit.parts import Part, TablePart
 from hdpkit.random import ChoiceSource

@@ -27,9 +27,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
-from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.powered_bank import power_of, powered_bank
-from hdpkit.measures.python_bank import PythonBank
+from hdpkit.measures.bank import PythonBank, StatisticsBank, power_of, powered_bank
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
