@@ -7,11 +7,14 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit.measures._bursty_counts cimport (
-    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_of, clear_pair, collect, collect_one, collect_proposed, concentration_of, count_pair, draw_alone, forget, grow_lists, pair_of,
-    ready_block, rise, sit, unlist_cells, widen_slots)
-from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died,
+    bursty_log_block, bursty_predictive, bursty_remove, cell_bytes, cell_of, clear_cells, clear_pair, collect,
+    collect_one, collect_proposed, concentration_of, count_cell, count_pair, draw_alone, forget, grow_lists, pair_of,
+    ready_block, ready_cells, rise, sit, unlist_cells, widen_slots)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit.measures._dish_values cimport (
+    DishValues, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
+from hdpkit.measures._dish_values import HasNumbers
 from hdpkit.measures._measure cimport CompiledBank, as_int32
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
@@ -34,24 +37,9 @@ cdef double LEAST_CONCENTRATION = 1e-10
 cdef class BurstyBank(CompiledBank):
     """Customers and tables of terms in each restaurant, over the compiled bank of the topics, which has the tables.
 
-    Its readable twin, `BurstyReferenceBank`, says what is drawn, and why it is exact.
-
-    Parameters
-    ----------
-    measure : Bursty
-    values : int32 array, shape (n_customers,)
-        Terms; kept by reference, never changed.
-    inner : DirichletMultinomialBank or SparseDirichletMultinomialBank
-        The bank of the inner measure for the same data.
-    scanned : int, optional
-        The cells of restaurants with more customers are listed while they are in use.
-    n_earlier : int, optional
-        Number of the last values that are earlier observations of known components: each is a table of its own,
-        in the inner bank only, and is never removed.
-    kept : OwnNumbers, optional
-        For `DishBurstsBank`, whose dishes have concentrations of their own.
-    unlisted : int, optional
-        The same in the fused sweep.
+    Its readable twin, `BurstyReferenceBank`, says what is drawn, and why it is exact. The last ``n_earlier`` values
+    are earlier observations of known components: each is a table of its own, in the inner bank only, and is never
+    removed. Restaurants with more customers than ``scanned``, in the fused sweep ``unlisted``, have lists of cells.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
@@ -682,3 +670,106 @@ cdef object pairs_of(Tally *counted):
     places = np.flatnonzero(few)
     small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
     return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
+
+
+# ------------------------------------------------------------------------------- one concentration a dish
+
+cdef class DishBurstsBank(BurstyBank, HasNumbers):
+    """The same with a concentration for each dish, which ``kept``, an `OwnNumbers`, draws and stores.
+
+    Its readable twin is `DishBurstsReferenceBank`.
+    """
+
+    COMPILED = COUNTING = SEATS_VALUES = True
+
+    cdef DishValues own
+    cdef readonly object kept
+
+    def __cinit__(self, *arguments, kept, **options):
+        self.kept = kept
+        self.b.own = &self.own
+        hold_numbers(&self.own, &self.c, kept)
+
+    def prepare(self, ChoiceSource source not None):
+        """Use this source for draws until the end of a step."""
+        prepare_numbers(&self.own, source)
+        BurstyBank.prepare(self, source)
+
+    # ------------------------------------------------------------------ concentrations
+
+    def set_parameter(self, slot, parameter):
+        """Change the concentration of a dish."""
+        set_number(&self.own, self.slot_number(slot), parameter)
+        self.b.version += 1
+
+    def log_likelihood_of(self, slot, customers):
+        """Return log p(terms, numbers of tables) of a dish as a function of its concentration, up to a constant."""
+        n, t = self.totals_of(slot)
+        discount = self.b.discount
+        return lambda b: log_openings(b, discount, n, t)
+
+    def totals_of(self, slot):
+        """Customers and tables of every restaurant in the dish of a slot: two int64 arrays, shape (n,)."""
+        cdef int32_t k = self.slot_number(slot)
+        cdef vector[OwnCell] cells, totals
+        cdef int64_t i
+        collect(&self.b, False, &cells, &totals)
+        found = [(totals[i].customers, totals[i].tables) for i in range(<int64_t>totals.size()) if totals[i].slot == k]
+        made = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return made[:, 0].copy(), made[:, 1].copy()
+
+    def statistics(self, slots, dishes):
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
+        found = BurstyBank.statistics(self, slots, dishes)
+        for slot, one in zip(slots, found):
+            one.concentration = self.parameter(int(slot))
+        return found
+
+    def log_marginal_total(self, slots):
+        """None: dishes have separate concentrations, so equal numbers don't contribute equally."""
+        return None
+
+    def adopt(self, measure):
+        """Replace the parameter values; the numbers of tables and the concentrations are kept."""
+        self.kept.measure = measure
+        return BurstyBank.adopt(self, measure)
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
+        self.kept.rebuild(np.asarray(dishes), slots)
+        BurstyBank.rebuild(self, dishes, slots)
+        copy_numbers(&self.own)
+
+    def relabelled(self, mapping):
+        """Slots have new numbers."""
+        BurstyBank.relabelled(self, mapping)
+        self.kept.relabelled(np.asarray(mapping))
+        copy_numbers(&self.own)
+
+    def freeze(self):
+        """The numbers of tables and the concentrations."""
+        return {**BurstyBank.freeze(self), **self.kept.freeze()}
+
+    def check_frozen(self, frozen, slots):
+        """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
+        self.kept.check_frozen(self.kept.without_tables(frozen), slots)
+
+    def thaw(self, frozen):
+        """Restore frozen numbers of tables and concentrations; call it before `rebuild`."""
+        BurstyBank.thaw(self, frozen)
+        self.kept.thaw(self.kept.without_tables(frozen))
+
+    def memory_bytes(self):
+        """Bytes of the arrays, of the inner bank and of the concentrations."""
+        return BurstyBank.memory_bytes(self) + number_bytes(&self.own)
+
+
+def log_openings(double b, double discount, const int64_t[::1] customers not None, const int64_t[::1] tables not None):
+    """Sum over restaurants of log [b]_a^t / [b]_1^n, a the discount."""
+    cdef double total = 0.0
+    cdef int64_t i
+    for i in range(customers.shape[0]):
+        total += log_rising_steps(b, discount, tables[i]) - log_rising(b, customers[i])
+    return total

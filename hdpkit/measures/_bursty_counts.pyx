@@ -16,7 +16,6 @@ from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 from hdpkit.measures._measure cimport as_weights, leave
-from hdpkit.measures._cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
 from hdpkit.stores._stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp, det_log

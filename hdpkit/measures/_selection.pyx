@@ -14,17 +14,16 @@ table, for one or several distributions of R, which is emptied when it is full.
 from numbers import Real
 
 from libc.stdint cimport int64_t, uint64_t
-from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit.measures._measure cimport pending_exception
-from hdpkit.measures._log_gammas cimport log_beta_function, mixed
-from hdpkit.measures._selection_nodes cimport (
-    MOST_ROWS, Entry, Coefficients, SelectionNodes, Span, entry_length, fill_entry, gather, span_total,
-)
-from hdpkit.measures._selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._arguments cimport refuse, whole
+from hdpkit.measures._measure cimport pending_exception
+from hdpkit.measures._selection_nodes cimport (
+    MOST_ROWS, Coefficients, Entry, SelectionLaw, SelectionNodes, Span, entry_length, fill_entry, gather,
+    log_beta_function, log_weight_gain, mixed, span_total,
+)
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.vectors cimport has_room, no_memory, vector
 
 cdef enum:
     CHOSEN = 32          # largest range of the number of further terms drawn by `choose`; larger ones by inversion

@@ -15,7 +15,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
-from hdpkit.measures._bursty import BurstyBank
+from hdpkit.measures._bursty import BurstyBank, DishBurstsBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import FixedBank, StatisticsBank
@@ -356,8 +356,6 @@ class Bursty(ByRestaurant, OwnParameter):
         if type(inner) in _COMPILED:
             values = np.asarray(data.values, dtype=np.int32)
             if not self.conjugate:
-                from hdpkit.measures._dish_bursts import DishBurstsBank
-
                 return DishBurstsBank(self, values, inner, kept=OwnNumbers(self, values))
             return BurstyBank(self, values, inner, n_earlier=getattr(data, "n_earlier", 0))
         return self.readable_bank(data)

@@ -14,17 +14,18 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.measures._dish_smoothing import DishSmoothingBank
 from hdpkit.measures._selection import Selection
-from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.measures._sparse_dirichlet_multinomial import DishSmoothingBank, SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.dirichlet_multinomial import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.kept_parameters import OwnNumbers, OwnParameter, ParameterBank, SmoothingOfDishes
-from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
 from hdpkit.measures.protocol import Resampled, at_mean, in_python
 from hdpkit.measures.selection import (
     LARGEST,
+    NAME,
     SMALLEST,
+    SelectionBank,
+    SelectionProportions,
     SelectionReference,
     check_n_terms,
     check_shape,

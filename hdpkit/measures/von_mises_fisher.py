@@ -15,7 +15,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import as_float, number_array
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures._conjugate import VonMisesFisherBank
+from hdpkit.measures._von_mises_fisher import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
 from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python

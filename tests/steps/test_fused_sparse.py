@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.starts import start
-from hdpkit.measures.proportions import SelectionProportions
+from hdpkit.measures.selection import SelectionProportions
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps import _sweeps as sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
