@@ -20,8 +20,8 @@ from hdpkit.arrays import AnyInts, Floats
 from hdpkit.checks import instance, items, number_array, whole_number
 from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.measures.bank import FixedBank
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.python_bank import FixedBank
 from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.stores import FrozenCells, FrozenSeating
 

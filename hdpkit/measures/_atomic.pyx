@@ -55,19 +55,10 @@ cdef int atoms_log_block(void *self, const int32_t *customers, int64_t n_custome
 
 
 cdef class AtomicBank(CompiledBank):
-    """Values and probabilities of atoms.
+    """Values (n_customers,) and probabilities of atoms.
 
-    Parameters
-    ----------
-    values : int32 array, shape (n_customers,)
-    measure : AtomicMeasure
-
-    Attributes
-    ----------
-    values : int32 array, shape (n_customers,)
-    base : float64 array, shape (V + 1,)
-        H of each atom (at least 1e-300 if it isn't 0) and, last, of all other values.
-    log_base : float64 array, shape (V,)
+    ``base``, shape (V + 1,), is H of each atom (at least 1e-300 if it isn't 0) and, last, of all other values;
+    ``log_base`` has shape (V,).
     """
 
     COMPILED = True

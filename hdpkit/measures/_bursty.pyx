@@ -97,7 +97,6 @@ cdef class BurstyBank(CompiledBank):
         return widen_slots(&self.b, slots)
 
     def read_restaurants(self, restaurants):
-        """Use these restaurants from now on, one for each data customer."""
         found = as_int32(restaurants)
         self.b.n_restaurants = max(found, default=-1) + 1
         # Earlier observations have one that nobody enters.
@@ -154,7 +153,6 @@ cdef class BurstyBank(CompiledBank):
         return self.inner.fix
 
     def prepare(self, ChoiceSource source not None):
-        """Use this source for draws until the end of a step."""
         self.source = source
         self.sat = {}
         self.b.source = &source.c
@@ -163,7 +161,6 @@ cdef class BurstyBank(CompiledBank):
     # ------------------------------------------------------------------ dishes and customers
 
     def born(self, slot):
-        """Empty statistics for a slot."""
         CompiledBank.born(self, slot)
         cdef int32_t k = slot
         self.b.is_proposal[k] = self.slots is not None and not self.slots.occupied(k)
@@ -189,7 +186,6 @@ cdef class BurstyBank(CompiledBank):
     # ------------------------------------------------------------------ proposals for many customers
 
     def sit(self, int32_t customer, int32_t slot, opens=None):
-        """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
         cdef double p = 1.0
         cdef int opened
         forget(&self.b)
@@ -223,7 +219,6 @@ cdef class BurstyBank(CompiledBank):
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
-        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t i, n
         cdef const int32_t[::1] who, target
@@ -270,7 +265,6 @@ cdef class BurstyBank(CompiledBank):
         return self.log_current - log_p
 
     def settle(self, move):
-        """Run a function that moves customers to the dishes of the proposal, and seat them at its tables."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t i, n = b.exchanged.size()
         cdef int32_t who, slot
@@ -330,12 +324,8 @@ cdef class BurstyBank(CompiledBank):
     def counted(self):
         """Numbers of the customers of this bank, whose sums over the parts of a corpus are those of all its customers.
 
-        Returns
-        -------
-        customers : int64 array, shape (n_slots,)
-            Customers of each slot, up to the last that has some.
-        totals, cells : int64 arrays, shape (n, 3)
-            Customers, tables, and how many dishes of a restaurant, or terms of a dish in a restaurant, have both.
+        Of each slot, up to the last that has some; and rows of customers, tables, and how many dishes of a restaurant,
+        or terms of a dish in a restaurant, have both: int64, shape (n, 3) each.
         """
         cdef int64_t i
         found = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
@@ -357,7 +347,6 @@ cdef class BurstyBank(CompiledBank):
         self.b.version += 1
 
     def sizes(self, slots):
-        """Customers of these slots: int64, shape (n,)."""
         kept = as_int32(slots)
         customers = self.counted()[0] if self.whole is None else self.whole[0]
         return np.append(customers, np.zeros(max(kept, default=0) + 1, dtype=np.int64))[kept]
@@ -411,7 +400,6 @@ cdef class BurstyBank(CompiledBank):
         return 0
 
     def log_marginals(self, slots, dishes=None):
-        """log p(terms, numbers of tables) of these slots: shape (n,), nats."""
         kept, place = self._check_slots(slots)
         if self.whole is not None:
             raise StateError("bank", "of some documents of a corpus", "one of all documents, for numbers by dish",
@@ -436,11 +424,9 @@ cdef class BurstyBank(CompiledBank):
         return inner + self.kept_seating[1]
 
     def totals(self):
-        """Customers and tables of every restaurant in a dish: two int64 arrays, shape (n,)."""
         return self._pairs(0)
 
     def cells(self):
-        """Customers and tables of every term of a restaurant in a dish: two int64 arrays, shape (n,)."""
         return self._pairs(1)
 
     def _pairs(self, which):
@@ -450,7 +436,6 @@ cdef class BurstyBank(CompiledBank):
         return np.repeat(customers, n), np.repeat(tables, n)
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef vector[OwnCell] cells, totals
         cdef int64_t i
         kept, place = self._check_slots(slots)
@@ -472,7 +457,6 @@ cdef class BurstyBank(CompiledBank):
         return self.inner.counts(as_int32(slots))
 
     def adopt(self, measure):
-        """Replace the parameter values; the numbers of tables are kept."""
         kept = self.inner.adopt(measure.measure)
         self._take(measure)
         return kept
@@ -537,7 +521,6 @@ cdef class BurstyBank(CompiledBank):
         self.thawed = True
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t p, i
         cdef int32_t who, slot, top
@@ -585,7 +568,6 @@ cdef class BurstyBank(CompiledBank):
         self.inner.rebuild_counts(terms, dishes, counts, slots)
 
     def relabelled(self, mapping):
-        """Slots have new numbers."""
         cdef BurstyCounts *b = &self.b
         cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         cdef vector[int64_t] seated
@@ -610,7 +592,6 @@ cdef class BurstyBank(CompiledBank):
         forget(b)
 
     def memory_bytes(self):
-        """Bytes of the arrays and of the inner bank."""
         cdef BurstyCounts *b = &self.b
         return (self.inner.memory_bytes()
                 + sizeof(int32_t) * (b.order.capacity() + b.place.capacity() + b.slot_of.capacity()
@@ -691,14 +672,12 @@ cdef class DishBurstsBank(BurstyBank, HasNumbers):
         hold_numbers(&self.own, &self.c, kept)
 
     def prepare(self, ChoiceSource source not None):
-        """Use this source for draws until the end of a step."""
         prepare_numbers(&self.own, source)
         BurstyBank.prepare(self, source)
 
     # ------------------------------------------------------------------ concentrations
 
     def set_parameter(self, slot, parameter):
-        """Change the concentration of a dish."""
         set_number(&self.own, self.slot_number(slot), parameter)
         self.b.version += 1
 
@@ -719,7 +698,6 @@ cdef class DishBurstsBank(BurstyBank, HasNumbers):
         return made[:, 0].copy(), made[:, 1].copy()
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         found = BurstyBank.statistics(self, slots, dishes)
         for slot, one in zip(slots, found):
             one.concentration = self.parameter(int(slot))
@@ -730,30 +708,25 @@ cdef class DishBurstsBank(BurstyBank, HasNumbers):
         return None
 
     def adopt(self, measure):
-        """Replace the parameter values; the numbers of tables and the concentrations are kept."""
         self.kept.measure = measure
         return BurstyBank.adopt(self, measure)
 
     # ------------------------------------------------------------------ saved with the state
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         self.kept.rebuild(np.asarray(dishes), slots)
         BurstyBank.rebuild(self, dishes, slots)
         copy_numbers(&self.own)
 
     def relabelled(self, mapping):
-        """Slots have new numbers."""
         BurstyBank.relabelled(self, mapping)
         self.kept.relabelled(np.asarray(mapping))
         copy_numbers(&self.own)
 
     def freeze(self):
-        """The numbers of tables and the concentrations."""
         return {**BurstyBank.freeze(self), **self.kept.freeze()}
 
     def check_frozen(self, frozen, slots):
-        """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
         self.kept.check_frozen(self.kept.without_tables(frozen), slots)
 
     def thaw(self, frozen):
@@ -762,7 +735,6 @@ cdef class DishBurstsBank(BurstyBank, HasNumbers):
         self.kept.thaw(self.kept.without_tables(frozen))
 
     def memory_bytes(self):
-        """Bytes of the arrays, of the inner bank and of the concentrations."""
         return BurstyBank.memory_bytes(self) + number_bytes(&self.own)
 
 

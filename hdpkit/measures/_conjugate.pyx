@@ -119,7 +119,6 @@ cdef class GammaPoissonBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         shape, rate = given = measure.vectors
         self.m.shape, self.m.rate = first_of(shape), first_of(rate)
         return self.use(given)
@@ -129,7 +128,6 @@ cdef class GammaPoissonBank(DenseBank):
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
-        """Bytes of the statistics and derived numbers; the data are not counted."""
         return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)
 
 
@@ -243,7 +241,6 @@ cdef class BetaBernoulliBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
         a, b = given = measure.vectors
         self.m.a, self.m.b = first_of(a), first_of(b)
@@ -261,7 +258,6 @@ cdef class BetaBernoulliBank(DenseBank):
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
-        """Bytes of the statistics, the derived numbers and the list of set bits."""
         return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
                 + self.m.first.capacity() * sizeof(int64_t))
 
@@ -391,7 +387,6 @@ cdef class NormalGammaBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         mean, strength, shape, rate = measure.vectors
         mean = mean - self.offset
         self.m.mean, self.m.strength, self.m.shape = first_of(mean), first_of(strength), first_of(shape)
@@ -684,7 +679,6 @@ cdef class NormalInverseWishartBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         mean, self.m.strength, self.m.dof, scale = measure.numbers
         mean = np.ascontiguousarray(mean - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.

@@ -292,7 +292,6 @@ cdef class DenseBank(CompiledBank):
         self.d.last_customer = -1
 
     def log_predictive(self, customer, slots):
-        """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
         return self.log_block([customer], slots)
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
@@ -309,7 +308,6 @@ cdef class DenseBank(CompiledBank):
                     self.d.count(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i, 1.0)
 
     def relabelled(self, mapping):
-        """Move each slot's statistics to its new number, which is never larger."""
         cdef int64_t slot
         cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         for slot in range(to.shape[0]):
@@ -317,7 +315,6 @@ cdef class DenseBank(CompiledBank):
                 self.check(dense_move(&self.d, <int32_t>slot, to[slot]))
 
     def log_marginals(self, slots, dishes=None):
-        """Log marginal probability of the values of these slots: shape (n,), nats."""
         cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -349,11 +346,9 @@ cdef class DenseBank(CompiledBank):
         self.d.stale[slot + 1] = kept[2]
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
-        """Bytes of the statistics and derived numbers; the data are not counted."""
         return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()
                  + self.d.scores.capacity()) * sizeof(double)
                 + self.d.stale.capacity() + self.d.scored.capacity() * sizeof(int32_t))

@@ -169,13 +169,10 @@ class HasNumbers:
         self.kept.bring_back(customer)
 
     def parameter(self, slot):
-        """Number of a dish."""
         return float(self.kept.parameter(slot))
 
     def has_parameter(self, slot):
-        """Whether the dish already has a number."""
         return self.kept.has_parameter(slot)
 
     def check_frozen(self, frozen, slots):
-        """Raise a DataError unless these are numbers, one per dish; None is accepted."""
         self.kept.check_frozen(frozen, slots)

@@ -75,22 +75,18 @@ cdef class CompiledBank:
     # ------------------------------------------------------------------ methods of every bank for Python
 
     def born(self, int32_t slot):
-        """Empty statistics for a slot."""
         self.check(self.c.born(self.c.self, slot))
 
     def died(self, int32_t slot):
-        """The slot's statistics are no longer needed."""
         self.check(self.c.died(self.c.self, slot))
 
     def add(self, slot, customers):
-        """Add the values of these data customers to a slot."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
             self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
 
     def remove(self, slot, customers):
-        """Remove the values of these data customers from a slot."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
@@ -185,19 +181,7 @@ cdef object as_int32(object numbers):
 
 
 cdef class CapsuleBank(CompiledBank):
-    """A bank whose functions another package provides in a PyCapsule.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-        Its method `compiled` returns the capsule.
-    data : GroupedData
-
-    Raises
-    ------
-    ExtensionError
-        If it is not a capsule with the right name, version and size, or lacks a function.
-    """
+    """A bank whose functions another package provides in a PyCapsule, by the method `compiled` of its measure."""
 
     COMPILED = True
 
@@ -242,7 +226,6 @@ cdef class CapsuleBank(CompiledBank):
         return False
 
     def rebuild(self, dishes, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         if len(dishes) > self.n_customers:
             check_length("dishes", len(dishes), self.n_customers)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
@@ -253,13 +236,11 @@ cdef class CapsuleBank(CompiledBank):
             self.add(slot, order[begin:end])
 
     def relabelled(self, mapping):
-        """Renumber slots; new numbers are never larger and in ascending order."""
         for slot, to in enumerate(mapping):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
-        """Log marginal probability of the data of each slot: shape (n,), nats."""
         cdef double value = 0.0
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):

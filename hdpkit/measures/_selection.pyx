@@ -370,5 +370,4 @@ cdef class Selection:
         return self.table.nodes.y.size()
 
     def memory_bytes(self):
-        """Bytes of the table and of its scratch."""
         return table_bytes(&self.table)

@@ -51,10 +51,7 @@ cdef inline bint has_proportion(Proportions *p, int32_t slot) noexcept nogil:
 cdef class ProportionTable:
     """The proportion pi of each slot that has one, as (log pi, log(1 - pi)).
 
-    Attributes
-    ----------
-    integrated : bool
-        Whether the proportions are currently integrated out: readers then treat every slot as one without.
+    While they are `integrated` out, readers treat every slot as one without.
     """
 
     def __cinit__(self):
@@ -129,7 +126,6 @@ cdef class ProportionTable:
             self.set_one(slot, NONE, NONE)
 
     def memory_bytes(self):
-        """Bytes held by the proportions."""
         return self.p.log_pi.capacity() * 2 * sizeof(double) + self.p.stamp.capacity() * sizeof(int64_t)
 
 
@@ -639,7 +635,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return 0
 
     def read(self, parts):
-        """Find the part that has the proportions."""
         cdef ProportionTable shown = None
         for part in parts.values():
             if isinstance(getattr(part, "table", None), ProportionTable):
@@ -650,13 +645,11 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
             self.b.given = &shown.p
 
     def begin(self, slot):
-        """Statistics without values for the measure's methods, with the proportion of a slot."""
         made = self.measure.make()
         made.given = None if self.proportions is None else self.proportions.get(slot)
         return made
 
     def adopt(self, measure):
-        """Replace the parameter values; the counts are kept. True: no recount is needed."""
         self.take_parameters(measure)
         return True
 
@@ -674,12 +667,8 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
     def in_floats(self, ends, least):
         """Whether the fused sweep in single precision is accurate at these hyperparameters.
 
-        Parameters
-        ----------
-        ends : sequence of (float, float)
-            The largest concentration and the largest discount of each declaration, the root's first.
-        least : float
-            The smallest concentration + discount of a restaurant below the root.
+        ``ends`` are the largest concentration and the largest discount of each declaration, the root's first;
+        ``least`` is the smallest concentration + discount of a restaurant below the root.
         """
         cdef const SlotFactors *of_new = factors_of(&self.b, -1)
         if of_new == NULL:
@@ -696,12 +685,10 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         self.recount(dishes, slots)
         self.count_distinct()
 
     def died(self, slot):
-        """The slot's statistics are no longer needed."""
         TermCountsBank.died(self, slot)
         self.b.distinct[<int32_t>slot] = 0
 
@@ -715,7 +702,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return 0
 
     def sizes(self, slots):
-        """Numbers of distinct terms and of values of these slots: two int64 arrays, shape (n,)."""
         cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i
         out = np.empty((2, s.shape[0]), dtype=np.int64)
@@ -741,7 +727,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return out
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         made = []
         for slot, row in zip(as_int32(slots), self.counts(slots)):
             one = self.begin(slot)
@@ -792,7 +777,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        """Bytes of the counts and of derived numbers."""
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
                 + self.b.near.capacity() * sizeof(NearEntries) + self.b.factors.capacity() * sizeof(SlotFactors)
@@ -818,16 +802,13 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
         hold_numbers(&self.own, &self.c, kept)
 
     def adopt(self, measure):
-        """Replace the parameter values; counts and smoothings are kept."""
         self.kept.measure = measure
         return SparseDirichletMultinomialBank.adopt(self, measure)
 
     def prepare(self, source):
-        """Use this source for draws until the end of a step."""
         prepare_numbers(&self.own, source)
 
     def set_parameter(self, slot, parameter):
-        """Change the smoothing of a dish."""
         set_number(&self.own, self.slot_number(slot), parameter)
 
     def log_likelihood_of(self, slot, customers):
@@ -844,7 +825,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
     # --------------------------------------------------------------------------------------- queries
 
     def begin(self, slot):
-        """Statistics without values, with the smoothing and the proportion of a slot."""
         made = SparseDirichletMultinomialBank.begin(self, slot)
         made.smoothing = float(self.kept.parameter(slot))
         return made
@@ -852,19 +832,16 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
     # --------------------------------------------------------------------------------------- saved with the state
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         self.kept.rebuild(np.asarray(dishes), slots)
         SparseDirichletMultinomialBank.rebuild(self, dishes, slots)
         copy_numbers(&self.own)
 
     def relabelled(self, mapping):
-        """Slots have new numbers."""
         SparseDirichletMultinomialBank.relabelled(self, mapping)
         self.kept.relabelled(np.asarray(mapping))
         copy_numbers(&self.own)
 
     def freeze(self):
-        """The smoothings."""
         return self.kept.freeze()
 
     def thaw(self, frozen):
@@ -872,7 +849,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
         self.kept.thaw(frozen)
 
     def memory_bytes(self):
-        """Bytes of the counts, the smoothings and derived numbers."""
         return (SparseDirichletMultinomialBank.memory_bytes(self) + number_bytes(&self.own)
                 + auxiliary_bytes(&self.own.sums))
 

@@ -168,7 +168,6 @@ cdef class TermCountsBank(CompiledBank):
         return 0
 
     def died(self, slot):
-        """The slot's statistics are no longer needed."""
         CompiledBank.died(self, slot)
         # After a proposal the counts may sum to 0 without all being 0.
         clear_slot(self.rows, slot)
@@ -192,7 +191,6 @@ cdef class TermCountsBank(CompiledBank):
         CompiledBank.remove(self, slot, customers)
 
     def relabelled(self, mapping):
-        """Move each slot's counts to its new number, which is never larger (so in place)."""
         self.relabel(as_int32(mapping[: self.rows.stride]))
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:

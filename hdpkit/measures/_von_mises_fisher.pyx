@@ -240,7 +240,6 @@ cdef class VonMisesFisherBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         concentration, resultant = measure.numbers
         prior = np.ascontiguousarray(resultant, dtype=np.float64)
         self.m.prior = first_of(prior)

@@ -17,22 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s, IntsOrList
-from hdpkit.checks import ByClass, log_densities, log_density, whole_number
+from hdpkit.checks import ByClass
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-
-_LARGEST = 2**31 - 2  # slots are int32
 
 
 class StatisticsBank(Protocol):
     """Statistics by dish slot. Customers are given by number; the bank has their values.
 
-    Attributes
-    ----------
-    needs_dishes : bool, optional
-        Whether `log_marginals` needs the dishes. If it is False, statistics are sufficient and None is
-        passed.
+    If it has an attribute ``needs_dishes`` that is False, `log_marginals` needs no dishes, and None is
+    passed.
     """
 
     def born(self, slot: int) -> None:
@@ -110,17 +105,9 @@ class SeatsValues(Protocol, metaclass=ByClass):
     ) -> None:
         """Begin a proposal for blocks that are all customers of one or two dishes.
 
-        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
-        slot that ``targets`` has for it, in the order given, it sits at these.
-
-        Parameters
-        ----------
-        blocks : sequence of int arrays
-            In the order in which they are added to the reserved ``slots``.
-        slots : sequence of int
-        targets : sequence of int, optional
-            The slot of each block in the reverse proposal; None: the proposal is a split.
-        source : ChoiceSource
+        The present tables of the customers are drawn given their numbers. Blocks are added to the reserved
+        ``slots`` in this order; one that is added to the slot that ``targets`` has for it, its slot in the
+        reverse proposal, sits at these. Without targets the proposal is a split.
         """
 
     def log_exchanged(self, split: bool) -> float:
@@ -145,169 +132,11 @@ class SeatsValues(Protocol, metaclass=ByClass):
         """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
 
 
-class PythonBank:
-    """The bank of a measure written in Python.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-    values : sequence
-        One value per data customer.
-    """
-
-    def __init__(self, measure: Any, values: Any) -> None:
-        self.measure = measure
-        self.values = values
-        self._empty = measure.make()
-        self._of: dict[int, Any] = {}
-
-    def born(self, slot: int) -> None:
-        """Empty statistics for a slot."""
-        number = whole_number("slot", slot, 0, _LARGEST, remedy="See Franchise.open_dish.")
-        self._of[number] = self.measure.make()
-
-    def died(self, slot: int) -> None:
-        """The slot's statistics are no longer needed."""
-        self._of.pop(slot, None)  # after a recount following a failure, a proposal's slots have no entry
-
-    def add(self, slot: int, customers: IntsOrList) -> None:
-        """Add these customers' values to a slot."""
-        for i in customers:
-            self.measure.add(self._of[slot], self.values[i])
-
-    def remove(self, slot: int, customers: IntsOrList) -> None:
-        """Remove these customers' values from a slot."""
-        for i in customers:
-            self.measure.remove(self._of[slot], self.values[i])
-
-    def copy_of(self, slot: int) -> Any:
-        """The statistics of a slot, to be restored by `put`."""
-        return self.measure.copy(self._of[slot])
-
-    def put(self, slot: int, kept: Any) -> None:
-        """Restore what `copy_of` returned."""
-        self._of[slot] = kept
-
-    def _many(self, slots: IntsOrList) -> list[Any]:
-        return [*(self._of[slot] for slot in slots), self._empty]
-
-    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
-        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
-        logs = self.measure.log_predictive(self.values[customer], self._many(slots))
-        return log_densities(self.measure, "log_predictive", logs, len(slots) + 1)
-
-    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
-        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
-        values = [self.values[i] for i in customers]
-        logs = self.measure.log_block(values, self._many(slots))
-        return log_densities(self.measure, "log_block", logs, len(slots) + 1)
-
-    @property
-    def needs_dishes(self) -> bool:
-        """Whether the marginal of a slot is computed from its data."""
-        return not self.measure.supports("log_marginal")
-
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
-        if self.measure.supports("log_marginal"):
-            measure = self.measure
-            logs = (measure.log_marginal(one) for one in self._many(slots)[:-1])
-            return np.array([log_density(measure, "log_marginal", value) for value in logs], dtype=float)
-        return np.array(
-            [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
-        )
-
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots."""
-        return self._many(slots)[:-1]
-
-    def adopt(self, measure: Any) -> bool:
-        """Replace the parameter values; statistics depend only on the data and are kept."""
-        self._empty = measure.make()  # first, because user code may fail
-        self.measure = measure
-        return True
-
-    def prepare(self, source: ChoiceSource) -> None:
-        """Does nothing: this bank draws nothing."""
-
-    def freeze(self) -> Any:
-        """None: everything can be computed from the data and their dishes."""
-        return None
-
-    def thaw(self, frozen: Any) -> None:
-        """See `freeze`."""
-
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated)."""
-        self._of = {int(slot): self.measure.make() for slot in slots}
-        for i, slot in enumerate(dishes):
-            if slot >= 0:
-                self.measure.add(self._of[int(slot)], self.values[i])
-
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
-        """Slots have new numbers."""
-        self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
-
-    def memory_bytes(self) -> int:
-        """Bytes of statistics that are arrays; others are not counted."""
-        return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
-
-
-class FixedBank(PythonBank):
-    """Statistics of dishes for a Python measure over terms, some of which have fixed topics."""
-
-    def __init__(self, measure: Any, values: Any) -> None:
-        super().__init__(measure, values)
-        self._log_topics: dict[int, Floats] = {}
-
-    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
-        """Set fixed topics, shape (n, n_terms), of slots 0 .. n - 1, and which of these slots have one."""
-        with np.errstate(divide="ignore"):
-            self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
-
-    def _put(self, logs: Floats, slots: IntsOrList, terms: Any) -> Floats:
-        """Log probabilities under each slot, with those of fixed topics."""
-        for place, slot in enumerate(slots):
-            if int(slot) in self._log_topics:
-                logs[place] = np.sum(self._log_topics[int(slot)][terms])
-        return logs
-
-    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
-        return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])
-
-    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
-        terms = [self.values[i] for i in customers]
-        return self._put(super().log_block(customers, slots), slots, terms)
-
-    @property
-    def needs_dishes(self) -> bool:
-        return True
-
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot: shape (n,)."""
-        logs, eaten, values = (
-            super().log_marginals(slots, dishes),
-            np.asarray(dishes),
-            np.asarray(self.values),
-        )
-        for place, slot in enumerate(slots):
-            if int(slot) in self._log_topics:
-                here = values[: len(eaten)][eaten == slot]
-                logs[place] = np.sum(self._log_topics[int(slot)][here])
-        return logs
-
-
 class ObservedBank:
-    """A bank over data of which some observations are missing.
+    """A bank over data of which some observations are missing: shape (n_customers,).
 
     A customer without an observation is in no statistics, and its likelihood is 1 under every dish.
     Everything that isn't defined here is that of the bank of all customers.
-
-    Parameters
-    ----------
-    bank : StatisticsBank
-        It has a value for every customer.
-    missing : bool array, shape (n_customers,)
     """
 
     def __init__(self, bank: Any, missing: npt.NDArray[np.bool_]) -> None:

@@ -14,8 +14,8 @@ from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._dish_values import HasNumbers
-from hdpkit.measures.bank import PythonBank
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
 from hdpkit.parts import Attached, Part
 from hdpkit.priors import Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
@@ -28,13 +28,8 @@ _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data an
 class KeptParameters:
     """Parameters of all dishes, by slot, and the auxiliary dishes of the current step.
 
-    Parameters
-    ----------
-    measure : BaseMeasure
-        It has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
-        auxiliary dishes.
-    values : sequence
-        One value per data customer.
+    The measure has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
+    auxiliary dishes; ``values`` has one value for each data customer.
     """
 
     def __init__(self, measure: Any, values: Any) -> None:
@@ -66,8 +61,9 @@ class KeptParameters:
     # ------------------------------------------------------------------ steps
 
     def born(self, slot: int) -> None:
-        """Set the parameter of a new dish: a weighted draw of an auxiliary dish; outside a step a prior
-        draw."""
+        """Set the parameter of a new dish: that of an auxiliary dish; outside a step it is drawn from the
+        prior.
+        """
         if self._auxiliary is None:
             self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
             return
@@ -294,13 +290,7 @@ class OwnParameter(BaseMeasure):
         return mean_of(self._prior_of_dishes)
 
     def begun(self, number: float) -> Any:
-        """Return the statistics of a dish without observations that has this number.
-
-        Parameters
-        ----------
-        number : float
-            Within the range.
-        """
+        """Return the statistics of a dish without observations that has this number."""
         return attrs.evolve(self.make(), **{self.held: self.check_own(number)})
 
     def draw(self, source: ChoiceSource) -> float:
@@ -363,7 +353,6 @@ class ParameterBank(HasNumbers, PythonBank):
     # ------------------------------------------------------------------ dishes
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a step."""
         self.kept.prepare(source)
         super().prepare(source)
 
@@ -401,19 +390,18 @@ class ParameterBank(HasNumbers, PythonBank):
         return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
 
     def adopt(self, measure: Any) -> bool:
-        """Replace the parameter values; statistics and parameters of dishes are kept."""
         self.kept.measure = measure
         return super().adopt(measure)
 
     # ------------------------------------------------------------------ parameters
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
+        """Change the number of a dish."""
         self.kept.set_parameter(slot, parameter)
         self._hold(slot)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return the log marginal of a dish as a function of its parameter."""
+        """Return the log marginal of a dish as a function of its number."""
         statistics = self._many([slot])[0]
         measure = self.measure
         return lambda parameter: float(

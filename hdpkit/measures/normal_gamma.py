@@ -153,7 +153,6 @@ class NormalGamma(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name, without a multiplier that is 1."""
         named = {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
         return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
 
@@ -230,13 +229,11 @@ class NormalGamma(VectorMeasure):
         return np.array([self._outward(mu), self._outward(np.exp(log_variance))])
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
-        """Log density of a value given mu and the variance."""
         mu, variance = self._row(parameters[0]), self._row(parameters[1])
         away = (self._row(value) - mu) / np.sqrt(variance)
         return float(-0.5 * (np.log(2.0 * np.pi * variance) + away**2).sum())
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log densities of values given means and variances: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
         drawn = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), 2, -1)
         found = np.empty((len(x), len(drawn)))

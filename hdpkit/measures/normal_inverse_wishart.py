@@ -243,7 +243,6 @@ class NormalInverseWishart(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name, without a multiplier that is 1."""
         named = {"mean": self.mean, "strength": self.strength, "dof": self.dof, "scale": self.scale}
         return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
 
@@ -334,12 +333,10 @@ class NormalInverseWishart(VectorMeasure):
         return DrawnNormal(mu, whitener, float(logs.sum() - np.log(np.diag(factor)).sum()))
 
     def log_likelihood(self, value: Any, parameters: DrawnNormal) -> float:
-        """Log density of a vector given mu and Sigma."""
         away = parameters.whitener @ (self._row(value) - parameters.mean)
         return float(parameters.log_det - 0.5 * (len(away) * np.log(2.0 * np.pi) + away @ away))
 
     def log_likelihoods(self, values: Any, parameters: Sequence[DrawnNormal]) -> Floats:
-        """Log densities of vectors given means and covariances: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64)
         constant = x.shape[1] * np.log(2.0 * np.pi)
         logs, step = np.empty((len(x), len(parameters))), max(1, ONE_THREAD // x.shape[1] ** 2)
@@ -365,7 +362,6 @@ class NormalInverseWishart(VectorMeasure):
         return np.concatenate([mean + away, root @ root.swapaxes(1, 2)], axis=1)
 
     def draw_values(self, parameters: DrawnNormal, n: int, generator: np.random.Generator) -> Floats:
-        """Draw vectors given mu and Sigma: shape (n, D)."""
         standard = generator.standard_normal((len(parameters.mean), n))
         found: Floats = parameters.mean + np.linalg.solve(parameters.whitener, standard).T
         return found

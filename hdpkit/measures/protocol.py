@@ -27,7 +27,8 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
-from hdpkit.measures.bank import PythonBank, StatisticsBank, power_of, powered_bank
+from hdpkit.measures.bank import StatisticsBank, power_of, powered_bank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
@@ -67,12 +68,8 @@ def at_mean(value: Any) -> Any:
 def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
     """Declare a parameter in an attrs class: a number, an array, or a prior.
 
-    Parameters
-    ----------
-    validator : callable
-        Called with (instance, attribute, value); raises a ParameterError outside the parameter's domain. The
-        value is a float, a read-only float64 array or, for a prior, a `Resampled`.
-    default : object, optional
+    ``validator(instance, attribute, value)`` raises a ParameterError outside the parameter's domain. The
+    value is a float, a read-only float64 array or, for a prior, a `Resampled`.
     """
     converter = attrs.Converter(as_parameter, takes_field=True)
     return attrs.field(default=default, converter=converter, validator=validator)
@@ -199,43 +196,18 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
-        """Add one observation to the statistics, in place.
-
-        Parameters
-        ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        value : object
-            The observation.
-        """
+        """Add one observation to the statistics of a dish, in place."""
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Remove one observation, which was added before, from the statistics, in place.
-
-        Parameters
-        ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        value : object
-            The observation.
-        """
+        """Remove one observation, which was added before, from the statistics of a dish, in place."""
 
     @abc.abstractmethod
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
-        """Log predictive density of one observation under each of many dishes, in nats.
+        """log p(value | observations of the dish) for each of n dishes: shape (n,), nats.
 
-        Parameters
-        ----------
-        value : object
-            The observation.
-        many : sequence of n statistics
-            They can include those of a dish without observations.
-
-        Returns
-        -------
-        array-like, shape (n,)
-            log p(value | observations of the dish), all with the same normalisation.
+        ``many`` are n statistics, of which some can be those of a dish without observations. All have the
+        same normalisation.
         """
 
     # ------------------------------------------------------------------ optional
@@ -295,21 +267,10 @@ class BaseMeasure(abc.ABC):
         return copy.deepcopy(statistics)
 
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
-        """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
+        """Log probability of a block of observations under each of n dishes: shape (n,), nats.
 
-        By default by the chain rule: each observation is added before the next one is scored.
-
-        Parameters
-        ----------
-        values : sequence
-            The observations.
-        many : sequence of n statistics
-            They include those of a dish without observations.
-
-        Returns
-        -------
-        array, shape (n,)
-            In nats.
+        ``many`` are n statistics. By default by the chain rule: each observation is added before the next one
+        is scored.
         """
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
@@ -326,21 +287,10 @@ class BaseMeasure(abc.ABC):
     def log_marginals(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Log marginal probability of the dishes in these slots of a bank.
+        """Log marginal probability of the dishes in these slots: float64, shape (n,), nats.
 
-        Parameters
-        ----------
-        bank : StatisticsBank
-            One that this measure made, or another measure with the same statistics (see `tempered`).
-        slots : int32 array, shape (n,)
-            Slots of the dishes.
-        dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-
-        Returns
-        -------
-        float64 array, shape (n,)
-            In nats.
+        ``bank`` is one that this measure made, or another measure with the same statistics (see `tempered`);
+        ``dishes`` has the slot of each customer's dish.
         """
         return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
 
@@ -359,12 +309,8 @@ class BaseMeasure(abc.ABC):
 
         They are created once per franchise, before its bank, and registered when the franchise is built;
         copies of the franchise create their own. `given` reads a `SharedValue`. A bank that defines
-        ``read(parts)`` and ``begin(slot)`` can read any part.
-
-        Parameters
-        ----------
-        state : Franchise
-            It is being built: keep a weak reference to it, and don't use it before the first birth.
+        ``read(parts)`` and ``begin(slot)`` can read any part. The state is being built: keep a weak reference
+        to it, and don't use it before the first birth.
         """
         return {}
 
@@ -374,68 +320,30 @@ class BaseMeasure(abc.ABC):
         The franchise takes the measure that is returned when it is built, when `Franchise.set_shared_value`
         changes a value, and when a state is restored, and then recomputes the statistics of all dishes. So
         all methods may depend on the values, those of statistics too, and what the measure derives from them
-        is computed here once.
-
-        Parameters
-        ----------
-        parts : mapping of str to Part
-            What `parts` returned: a `SharedValue` has its present ``value``.
+        is computed here once. ``parts`` is what `parts` returned: a `SharedValue` has its present ``value``.
         """
         return self
 
     def redraw(self, value: Any, statistics: Any, generator: np.random.Generator) -> Any:
-        """Draw an observation in place of another; by default by `simulate`.
+        """Draw an observation in place of another, from the predictive of a dish; by default by `simulate`.
 
         A measure that is conditional on a part of an observation (a regression of y given x) overrides it
         in place of `simulate`, and keeps that part.
-
-        Parameters
-        ----------
-        value : object
-            The observation, of which the part that isn't drawn is kept.
-        statistics : object
-            Those of a dish, as `make` makes them.
-        generator : numpy.random.Generator
         """
         return self.simulate(statistics, generator)
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
 
-        Parameters
-        ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        generator : numpy.random.Generator
-
-        Returns
-        -------
-        object
-            An observation.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
+        Raises a MissingMethodError unless a class defines it.
         """
         raise missing_method(self, "simulate")
 
     def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
-        """Draw a dish's parameters given its data; `moves.SliceGibbs` needs it.
+        """Draw a dish's parameters given its data, as `log_likelihood` accepts them; `moves.SliceGibbs` needs
+        it.
 
-        Parameters
-        ----------
-        statistics : object
-            Those of a dish, as `make` makes them; without data the parameters come from their prior.
-        source : ChoiceSource
-            For the draws.
-
-        Returns ------- object Parameters, as `log_likelihood` accepts them.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
+        Without data they come from their prior. Raises a MissingMethodError unless a class defines it.
         """
         raise missing_method(self, "draw_parameters")
 
@@ -446,23 +354,9 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         source: ChoiceSource,
     ) -> Sequence[Any]:
-        """Draw the parameters of the dishes in these slots of a bank that this measure made, one each.
+        """Draw the parameters of the dishes in these slots of a bank that this measure made: n of them.
 
-        Parameters
-        ----------
-        bank : StatisticsBank
-            One that this measure made.
-        slots : int32 array, shape (n,)
-            Slots of the dishes.
-        dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-        source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        sequence of n parameters
-            As `draw_parameters` returns them.
+        ``dishes`` has the slot of each customer's dish.
         """
         if not callable(getattr(bank, "statistics", None)):
             raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
@@ -471,131 +365,55 @@ class BaseMeasure(abc.ABC):
     def draw_term_weights(
         self, bank: Any, slots: npt.NDArray[np.int32], occupied: npt.NDArray[np.bool_], source: ChoiceSource
     ) -> npt.NDArray[np.float64] | None:
-        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves.
+        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves: (n,
+        V).
 
-        Parameters
-        ----------
-        bank : StatisticsBank
-            One that this measure made.
-        slots : int32 array, shape (n,)
-        occupied : bool array, shape (n,)
-            Whether each is the slot of a dish; the others have no data.
-        source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        float64 array, shape (n, V), or None
-            None, the default: the sweep draws parameters as `draw_parameters` does.
+        ``occupied``, shape (n,): whether each is the slot of a dish; the others have no data. None, the
+        default: the sweep draws parameters as `draw_parameters` does.
         """
         return None
 
     def tempered(self, power: float) -> BaseMeasure:
-        """Return this measure at a power of the likelihood, for `moves.ReplicaExchange`.
+        """Return this measure at a power of the likelihood, above 0 and up to 1, for `moves.ReplicaExchange`.
 
         By default the marginal of a dish is raised to the power: with L the probability of the data given
         their dishes, parameters of dishes integrated out, a state z has the posterior p(z) L(z) ** power. The
-        measure that is returned has no parameters of dishes, so moves that draw these are refused. A measure
-        that overrides this method, such as `DirichletMultinomial`, may raise the likelihood given the
-        parameters of a dish to the power, and then integrate them out; it needs `log_marginal`.
-
-        Parameters
-        ----------
-        power : float
-            Above 0, up to 1.
-
-        Returns
-        -------
-        BaseMeasure
-            With the same statistics. For power 1 a measure with the distribution of this one.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless `has_powers`.
+        measure that is returned has the same statistics, and no parameters of dishes, so moves that draw
+        these are refused. A measure that overrides this method, such as `DirichletMultinomial`, may raise the
+        likelihood given the parameters of a dish to the power, and then integrate them out; it needs
+        `log_marginal`. Raises a MissingMethodError unless `has_powers`.
         """
         if not self.has_powers:
             raise missing_method(self, "tempered")
         return Tempered(self, power)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
-        """Log density of one observation given a dish's parameters, in nats.
+        """Log density of one observation given a dish's parameters, as `draw_parameters` returns them, in
+        nats.
 
-        Parameters
-        ----------
-        value : object
-            The observation.
-        parameters : object
-            As `draw_parameters` returns them.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
+        Raises a MissingMethodError unless a class defines it.
         """
         raise missing_method(self, "log_likelihood")
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.ArrayLike:
-        """Log densities of many observations given the parameters of each of several dishes, in nats.
+        """Log densities of n observations given the parameters of each of K dishes: shape (n, K), nats.
 
         By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
-
-        Parameters
-        ----------
-        values : sequence of n observations
-        parameters : sequence of K parameters
-            As `draw_parameters` returns them.
-
-        Returns
-        -------
-        array-like, shape (n, K)
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
     def draw_arrays(self, statistics: Any, n: int, source: ChoiceSource) -> npt.NDArray[Any]:
-        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals.
+        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals: shape (n,
+        ...).
 
-        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method the
-        draws are those of `draw_parameters`, if they have the shape of `posterior_mean`.
-
-        Parameters
-        ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        n : int
-        source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        array, shape (n, ...)
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
+        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method (it
+        raises a MissingMethodError) the draws are those of `draw_parameters`, if they have the shape of
+        `posterior_mean`.
         """
         raise missing_method(self, "draw_arrays")
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.
-
-        Parameters
-        ----------
-        parameters : object
-            As `draw_parameters` returns them.
-        n : int
-        generator : numpy.random.Generator
-            All random numbers come from it.
-
-        Returns
-        -------
-        array of n observations
-        """
+        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it."""
         raise missing_method(self, "draw_values")
 
     def selected_terms(self, statistics: Any) -> float:
@@ -609,27 +427,10 @@ class BaseMeasure(abc.ABC):
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:
-        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...).
+        """Posterior means of the dishes in these slots of a bank that this measure made: shape (n, ...).
 
-        ``dishes`` is the slot of each customer.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-            One that this measure made.
-        slots : int32 array, shape (n,)
-            Slots of the dishes.
-        dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-
-        Returns
-        -------
-        array, shape (n, ...)
-
-        Raises
-        ------
-        ReturnValueError
-            If the means of two dishes differ in shape.
+        ``dishes`` has the slot of each customer's dish. Raises a ReturnValueError if two means differ in
+        shape.
         """
         means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
         try:
@@ -641,36 +442,20 @@ class BaseMeasure(abc.ABC):
     def named_parameters(
         self, means: npt.NDArray[Any], columns: Sequence[str] | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """Parameters of dishes by name, as tables and pages show them; by default "parameter[i]".
+        """Parameters of n dishes by name, each of shape (n,), as tables and pages show them; by default
+        "parameter[i]".
 
-        Parameters
-        ----------
-        means : array, shape (n, ...)
-            As `posterior_means` returns them.
-        columns : sequence of str, optional
-            Names of the dimensions of the data, instead of their numbers.
-
-        Returns
-        -------
-        dict
-            Name -> array of shape (n,).
+        ``means`` is what `posterior_means` returns, ``columns`` are names of the dimensions of the data.
         """
         return by_entry("parameter", np.asarray(means), columns)
 
     def moments(
         self, means: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Mean and covariance of an observation under each dish (pictures of components need them).
+        """Mean (n, D) and covariance (n, D, D) of an observation under each dish; pictures of components need
+        them.
 
-        Parameters
-        ----------
-        means : array, shape (n, ...)
-            As `posterior_means` returns them.
-
-        Returns
-        -------
-        mean, covariance : float64 arrays, shape (n, D) and (n, D, D)
-            D is 1 if observations are numbers.
+        ``means`` is what `posterior_means` returns; D is 1 if observations are numbers.
         """
         raise missing_method(self, "moments")
 
@@ -681,27 +466,12 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, ...] | None:
-        """Posterior means of dishes over terms as functions of their counts, if there is a compact form.
+        """Posterior means of dishes over terms as functions of their counts; None if there is no such form.
 
-        A `Sample` stores this instead of K times V numbers.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-            One that this measure made.
-        slots : int32 array, shape (n,)
-            Slots of the dishes.
-        dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-        totals : int64 array, shape (n,)
-            Customers of each dish.
-
-        Returns
-        -------
-        smoothing, inside, outside, or None
-            Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k
-            otherwise. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
-            form, or the data are not terms. A fourth array is `TermMeans.selection`, if topics select terms.
+        A `Sample` stores (smoothing, inside, outside) instead of K times V numbers: term v of dish k has mean
+        (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise. ``smoothing`` has shape
+        (), (V,) or (n, 1), the others (n,). A fourth array is `TermMeans.selection`, if topics select terms.
+        ``dishes`` has the slot of each customer's dish, ``totals`` the customers of each of the n dishes.
         """
         return None
 

@@ -19,7 +19,7 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import as_float, number_array, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._sparse_dirichlet_multinomial import ProportionTable
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
 from hdpkit.parts import Part, TablePart
 from hdpkit.random import ChoiceSource

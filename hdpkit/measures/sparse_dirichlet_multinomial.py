@@ -165,7 +165,6 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         return {**shared, "selection": self.selection}
 
     def with_parameters(self, **values: float) -> Self:
-        """Return this measure with other values of parameters that have a prior; the priors don't change."""
         kept: dict[str, Any] = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
         if "r" in kept or "s" in kept:
             shapes = kept.pop("r", self.selection.r), kept.pop("s", self.selection.s)
@@ -183,14 +182,8 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         }  # fmt: skip
 
     def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
-        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi).
-
-        Parameters
-        ----------
-        given : (float, float), optional
-            log pi and log(1 - pi) of a dish.
-        smoothing : float, optional
-            Smoothing of a dish, if dishes have separate ones.
+        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi); with this
+        smoothing.
         """
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
@@ -270,7 +263,6 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         return self.predictive(statistics)
 
     def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> npt.NDArray[Any]:
-        """Means of the topics in these slots, shape (n, V)."""
         if not hasattr(bank, "factors"):  # in Python
             return super().posterior_means(bank, slots, dishes)
         counts, (smoothing, inside, outside, _) = bank.counts(slots), self._coefficients(bank, slots, dishes)
@@ -361,7 +353,6 @@ class SmoothingBank(ParameterBank, SelectionBank):
     """Statistics in Python of a measure with selected terms and a separate smoothing for each dish."""
 
     def begin(self, slot: int) -> Any:
-        """Statistics without values, with the smoothing and the proportion of a slot."""
         made = super().begin(slot)
         made.smoothing = self.parameter(slot)
         return made

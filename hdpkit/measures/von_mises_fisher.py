@@ -371,14 +371,12 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         return np.append(drawn, self._concentration_of(statistics))
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
-        """Log density of a vector given a mean direction and a concentration."""
         concentration = float(parameters[-1])
         return float(
             self._log_normaliser(concentration) + concentration * (self._row(value) @ parameters[:-1])
         )
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log densities of vectors given mean directions and concentrations: shape (n, K)."""
         x, drawn = np.asarray(values, dtype=np.float64), np.asarray(parameters, dtype=np.float64)
         x = x / np.linalg.norm(x, axis=1, keepdims=True)
         logs: Floats = x @ (drawn[:, :-1] * drawn[:, -1:]).T + self._log_normaliser(drawn[:, -1])
@@ -390,7 +388,6 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         return np.column_stack([drawn, np.full(n, self._concentration_of(statistics))])
 
     def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> Floats:
-        """Draw vectors given a mean direction and a concentration: shape (n, D)."""
         parameters = np.asarray(parameters, dtype=np.float64)
         return _by_generator(parameters[:-1], float(parameters[-1]), n, generator)
 

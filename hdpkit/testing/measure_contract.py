@@ -14,9 +14,9 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.customers import place
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.atomic import AtomicMeasure
-from hdpkit.measures.bank import PythonBank
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.measures.protocol import BaseMeasure, log_likelihoods
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.moves import DishParameters
 from hdpkit.random import Streams
 from hdpkit.testing.atomic_contract import check_atomic_contract

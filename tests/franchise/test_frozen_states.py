@@ -8,7 +8,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import RandomStream
 
 WORST = (0, -1, 2**31 - 1, -(2**31), 1000)

@@ -20,7 +20,7 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishartReference,
 )
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {

@@ -2,7 +2,7 @@
 
 import pickle
 
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.stores import ExplicitReference, HistogramReference
 from hdpkit.testing.exact import checked_matrix
 

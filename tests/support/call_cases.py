@@ -33,7 +33,7 @@ from hdpkit.data.files.arpa import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.kinds.topics import Topics
-from hdpkit.measures.bank import PythonBank
+from hdpkit.measures.python_bank import PythonBank
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
 from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
