@@ -4,18 +4,16 @@
 import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport bytes_of, vector
 
 from hdpkit.measures._bursty_counts cimport (
-    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died,
-    bursty_log_block, bursty_predictive, bursty_remove, cell_bytes, cell_of, clear_cells, clear_pair, collect,
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, cell_bytes, cell_of, clear_cells, clear_pair, collect,
     collect_one, collect_proposed, concentration_of, count_cell, count_pair, draw_alone, forget, grow_lists, pair_of,
-    ready_block, ready_cells, rise, sit, unlist_cells, widen_slots)
+    ready_block, ready_cells, rise, set_functions, sit, unlist_cells, widen_slots)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit.measures._dish_values cimport (
-    DishValues, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
-from hdpkit.measures._dish_values import HasNumbers
-from hdpkit.measures._measure cimport CompiledBank, as_int32
+from hdpkit.measures._measure cimport (
+    CompiledBank, DishValues, as_int32, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
+from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
 from hdpkit.stores._stirling import logs_of
@@ -75,14 +73,7 @@ cdef class BurstyBank(CompiledBank):
         self.b.opens.assign(view.shape[0], 0)
         self._take(measure)
         widen_slots(&self.b, self.inner.room())
-        self.c.self = &self.b
-        self.c.born = bursty_born
-        self.c.died = bursty_died
-        self.c.add = bursty_add
-        self.c.remove = bursty_remove
-        self.c.predictive = bursty_predictive
-        self.c.log_block = bursty_log_block
-        self.c.block = bursty_block
+        set_functions(&self.c, &self.b)
         self.complete(view.shape[0])
 
     def _take(self, measure):
@@ -594,16 +585,10 @@ cdef class BurstyBank(CompiledBank):
     def memory_bytes(self):
         cdef BurstyCounts *b = &self.b
         return (self.inner.memory_bytes()
-                + sizeof(int32_t) * (b.order.capacity() + b.place.capacity() + b.slot_of.capacity()
-                                     + b.here.capacity() + b.here_tables.capacity() + b.cell.capacity()
-                                     + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
-                                     + b.offered_slots.capacity() + b.kept_slot.capacity()
-                                     + b.pair.capacity() + b.n_cells.capacity() + b.cell_dish.capacity()
-                                     + b.cell_customers.capacity() + b.tables_of_cell.capacity())
-                + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
-                + sizeof(double) * b.ratios.fewer.capacity()
-                + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
-                + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
+                + bytes_of(b.order, b.place, b.begin, b.slot_of, b.opens, b.pair, b.n_cells, b.cell_dish,
+                           b.cell_customers, b.tables_of_cell, b.is_proposal, b.seated, b.here, b.here_tables, b.cell,
+                           b.cell_tables, b.meets, b.left, b.left_opens, b.offered, b.offered_slots, b.offered_opens,
+                           b.kept_slot, b.kept_opens, b.added_opens, b.ratios.fewer)
                 + cell_bytes(&b.proposed) + cell_bytes(&b.places)
                 + (0 if self.restaurants is None else self.restaurants.nbytes))
 

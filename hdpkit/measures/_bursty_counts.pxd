@@ -1,11 +1,10 @@
 """Customers and tables of terms in each restaurant, for the sweeps."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport bytes_of, vector
 
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
-from hdpkit.measures._dish_values cimport DishValues
-from hdpkit._measure_type cimport measure_t
+from hdpkit.measures._measure cimport DishValues, measure_t
 from hdpkit.stores._stirling cimport Ratios
 from hdpkit.random._source cimport choice_source
 
@@ -111,7 +110,7 @@ cdef inline int ready_cells(CellTable *cells, int64_t more) except -1 nogil:
 
 
 cdef inline int64_t cell_bytes(const CellTable *cells) noexcept nogil:
-    return cells.keys.capacity() * (sizeof(int64_t) + 2 * sizeof(int32_t))
+    return bytes_of(cells.keys, cells.customers, cells.tables)
 
 
 # ------------------------------------------------------------------------------------------- restaurants
@@ -214,15 +213,7 @@ cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone, double *p) no
 cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil
 cdef int draw_alone(BurstyCounts *b, const int32_t *customers, int64_t n, const int32_t *slots, int64_t n_slots,
                     int8_t *opens, double *log_p) noexcept nogil
-cdef int bursty_born(void *self, int32_t slot) noexcept nogil
-cdef int bursty_died(void *self, int32_t slot) noexcept nogil
-cdef int bursty_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
-cdef int bursty_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
-cdef int bursty_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil
-cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
-                          double *out) noexcept nogil
-cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
-                      double *out) noexcept nogil
+cdef void set_functions(measure_t *c, BurstyCounts *b) noexcept
 cdef void count_pair(BurstyCounts *b, Pair pair) noexcept nogil
 cdef void clear_pair(BurstyCounts *b, Pair pair) noexcept nogil
 cdef int grow_lists(BurstyCounts *b, int64_t n) except -1 nogil

@@ -891,6 +891,13 @@ cdef int of_block(BurstyCounts *b, const int32_t *customers, int64_t n_customers
     return 0
 
 
+cdef void set_functions(measure_t *c, BurstyCounts *b) noexcept:
+    c.self = b
+    c.born, c.died = bursty_born, bursty_died
+    c.add, c.remove = bursty_add, bursty_remove
+    c.predictive, c.log_block, c.block = bursty_predictive, bursty_log_block, bursty_block
+
+
 # ------------------------------------------------------------------------------------------- all customers
 
 cdef int append(vector[OwnCell] *cells, int32_t r, int32_t term, int32_t slot, Counted numbers) except -1 nogil:

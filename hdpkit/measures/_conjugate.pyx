@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit.measures._dense_bank cimport SCORES, DenseBank, first_of
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport bytes_of, vector
 
 cdef double LOG_2 = 0.69314718055994530942, LOG_PI = 1.1447298858494001741
 
@@ -128,7 +128,7 @@ cdef class GammaPoissonBank(DenseBank):
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
-        return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)
+        return super().memory_bytes() + bytes_of(self.m.log_factorial)
 
 
 # --------------------------------------------------------------------------------------- beta-Bernoulli
@@ -258,8 +258,7 @@ cdef class BetaBernoulliBank(DenseBank):
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
-        return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
-                + self.m.first.capacity() * sizeof(int64_t))
+        return super().memory_bytes() + bytes_of(self.m.bits, self.m.first)
 
 
 # ----------------------------------------------------------------------------------------- normal-gamma
@@ -424,7 +423,7 @@ cdef double MOST_CHANGES = 64.0
 # of a distance is multiplied by up to the same.
 cdef double LARGEST_CHANGE = 100.0
 
-cdef extern from "inverse_factor.h":
+cdef extern from "products.h":
     int64_t panels_of "hdpkit_panels"(int64_t D) noexcept nogil
     int64_t factor_size "hdpkit_factor_size"(int64_t D) noexcept nogil
     double whiten "hdpkit_whiten"(const double *W, const double *x, int64_t panels, double *z) noexcept nogil

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 
 from hdpkit._arguments cimport check_length, check_numbers32
 from hdpkit.measures._measure cimport CompiledBank, as_int32, as_weights
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
@@ -349,9 +349,7 @@ cdef class DenseBank(CompiledBank):
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
-        return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()
-                 + self.d.scores.capacity()) * sizeof(double)
-                + self.d.stale.capacity() + self.d.scored.capacity() * sizeof(int32_t))
+        return bytes_of(self.d.rows, self.d.caches, self.d.block, self.d.scores, self.d.stale, self.d.scored)
 
 
 def exact_offset(values):

@@ -9,7 +9,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 from hdpkit._arguments cimport refuse
 from hdpkit.measures._measure cimport as_int32, as_weights
@@ -403,9 +403,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        return (self.count_bytes()
-                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()
-                   + self.b.factors.capacity()) * sizeof(double)
+        return (self.count_bytes() + bytes_of(self.b.inverse, self.b.eta, self.b.table, self.b.factors)
                 + self.workspace_bytes())
 
 

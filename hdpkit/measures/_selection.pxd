@@ -6,7 +6,7 @@ from hdpkit.measures._selection_nodes cimport (
     MOST_COLUMNS, MOST_ROWS, Coefficients, Entry, SelectionLaw, SelectionNodes, entry_length,
 )
 from hdpkit.random._source cimport choice_source
-from hdpkit.vectors cimport has_room, vector
+from hdpkit.vectors cimport bytes_of, has_room, vector
 
 cdef extern from *:
     """
@@ -266,5 +266,4 @@ cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, in
 
 
 cdef inline int64_t ratio_bytes(const BlockRatios *kept) noexcept nogil:
-    return (kept.values.capacity() * sizeof(double)
-            + (kept.distinct.capacity() + kept.total.capacity() + kept.stamp.capacity()) * sizeof(int64_t))
+    return bytes_of(kept.values, kept.distinct, kept.total, kept.stamp)

@@ -23,7 +23,7 @@ from hdpkit.measures._selection_nodes cimport (
 )
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 cdef enum:
     CHOSEN = 32          # largest range of the number of further terms drawn by `choose`; larger ones by inversion
@@ -241,13 +241,8 @@ cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, 
 
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
-    return (
-        table.entries.capacity() * sizeof(KeptEntry) + table.values.capacity() * sizeof(Coefficients)
-        + table.log_shares.capacity() * sizeof(double)
-        + (table.nodes.y.capacity() + table.nodes.weight.capacity() + table.nodes.factor.capacity()) * sizeof(double)
-        + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
-        + table.nodes.pieces.capacity() * sizeof(int64_t)
-    )
+    return bytes_of(table.entries, table.values, table.log_shares, table.nodes.y, table.nodes.weight,
+                    table.nodes.factor, table.nodes.pending, table.nodes.spans, table.nodes.pieces)
 
 
 cdef double number(str name, object value, double low, double high) except? -1.0:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit.measures._dish_values cimport DishValues
+from hdpkit.measures._measure cimport DishValues
 from hdpkit.measures._selection cimport BlockRatios, NearEntries, SelectionTable
 from hdpkit.measures._selection_nodes cimport SelectionLaw
 from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank

@@ -11,10 +11,9 @@ import numpy as np
 from libc.math cimport fabs, isfinite
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.measures._dish_values cimport (
-    DishValues, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
-from hdpkit.measures._dish_values import HasNumbers
-from hdpkit.measures._measure cimport as_int32
+from hdpkit.measures._measure cimport (
+    DishValues, as_int32, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
+from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures._selection cimport (
     STEPS, NearEntries, block_ratio, forget_entries, hold_for, log_sum_of, log_sum_ratio, near_values, ratio_bytes,
     ready_ratios, selection_at, set_given, set_integrated, table_bytes)
@@ -22,7 +21,7 @@ from hdpkit.measures._selection import LIMIT
 from hdpkit.measures._selection_nodes cimport SelectionLaw, SelectionNodes, fill_entry, gather, gather_bell
 from hdpkit.measures._term_counts cimport TermCountsBank, clear_slot, gather_block, grow_counts, wider
 from hdpkit.numerics cimport det_exp, det_log, log_rising
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 cdef enum:
     FACTORS = 16         # each from 1e-6 to 3e9; their product times 1e-150 .. 1e150 is within the range of doubles
@@ -126,7 +125,7 @@ cdef class ProportionTable:
             self.set_one(slot, NONE, NONE)
 
     def memory_bytes(self):
-        return self.p.log_pi.capacity() * 2 * sizeof(double) + self.p.stamp.capacity() * sizeof(int64_t)
+        return bytes_of(self.p.log_pi, self.p.log_rest, self.p.stamp)
 
 
 # ------------------------------------------------------------------------------------------- customers
@@ -404,10 +403,6 @@ cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothi
         if found == found:
             return found
     return directly(b, smoothing, a, n)
-
-
-cdef int64_t auxiliary_bytes(const AuxiliarySums *kept) noexcept nogil:
-    return (kept.size.capacity() + kept.weight.capacity() + kept.product.capacity()) * sizeof(double)
 
 
 # ---------------------------------------------------------------------------------------------- blocks
@@ -777,13 +772,10 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        return (self.count_bytes() + table_bytes(&self.b.sums)
-                + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
-                + self.b.near.capacity() * sizeof(NearEntries) + self.b.factors.capacity() * sizeof(SlotFactors)
-                + self.b.laws.capacity() * sizeof(SelectionLaw) + ratio_bytes(&self.b.ratios)
-                + (self.b.more.capacity() + self.b.here.capacity()) * sizeof(int32_t)
-                + (self.b.product.capacity() + self.b.base.capacity() + self.b.logs.capacity()
-                   + self.b.table.capacity()) * sizeof(double) + self.workspace_bytes())
+        return (self.count_bytes() + table_bytes(&self.b.sums) + ratio_bytes(&self.b.ratios)
+                + bytes_of(self.b.distinct, self.b.seen, self.b.near, self.b.factors, self.b.laws, self.b.base,
+                           self.b.product, self.b.logs, self.b.more, self.b.here, self.b.table)
+                + self.workspace_bytes())
 
 
 cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
@@ -850,7 +842,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank, HasNumbers):
 
     def memory_bytes(self):
         return (SparseDirichletMultinomialBank.memory_bytes(self) + number_bytes(&self.own)
-                + auxiliary_bytes(&self.own.sums))
+                + bytes_of(self.own.sums.size, self.own.sums.weight, self.own.sums.product))
 
 
 def log_rising_total(double smoothing, const int64_t[::1] sizes not None, const int64_t[::1] many not None):

@@ -135,7 +135,7 @@ cdef double LEAST_LEFT = 1e-4
 cdef enum:
     POINT = 4           # numbers of a bessel_point at |r|^2, followed by r (D)
 
-cdef extern from "two_lanes.h":
+cdef extern from "products.h":
     void product "hdpkit_products<1>"(const double *a, const double *x, int64_t D, double *out) noexcept nogil
     void products "hdpkit_products<4>"(const double *a, const double *x, int64_t D, double *out) noexcept nogil
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
-from hdpkit.measures._dish_values import HasNumbers
+from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
@@ -23,6 +23,14 @@ from hdpkit.random import ChoiceSource
 
 _MOST_DRAWS = 10_000  # of a number in its range
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
+
+
+def _fits(found: Any, name: str) -> bool:
+    """Whether this is a dict of numbers, under this name, and of one parameter for each."""
+    if not isinstance(found, Mapping) or set(found) != {name, "parameters"}:
+        return False
+    parameters = found["parameters"]
+    return isinstance(parameters, list | tuple) and np.shape(found[name]) == (len(parameters),)
 
 
 class KeptParameters:
@@ -183,20 +191,14 @@ class KeptParameters:
         if frozen is None:
             return
         key, remedy = _KEY, _REMEDY
-        if not isinstance(frozen, Mapping) or set(frozen) - {"lent"} != {"slots", "parameters"}:
-            raise DataError(key, frozen, "a dict of slots and parameters", remedy)
-        parameters = frozen["parameters"]
-        if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
-            raise DataError(key, frozen["slots"], "the occupied slots, each with a parameter", remedy)
-        if len(parameters) != len(slots):
-            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one per dish", remedy)
+        own = {name: frozen[name] for name in frozen if name != "lent"} if isinstance(frozen, Mapping) else {}
+        if not _fits(own, "slots") or not np.array_equal(own["slots"], slots):
+            raise DataError(key, frozen, "the occupied slots, each with a parameter", remedy)
         lent = frozen.get("lent", {"customers": [], "parameters": []})
-        allowed = "a dict of customers and their parameters, or nothing"
-        if not isinstance(lent, Mapping) or set(lent) != {"customers", "parameters"}:
+        if not _fits(lent, "customers"):
+            allowed = "a dict of customers and their parameters, or nothing"
             raise DataError(f"lent, {key}", lent, allowed, remedy)
-        out, taken = lent["customers"], lent["parameters"]
-        if not isinstance(taken, list | tuple) or np.shape(out) != (len(taken),):
-            raise DataError(f"lent, {key}", lent, allowed, remedy)
+        parameters, out, taken = own["parameters"], lent["customers"], lent["parameters"]
         for customer in np.asarray(out).tolist():
             if not isinstance(customer, int) or not 0 <= customer < self._n_customers:
                 raise DataError(f"lent, {key}", customer, f"a customer, below {self._n_customers}", remedy)

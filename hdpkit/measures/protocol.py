@@ -494,6 +494,11 @@ def check_power(instance: Any, attribute: Any, value: Any) -> None:
         raise ParameterError("power", value, "a number above 0, up to 1", "1 is the likelihood itself.")
 
 
+def _of_measure(name: str) -> Any:
+    """An attribute or a method that is that of the measure."""
+    return property(lambda self: getattr(self.measure, name))
+
+
 @attrs.frozen(eq=False)
 class Tempered(BaseMeasure):
     """A measure whose probabilities of data are raised to a power, parameters of dishes integrated out.
@@ -504,23 +509,12 @@ class Tempered(BaseMeasure):
     measure: BaseMeasure
     power: float = attrs.field(validator=check_power)
 
-    @property
-    def exact_statistics(self) -> bool:  # type: ignore[override]
-        """As the measure."""
-        return self.measure.exact_statistics
-
-    @property
-    def takes_terms(self) -> bool:  # type: ignore[override]
-        """As the measure."""
-        return self.measure.takes_terms
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return self.measure.parameters
-
-    @property
-    def starting_parameters(self) -> Mapping[str, float]:
-        return self.measure.starting_parameters
+    exact_statistics = _of_measure("exact_statistics")
+    takes_terms = _of_measure("takes_terms")
+    parameters = _of_measure("parameters")
+    starting_parameters = _of_measure("starting_parameters")
+    make, add, remove, copy = map(_of_measure, ("make", "add", "remove", "copy"))
+    parts, example_values = map(_of_measure, ("parts", "example_values"))
 
     def supports(self, method: str) -> bool:
         own = super().supports(method)
@@ -532,26 +526,8 @@ class Tempered(BaseMeasure):
     def for_data(self, data: GroupedData) -> Tempered:
         return attrs.evolve(self, measure=self.measure.for_data(data))
 
-    def parts(self, state: Any) -> Mapping[str, Part]:
-        return self.measure.parts(state)
-
     def given(self, parts: Mapping[str, Part]) -> Tempered:
         return attrs.evolve(self, measure=self.measure.given(parts))
-
-    def make(self) -> Any:
-        return self.measure.make()
-
-    def add(self, statistics: Any, value: Any) -> None:
-        self.measure.add(statistics, value)
-
-    def remove(self, statistics: Any, value: Any) -> None:
-        self.measure.remove(statistics, value)
-
-    def copy(self, statistics: Any) -> Any:
-        return self.measure.copy(statistics)
-
-    def example_values(self) -> Sequence[Any] | None:
-        return self.measure.example_values()
 
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
         return self.power * np.asarray(self.measure.log_predictive(value, many))

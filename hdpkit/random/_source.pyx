@@ -508,7 +508,11 @@ cdef class Asked(ChoiceSource):
 
     @property
     def generator(self):
-        """The generator of the source."""
+        """Draw the number of successes in ``n`` trials of probability ``p``: an int, or an array of int64.
+
+        ``n`` is from 0 to 2**53; both are broadcast to ``size`` (an int or a tuple), if that is given. Raises a
+        ParameterError for others.
+        """
         return self.given.generator
 
     def _failure(self):
