@@ -280,14 +280,15 @@ cdef void ng_count(void *model, double *row, int32_t customer, double sign) noex
     cdef NormalGammaModel *m = <NormalGammaModel *>model
     cdef const double *x = m.values + customer * m.D
     cdef double *moments = row + 1
-    cdef double step
+    cdef double step, n = row[0] + sign, signed_n = sign * n
     cdef int64_t d
-    row[0] += sign
+    row[0] = n
     for d in range(m.D):
-        step = sign * (x[d] - moments[2 * d])
-        moments[2 * d] += step / row[0]
-        moments[2 * d + 1] += step * (x[d] - moments[2 * d])
-        if row[0] == 1.0 or moments[2 * d + 1] < 0.0:
+        step = x[d] - moments[2 * d]
+        moments[2 * d] += step / signed_n
+        moments[2 * d + 1] += sign * (step * (x[d] - moments[2 * d]))
+    for d in range(m.D if sign < 0.0 else 0):
+        if n == 1.0 or moments[2 * d + 1] < 0.0:
             moments[2 * d + 1] = 0.0
 
 

@@ -423,6 +423,7 @@ cdef void count_block(SparseCounts *b, const double *base, const int32_t *slots,
     cdef int32_t *gathered = b.here.data()
     cdef double *product = b.product.data()
     cdef const int32_t *here
+    cdef double shifted
     cdef bint side_by_side = n > 0
     for i in range(1, n):       # slots may be in any order
         side_by_side = side_by_side and slots[i] == slots[0] + i
@@ -453,13 +454,16 @@ cdef void count_block(SparseCounts *b, const double *base, const int32_t *slots,
                     logs[i] += det_log(product[i])
                     product[i] = 1.0
         for j in range(count):
-            for i in range(n):
+            shifted = b.smoothing + j
+            for i in range(n if b.own == NULL else 0):
+                product[i] *= shifted + here[i]
+            for i in range(0 if b.own == NULL else n):
                 product[i] *= base[i] + j + here[i]
             for i in range(n, n_columns):
                 product[i] *= base[i] + j
 
 
-cdef int add_sums(SparseCounts *b, double *log_of, int32_t slot, int64_t n_customers, int64_t column) noexcept nogil:
+cdef inline int add_sums(SparseCounts *b, double *log_of, int32_t slot, int64_t n_customers, int64_t column) noexcept nogil:
     """Add the log ratio of Z with and without the block, and of the product, to the logs; -1 if out of memory."""
     cdef const SelectionLaw *law = law_of(b, slot)
     cdef const SlotFactors *of
