@@ -97,8 +97,6 @@ cdef double log_sum_ratio(const SelectionLaw *law, int64_t a0, int64_t n0, doubl
 cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
                        choice_source *source) noexcept nogil
 cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil
-cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
-                                int64_t y) noexcept nogil
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil
 
 

@@ -229,16 +229,6 @@ cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_
     return total / table.nodes.total
 
 
-cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
-                                int64_t y) noexcept nogil:
-    """Log probability that `draw_more` draws y; NaN if out of memory."""
-    if not 0 <= y <= law.n_terms - a:
-        return -1.0 / 0.0
-    if gather(&table.nodes, law, a, n, 1, 1) < 0:
-        return 0.0 / 0.0
-    return log_weight_gain(law, a, n, <double>y, table.nodes.y0) - det_log(table.nodes.total)
-
-
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
     return bytes_of(table.entries, table.values, table.log_shares, table.nodes.y, table.nodes.weight,
@@ -341,14 +331,6 @@ cdef class Selection:
         if more != more:
             raise MemoryError
         return a + more
-
-    def log_density(self, y, a, n):
-        """Log probability of y selected terms in addition to those of the dish, nats."""
-        self.check(a, n)
-        cdef double value = log_density_of_more(&self.table, &self.law, a, n, whole("y", y, 0, self.law.n_terms))
-        if value != value:
-            raise MemoryError
-        return value
 
     def draw(self, a, n, ChoiceSource source not None):
         """Draw the number of selected terms in addition to those of the dish."""

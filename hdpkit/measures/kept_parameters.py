@@ -226,17 +226,8 @@ class OwnParameter(BaseMeasure):
     The numbers of dishes are independently distributed as the prior, truncated to a range, and are in the
     state. The probability of a single observation under a dish without others must not depend on its number:
     then a dish born for one customer draws it from the prior, which is also the posterior. For a block of
-    several customers, auxiliary dishes are used.
-
-    Attributes
-    ----------
-    held : str
-        Name of the parameter, and of the attribute of statistics that has the number of a dish; that is None
-        if it is not known.
-    smallest, largest : float
-        Range of the numbers.
-    in_range : str
-        The range in words.
+    several customers, auxiliary dishes are used. ``held`` is the name of the parameter, and of the attribute
+    of statistics that has the number of a dish, None if it is not known; ``in_range`` is the range in words.
     """
 
     held: ClassVar[str]

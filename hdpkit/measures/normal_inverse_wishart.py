@@ -97,18 +97,6 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _strength(value: Any) -> float:
-    return _number("strength", value)
-
-
-def _dof(value: Any) -> float:
-    return _number("dof", value)
-
-
-def _multiplier(value: Any) -> float:
-    return _number("multiplier", value)
-
-
 @attrs.frozen(eq=False)
 class NormalInverseWishart(VectorMeasure):
     """Normal vectors with unknown mean and covariance; compiled.
@@ -134,10 +122,10 @@ class NormalInverseWishart(VectorMeasure):
     """
 
     mean: Any = attrs.field(converter=_mean)
-    strength: Any = attrs.field(converter=_strength)
-    dof: Any = attrs.field(converter=_dof)
+    strength: Any = attrs.field(converter=lambda value: _number("strength", value))
+    dof: Any = attrs.field(converter=lambda value: _number("dof", value))
     scale: Any = attrs.field(converter=_scale)
-    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
+    multiplier: Any = attrs.field(default=1.0, converter=lambda value: _number("multiplier", value))
 
     _legal = staticmethod(finite)
 
@@ -161,20 +149,9 @@ class NormalInverseWishart(VectorMeasure):
         """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2).
 
         The prior mean is the mean of the data with strength 0.01, dof = D + 2, and the expected covariance of
-        a dish is that of the data, with each axis shortened so that `n_dishes` ellipsoids have the volume of
-        the data's.
-
-        Parameters
-        ----------
-        values : array-like, shape (n, D)
-            More than D values, in general position.
-        n_dishes : float
-            Approximate number of dishes.
-
-        Raises
-        ------
-        DataError
-            If the data's covariance matrix is not positive definite.
+        a dish is that of the data, with each axis shortened so that about `n_dishes` ellipsoids have the
+        volume of the data's. The values, shape (n, D), are more than D, in general position: a DataError is
+        raised if their covariance matrix is not positive definite.
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
@@ -199,21 +176,10 @@ class NormalInverseWishart(VectorMeasure):
         dof grows by what is missing to a value for each column of a dish, and correlations shrink. The
         multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and strength is 0.01. So chains begin where
         E[Sigma] is the guess. The multiplier has a bound, because with values that occur several times in the
-        data its posterior could otherwise be near 0.
-
-        Parameters
-        ----------
-        values : array-like, shape (n, D)
-            More than D values, in general position. At most 2,000 of them, evenly spaced, are compared.
-        n_dishes : float
-            Approximate number of dishes, for the guess.
-        covariance : array-like, shape (D, D), optional
-            The guess, instead; values may then be any.
-
-        Raises
-        ------
-        DataError
-            If the data's covariance matrix is not positive definite.
+        data its posterior could otherwise be near 0. The values, shape (n, D), are more than D, in general
+        position: a DataError is raised if their covariance matrix is not positive definite. At most 2,000 of
+        them, evenly spaced, are compared. `n_dishes`, about their number, is for the guess. With
+        ``covariance``, a guess of shape (D, D), values may be any.
         """
         X = number_array(values)
         least = 2 if covariance is None else 1

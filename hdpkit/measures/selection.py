@@ -122,10 +122,6 @@ class SelectionReference:
         """Mean number of selected terms."""
         return float(np.sum(np.exp(self._log_law(a, n)) * np.arange(a, self.n_terms + 1)))
 
-    def log_density(self, y: int, a: int, n: int) -> float:
-        """Log probability of y selected terms in addition to those of the dish."""
-        return float(self._log_law(a, n)[y]) if 0 <= y <= self.n_terms - a else -math.inf
-
     def draw(self, a: int, n: int, source: ChoiceSource) -> int:
         """Draw the number of selected terms in addition to those of the dish."""
         if a == self.n_terms:

@@ -231,19 +231,8 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         Mean directions are uniform. The concentration has the prior Gamma(2, 2 / c), with mean c = (D - 1) /
         (1 - R^2) n_dishes^(2 / (D - 1)), R the length of the mean of the data. (D - 1) / (1 - R^2) is, if it
         is large, the concentration of one dish that spreads as the data do; as for the normal measures, each
-        axis is then shortened so that `n_dishes` dishes have the volume of the data's.
-
-        Parameters
-        ----------
-        values : array-like, shape (n, D)
-            Vectors of length 1.
-        n_dishes : float
-            Approximate number of dishes, from 1 to 1e6.
-
-        Raises
-        ------
-        DataError
-            If the values are no unit vectors, or all the same.
+        axis is then shortened so that about `n_dishes` dishes, from 1 to 1e6, have the volume of the data's.
+        The values, shape (n, D), have length 1: a DataError is raised if they haven't, or are all the same.
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] < 2 or not np.all(finite(X)):
