@@ -98,6 +98,13 @@ class ByRestaurant(BaseMeasure):
         """Draw one observation, not a `Placed`, from the predictive distribution of a dish in a restaurant.
 
         It takes the place of `simulate`, and is optional as that method is.
+
+        Parameters
+        ----------
+        statistics : object
+        restaurant : int
+            As in `Placed`.
+        generator : numpy.random.Generator
         """
         raise missing_method(self, "simulate_in")
 
@@ -106,6 +113,11 @@ class ByRestaurant(BaseMeasure):
 
         It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`). ``bank`` is
         one of this measure, with the statistics of the state; ``dishes`` has the dish of each customer.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        dishes : int32 array, shape (n_customers,)
         """
         raise missing_method(self, "in_new_restaurants")
 

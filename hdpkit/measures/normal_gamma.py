@@ -76,6 +76,11 @@ class NormalGamma(VectorMeasure):
         with each axis shortened so that about `n_dishes` ellipsoids have the volume of the data's. The
         values, shape (n,) or (n, D), are two or more; a DataError is raised if they are all the same in a
         dimension.
+
+        Parameters
+        ----------
+        values : array-like, shape (n,) or (n, D)
+        n_dishes : float
         """
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or len(X) < 2 or X.size == 0 or not np.all(finite(X)):
@@ -106,6 +111,12 @@ class NormalGamma(VectorMeasure):
         D), are two or more; at most 2,000, evenly spaced, are compared. A DataError is raised if they are all
         the same in a dimension. `n_dishes`, about their number, is for the guess. With ``variances``, a guess
         of shape (D,) or a number, values may be any.
+
+        Parameters
+        ----------
+        values : array-like, shape (n,) or (n, D)
+        n_dishes : float
+        variances : array-like, shape (D,), or float, optional
         """
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or X.size == 0 or not np.all(finite(X)):

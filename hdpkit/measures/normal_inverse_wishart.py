@@ -164,6 +164,11 @@ class NormalInverseWishart(VectorMeasure):
         a dish is that of the data, with each axis shortened so that about `n_dishes` ellipsoids have the
         volume of the data's. The values, shape (n, D), are more than D, in general position: a DataError is
         raised if their covariance matrix is not positive definite.
+
+        Parameters
+        ----------
+        values : array-like, shape (n, D)
+        n_dishes : float
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
@@ -192,6 +197,12 @@ class NormalInverseWishart(VectorMeasure):
         position: a DataError is raised if their covariance matrix is not positive definite. At most 2,000 of
         them, evenly spaced, are compared. `n_dishes`, about their number, is for the guess. With
         ``covariance``, a guess of shape (D, D), values may be any.
+
+        Parameters
+        ----------
+        values : array-like, shape (n, D)
+        n_dishes : float
+        covariance : array-like, shape (D, D), optional
         """
         X = number_array(values)
         least = 2 if covariance is None else 1

@@ -196,11 +196,21 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
-        """Add one observation to the statistics of a dish, in place."""
+        """Add one observation to the statistics of a dish, in place.
+
+        Parameters
+        ----------
+        statistics, value : object
+        """
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Remove one observation, which was added before, from the statistics of a dish, in place."""
+        """Remove one observation, which was added before, from the statistics of a dish, in place.
+
+        Parameters
+        ----------
+        statistics, value : object
+        """
 
     @abc.abstractmethod
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
@@ -208,6 +218,11 @@ class BaseMeasure(abc.ABC):
 
         ``many`` are n statistics, of which some can be those of a dish without observations. All have the
         same normalisation.
+
+        Parameters
+        ----------
+        value : object
+        many : sequence of n statistics
         """
 
     # ------------------------------------------------------------------ optional
@@ -271,6 +286,11 @@ class BaseMeasure(abc.ABC):
 
         ``many`` are n statistics. By default by the chain rule: each observation is added before the next one
         is scored.
+
+        Parameters
+        ----------
+        values : sequence
+        many : sequence of n statistics
         """
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
@@ -291,6 +311,12 @@ class BaseMeasure(abc.ABC):
 
         ``bank`` is one that this measure made, or another measure with the same statistics (see `tempered`);
         ``dishes`` has the slot of each customer's dish.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        slots : int32 array, shape (n,)
+        dishes : int32 array, shape (n_customers,)
         """
         return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
 
@@ -329,6 +355,11 @@ class BaseMeasure(abc.ABC):
 
         A measure that is conditional on a part of an observation (a regression of y given x) overrides it
         in place of `simulate`, and keeps that part.
+
+        Parameters
+        ----------
+        value, statistics : object
+        generator : numpy.random.Generator
         """
         return self.simulate(statistics, generator)
 
@@ -336,6 +367,11 @@ class BaseMeasure(abc.ABC):
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
 
         Raises a MissingMethodError unless a class defines it.
+
+        Parameters
+        ----------
+        statistics : object
+        generator : numpy.random.Generator
         """
         raise missing_method(self, "simulate")
 
@@ -344,6 +380,11 @@ class BaseMeasure(abc.ABC):
         it.
 
         Without data they come from their prior. Raises a MissingMethodError unless a class defines it.
+
+        Parameters
+        ----------
+        statistics : object
+        source : ChoiceSource
         """
         raise missing_method(self, "draw_parameters")
 
@@ -357,6 +398,13 @@ class BaseMeasure(abc.ABC):
         """Draw the parameters of the dishes in these slots of a bank that this measure made: n of them.
 
         ``dishes`` has the slot of each customer's dish.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        slots : int32 array, shape (n,)
+        dishes : int32 array, shape (n_customers,)
+        source : ChoiceSource
         """
         if not callable(getattr(bank, "statistics", None)):
             raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
@@ -370,6 +418,13 @@ class BaseMeasure(abc.ABC):
 
         ``occupied``, shape (n,): whether each is the slot of a dish; the others have no data. None, the
         default: the sweep draws parameters as `draw_parameters` does.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        slots : int32 array, shape (n,)
+        occupied : bool array, shape (n,)
+        source : ChoiceSource
         """
         return None
 
@@ -392,6 +447,10 @@ class BaseMeasure(abc.ABC):
         nats.
 
         Raises a MissingMethodError unless a class defines it.
+
+        Parameters
+        ----------
+        value, parameters : object
         """
         raise missing_method(self, "log_likelihood")
 
@@ -399,6 +458,11 @@ class BaseMeasure(abc.ABC):
         """Log densities of n observations given the parameters of each of K dishes: shape (n, K), nats.
 
         By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
+
+        Parameters
+        ----------
+        values : sequence of n observations
+        parameters : sequence of K parameters
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
@@ -409,11 +473,24 @@ class BaseMeasure(abc.ABC):
         Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method (it
         raises a MissingMethodError) the draws are those of `draw_parameters`, if they have the shape of
         `posterior_mean`.
+
+        Parameters
+        ----------
+        statistics : object
+        n : int
+        source : ChoiceSource
         """
         raise missing_method(self, "draw_arrays")
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it."""
+        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it.
+
+        Parameters
+        ----------
+        parameters : object
+        n : int
+        generator : numpy.random.Generator
+        """
         raise missing_method(self, "draw_values")
 
     def selected_terms(self, statistics: Any) -> float:
@@ -431,6 +508,12 @@ class BaseMeasure(abc.ABC):
 
         ``dishes`` has the slot of each customer's dish. Raises a ReturnValueError if two means differ in
         shape.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        slots : int32 array, shape (n,)
+        dishes : int32 array, shape (n_customers,)
         """
         means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
         try:
@@ -446,6 +529,11 @@ class BaseMeasure(abc.ABC):
         "parameter[i]".
 
         ``means`` is what `posterior_means` returns, ``columns`` are names of the dimensions of the data.
+
+        Parameters
+        ----------
+        means : array, shape (n, ...)
+        columns : sequence of str, optional
         """
         return by_entry("parameter", np.asarray(means), columns)
 
@@ -472,6 +560,13 @@ class BaseMeasure(abc.ABC):
         (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise. ``smoothing`` has shape
         (), (V,) or (n, 1), the others (n,). A fourth array is `TermMeans.selection`, if topics select terms.
         ``dishes`` has the slot of each customer's dish, ``totals`` the customers of each of the n dishes.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+        slots : int32 array, shape (n,)
+        dishes : int32 array, shape (n_customers,)
+        totals : int64 array, shape (n,)
         """
         return None
 

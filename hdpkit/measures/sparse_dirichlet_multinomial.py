@@ -184,6 +184,11 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
     def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
         """The sums over selections: pi integrated out, or with this log pi and log(1 - pi); with this
         smoothing.
+
+        Parameters
+        ----------
+        given : (float, float), optional
+        smoothing : float, optional
         """
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")

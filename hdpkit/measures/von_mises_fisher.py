@@ -233,6 +233,11 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         is large, the concentration of one dish that spreads as the data do; as for the normal measures, each
         axis is then shortened so that about `n_dishes` dishes, from 1 to 1e6, have the volume of the data's.
         The values, shape (n, D), have length 1: a DataError is raised if they haven't, or are all the same.
+
+        Parameters
+        ----------
+        values : array-like, shape (n, D)
+        n_dishes : float
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] < 2 or not np.all(finite(X)):
