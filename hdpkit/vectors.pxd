@@ -35,6 +35,10 @@ cdef extern from *:
 
     template <class T> inline void hdpkit_copy_into(std::vector<T> &to, const std::vector<T> &from) { to = from; }
 
+    template <class... V> inline size_t hdpkit_bytes_of(const V &...vectors) noexcept {
+        return (size_t(0) + ... + (vectors.capacity() * sizeof(*vectors.data())));
+    }
+
     template <class T> inline bool hdpkit_has_room(std::vector<T> &v, size_t n) noexcept {
         if (v.capacity() >= n) return true;
         try {
@@ -52,6 +56,7 @@ cdef extern from *:
     }
     """
     void copy_into "hdpkit_copy_into"[T](vector[T]& to, const vector[T]& source) except +MemoryError nogil
+    size_t bytes_of "hdpkit_bytes_of"(...) noexcept nogil      # of any vectors
     bint has_room "hdpkit_has_room"[T](vector[T]& values, size_t n) noexcept nogil
     bint has_place "hdpkit_has_place"[T](vector[T]& values) noexcept nogil
 

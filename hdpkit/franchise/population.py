@@ -27,11 +27,10 @@ from hdpkit.errors import (
     StateError,
 )
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.measures.bank import ReadsParts, observed_bank
+from hdpkit.measures.bank import ReadsParts, observed_bank, powered_bank
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.measures.powered_bank import powered_bank
 from hdpkit.measures.protocol import BaseMeasure, Tempered
 from hdpkit.numerics import add_up
 from hdpkit.parts import Attached, IntegrablePart, Part

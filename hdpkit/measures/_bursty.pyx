@@ -4,15 +4,16 @@
 import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport bytes_of, vector
 
 from hdpkit.measures._bursty_counts cimport (
-    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_of, clear_pair, collect, collect_one, collect_proposed, concentration_of, count_pair, draw_alone, forget, grow_lists, pair_of,
-    ready_block, rise, sit, unlist_cells, widen_slots)
-from hdpkit.measures._cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, Pair, at, cell_bytes, cell_of, clear_cells, clear_pair, collect,
+    collect_one, collect_proposed, concentration_of, count_cell, count_pair, draw_alone, forget, grow_lists, pair_of,
+    ready_block, ready_cells, rise, set_functions, sit, unlist_cells, widen_slots)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
-from hdpkit.measures._measure cimport CompiledBank, as_int32
+from hdpkit.measures._measure cimport (
+    CompiledBank, DishValues, as_int32, copy_numbers, hold_numbers, number_bytes, prepare_numbers, set_number)
+from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit.stores._stirling cimport clear_ratios, log_discounted_sum
 from hdpkit.stores._stirling import logs_of
@@ -34,24 +35,9 @@ cdef double LEAST_CONCENTRATION = 1e-10
 cdef class BurstyBank(CompiledBank):
     """Customers and tables of terms in each restaurant, over the compiled bank of the topics, which has the tables.
 
-    Its readable twin, `BurstyReferenceBank`, says what is drawn, and why it is exact.
-
-    Parameters
-    ----------
-    measure : Bursty
-    values : int32 array, shape (n_customers,)
-        Terms; kept by reference, never changed.
-    inner : DirichletMultinomialBank or SparseDirichletMultinomialBank
-        The bank of the inner measure for the same data.
-    scanned : int, optional
-        The cells of restaurants with more customers are listed while they are in use.
-    n_earlier : int, optional
-        Number of the last values that are earlier observations of known components: each is a table of its own,
-        in the inner bank only, and is never removed.
-    kept : OwnNumbers, optional
-        For `DishBurstsBank`, whose dishes have concentrations of their own.
-    unlisted : int, optional
-        The same in the fused sweep.
+    Its readable twin, `BurstyReferenceBank`, says what is drawn, and why it is exact. The last ``n_earlier`` values
+    are earlier observations of known components: each is a table of its own, in the inner bank only, and is never
+    removed. Restaurants with more customers than ``scanned``, in the fused sweep ``unlisted``, have lists of cells.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
@@ -87,14 +73,7 @@ cdef class BurstyBank(CompiledBank):
         self.b.opens.assign(view.shape[0], 0)
         self._take(measure)
         widen_slots(&self.b, self.inner.room())
-        self.c.self = &self.b
-        self.c.born = bursty_born
-        self.c.died = bursty_died
-        self.c.add = bursty_add
-        self.c.remove = bursty_remove
-        self.c.predictive = bursty_predictive
-        self.c.log_block = bursty_log_block
-        self.c.block = bursty_block
+        set_functions(&self.c, &self.b)
         self.complete(view.shape[0])
 
     def _take(self, measure):
@@ -109,7 +88,6 @@ cdef class BurstyBank(CompiledBank):
         return widen_slots(&self.b, slots)
 
     def read_restaurants(self, restaurants):
-        """Use these restaurants from now on, one for each data customer."""
         found = as_int32(restaurants)
         self.b.n_restaurants = max(found, default=-1) + 1
         # Earlier observations have one that nobody enters.
@@ -166,7 +144,6 @@ cdef class BurstyBank(CompiledBank):
         return self.inner.fix
 
     def prepare(self, ChoiceSource source not None):
-        """Use this source for draws until the end of a step."""
         self.source = source
         self.sat = {}
         self.b.source = &source.c
@@ -175,7 +152,6 @@ cdef class BurstyBank(CompiledBank):
     # ------------------------------------------------------------------ dishes and customers
 
     def born(self, slot):
-        """Empty statistics for a slot."""
         CompiledBank.born(self, slot)
         cdef int32_t k = slot
         self.b.is_proposal[k] = self.slots is not None and not self.slots.occupied(k)
@@ -201,7 +177,6 @@ cdef class BurstyBank(CompiledBank):
     # ------------------------------------------------------------------ proposals for many customers
 
     def sit(self, int32_t customer, int32_t slot, opens=None):
-        """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
         cdef double p = 1.0
         cdef int opened
         forget(&self.b)
@@ -235,7 +210,6 @@ cdef class BurstyBank(CompiledBank):
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
-        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t i, n
         cdef const int32_t[::1] who, target
@@ -282,7 +256,6 @@ cdef class BurstyBank(CompiledBank):
         return self.log_current - log_p
 
     def settle(self, move):
-        """Run a function that moves customers to the dishes of the proposal, and seat them at its tables."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t i, n = b.exchanged.size()
         cdef int32_t who, slot
@@ -342,12 +315,8 @@ cdef class BurstyBank(CompiledBank):
     def counted(self):
         """Numbers of the customers of this bank, whose sums over the parts of a corpus are those of all its customers.
 
-        Returns
-        -------
-        customers : int64 array, shape (n_slots,)
-            Customers of each slot, up to the last that has some.
-        totals, cells : int64 arrays, shape (n, 3)
-            Customers, tables, and how many dishes of a restaurant, or terms of a dish in a restaurant, have both.
+        Of each slot, up to the last that has some; and rows of customers, tables, and how many dishes of a restaurant,
+        or terms of a dish in a restaurant, have both: int64, shape (n, 3) each.
         """
         cdef int64_t i
         found = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
@@ -369,7 +338,6 @@ cdef class BurstyBank(CompiledBank):
         self.b.version += 1
 
     def sizes(self, slots):
-        """Customers of these slots: int64, shape (n,)."""
         kept = as_int32(slots)
         customers = self.counted()[0] if self.whole is None else self.whole[0]
         return np.append(customers, np.zeros(max(kept, default=0) + 1, dtype=np.int64))[kept]
@@ -423,7 +391,6 @@ cdef class BurstyBank(CompiledBank):
         return 0
 
     def log_marginals(self, slots, dishes=None):
-        """log p(terms, numbers of tables) of these slots: shape (n,), nats."""
         kept, place = self._check_slots(slots)
         if self.whole is not None:
             raise StateError("bank", "of some documents of a corpus", "one of all documents, for numbers by dish",
@@ -448,11 +415,9 @@ cdef class BurstyBank(CompiledBank):
         return inner + self.kept_seating[1]
 
     def totals(self):
-        """Customers and tables of every restaurant in a dish: two int64 arrays, shape (n,)."""
         return self._pairs(0)
 
     def cells(self):
-        """Customers and tables of every term of a restaurant in a dish: two int64 arrays, shape (n,)."""
         return self._pairs(1)
 
     def _pairs(self, which):
@@ -462,7 +427,6 @@ cdef class BurstyBank(CompiledBank):
         return np.repeat(customers, n), np.repeat(tables, n)
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef vector[OwnCell] cells, totals
         cdef int64_t i
         kept, place = self._check_slots(slots)
@@ -484,7 +448,6 @@ cdef class BurstyBank(CompiledBank):
         return self.inner.counts(as_int32(slots))
 
     def adopt(self, measure):
-        """Replace the parameter values; the numbers of tables are kept."""
         kept = self.inner.adopt(measure.measure)
         self._take(measure)
         return kept
@@ -549,7 +512,6 @@ cdef class BurstyBank(CompiledBank):
         self.thawed = True
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t p, i
         cdef int32_t who, slot, top
@@ -597,7 +559,6 @@ cdef class BurstyBank(CompiledBank):
         self.inner.rebuild_counts(terms, dishes, counts, slots)
 
     def relabelled(self, mapping):
-        """Slots have new numbers."""
         cdef BurstyCounts *b = &self.b
         cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         cdef vector[int64_t] seated
@@ -622,19 +583,12 @@ cdef class BurstyBank(CompiledBank):
         forget(b)
 
     def memory_bytes(self):
-        """Bytes of the arrays and of the inner bank."""
         cdef BurstyCounts *b = &self.b
         return (self.inner.memory_bytes()
-                + sizeof(int32_t) * (b.order.capacity() + b.place.capacity() + b.slot_of.capacity()
-                                     + b.here.capacity() + b.here_tables.capacity() + b.cell.capacity()
-                                     + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
-                                     + b.offered_slots.capacity() + b.kept_slot.capacity()
-                                     + b.pair.capacity() + b.n_cells.capacity() + b.cell_dish.capacity()
-                                     + b.cell_customers.capacity() + b.tables_of_cell.capacity())
-                + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
-                + sizeof(double) * b.ratios.fewer.capacity()
-                + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
-                + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
+                + bytes_of(b.order, b.place, b.begin, b.slot_of, b.opens, b.pair, b.n_cells, b.cell_dish,
+                           b.cell_customers, b.tables_of_cell, b.is_proposal, b.seated, b.here, b.here_tables, b.cell,
+                           b.cell_tables, b.meets, b.left, b.left_opens, b.offered, b.offered_slots, b.offered_opens,
+                           b.kept_slot, b.kept_opens, b.added_opens, b.ratios.fewer)
                 + cell_bytes(&b.proposed) + cell_bytes(&b.places)
                 + (0 if self.restaurants is None else self.restaurants.nbytes))
 
@@ -682,3 +636,97 @@ cdef object pairs_of(Tally *counted):
     places = np.flatnonzero(few)
     small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
     return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
+
+
+# ------------------------------------------------------------------------------- one concentration a dish
+
+cdef class DishBurstsBank(BurstyBank, HasNumbers):
+    """The same with a concentration for each dish, which ``kept``, an `OwnNumbers`, draws and stores.
+
+    Its readable twin is `DishBurstsReferenceBank`.
+    """
+
+    COMPILED = COUNTING = SEATS_VALUES = True
+
+    cdef DishValues own
+    cdef readonly object kept
+
+    def __cinit__(self, *arguments, kept, **options):
+        self.kept = kept
+        self.b.own = &self.own
+        hold_numbers(&self.own, &self.c, kept)
+
+    def prepare(self, ChoiceSource source not None):
+        prepare_numbers(&self.own, source)
+        BurstyBank.prepare(self, source)
+
+    # ------------------------------------------------------------------ concentrations
+
+    def set_parameter(self, slot, parameter):
+        set_number(&self.own, self.slot_number(slot), parameter)
+        self.b.version += 1
+
+    def log_likelihood_of(self, slot, customers):
+        """Return log p(terms, numbers of tables) of a dish as a function of its concentration, up to a constant."""
+        n, t = self.totals_of(slot)
+        discount = self.b.discount
+        return lambda b: log_openings(b, discount, n, t)
+
+    def totals_of(self, slot):
+        """Customers and tables of every restaurant in the dish of a slot: two int64 arrays, shape (n,)."""
+        cdef int32_t k = self.slot_number(slot)
+        cdef vector[OwnCell] cells, totals
+        cdef int64_t i
+        collect(&self.b, False, &cells, &totals)
+        found = [(totals[i].customers, totals[i].tables) for i in range(<int64_t>totals.size()) if totals[i].slot == k]
+        made = np.array(found, dtype=np.int64).reshape(-1, 2)
+        return made[:, 0].copy(), made[:, 1].copy()
+
+    def statistics(self, slots, dishes):
+        found = BurstyBank.statistics(self, slots, dishes)
+        for slot, one in zip(slots, found):
+            one.concentration = self.parameter(int(slot))
+        return found
+
+    def log_marginal_total(self, slots):
+        """None: dishes have separate concentrations, so equal numbers don't contribute equally."""
+        return None
+
+    def adopt(self, measure):
+        self.kept.measure = measure
+        return BurstyBank.adopt(self, measure)
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def rebuild(self, const int32_t[::1] dishes not None, slots):
+        self.kept.rebuild(np.asarray(dishes), slots)
+        BurstyBank.rebuild(self, dishes, slots)
+        copy_numbers(&self.own)
+
+    def relabelled(self, mapping):
+        BurstyBank.relabelled(self, mapping)
+        self.kept.relabelled(np.asarray(mapping))
+        copy_numbers(&self.own)
+
+    def freeze(self):
+        return {**BurstyBank.freeze(self), **self.kept.freeze()}
+
+    def check_frozen(self, frozen, slots):
+        self.kept.check_frozen(self.kept.without_tables(frozen), slots)
+
+    def thaw(self, frozen):
+        """Restore frozen numbers of tables and concentrations; call it before `rebuild`."""
+        BurstyBank.thaw(self, frozen)
+        self.kept.thaw(self.kept.without_tables(frozen))
+
+    def memory_bytes(self):
+        return BurstyBank.memory_bytes(self) + number_bytes(&self.own)
+
+
+def log_openings(double b, double discount, const int64_t[::1] customers not None, const int64_t[::1] tables not None):
+    """Sum over restaurants of log [b]_a^t / [b]_1^n, a the discount."""
+    cdef double total = 0.0
+    cdef int64_t i
+    for i in range(customers.shape[0]):
+        total += log_rising_steps(b, discount, tables[i]) - log_rising(b, customers[i])
+    return total

@@ -16,7 +16,6 @@ from hdpkit.vectors cimport no_memory, vector
 
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 from hdpkit.measures._measure cimport as_weights, leave
-from hdpkit.measures._cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
 from hdpkit.stores._stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp, det_log
@@ -890,6 +889,13 @@ cdef int of_block(BurstyCounts *b, const int32_t *customers, int64_t n_customers
     b.n_offered = n_customers
     b.n_offered_slots = n
     return 0
+
+
+cdef void set_functions(measure_t *c, BurstyCounts *b) noexcept:
+    c.self = b
+    c.born, c.died = bursty_born, bursty_died
+    c.add, c.remove = bursty_add, bursty_remove
+    c.predictive, c.log_block, c.block = bursty_predictive, bursty_log_block, bursty_block
 
 
 # ------------------------------------------------------------------------------------------- all customers

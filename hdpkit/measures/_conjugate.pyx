@@ -10,10 +10,9 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.measures._bessel cimport bessel_at, bessel_constant, bessel_growth, bessel_point
-from hdpkit.measures._dense_bank cimport SCORES, DenseBank, parameters_of, take_numbers
+from hdpkit.measures._dense_bank cimport SCORES, DenseBank, first_of
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio, log_rising
-from hdpkit.vectors cimport vector
+from hdpkit.vectors cimport bytes_of, vector
 
 cdef double LOG_2 = 0.69314718055994530942, LOG_PI = 1.1447298858494001741
 
@@ -29,27 +28,18 @@ cdef cppclass GammaPoissonModel:
     const double *values            # of each data customer, shape (n, D); owned by the bank
     int64_t D
     vector[double] log_factorial    # of each data customer: the sum of log x! over its dimensions
-    vector[double] shape, rate      # of the prior, shape (D,)
+    const double *shape             # of the prior, shape (D,)
+    const double *rate
 
 
-cdef void gp_add(void *model, double *row, int32_t customer) noexcept nogil:
+cdef void gp_count(void *model, double *row, int32_t customer, double sign) noexcept nogil:
     cdef GammaPoissonModel *m = <GammaPoissonModel *>model
     cdef const double *x = m.values + customer * m.D
     cdef int64_t d
-    row[0] += 1.0
-    row[1] += m.log_factorial[customer]
+    row[0] += sign
+    row[1] += sign * m.log_factorial[customer]
     for d in range(m.D):
-        row[2 + d] += x[d]
-
-
-cdef void gp_remove(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef GammaPoissonModel *m = <GammaPoissonModel *>model
-    cdef const double *x = m.values + customer * m.D
-    cdef int64_t d
-    row[0] -= 1.0
-    row[1] -= m.log_factorial[customer]
-    for d in range(m.D):
-        row[2 + d] -= x[d]
+        row[2 + d] += sign * x[d]
 
 
 cdef int gp_refresh(void *model, const double *row, double *cache) noexcept nogil:
@@ -101,17 +91,7 @@ cdef double gp_log_values(void *model, const double *row, const double *cache,
 
 
 cdef class GammaPoissonBank(DenseBank):
-    """Sums of counts by dish slot.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_customers, D)
-        Integers >= 0.
-    measure : object
-        Its ``vectors`` are the prior's parameters shape and rate, each of shape (D,).
-    make_statistics : callable
-        Called with (n, sums, sum of log x!); returns the statistics.
-    """
+    """Sums of counts by dish slot; statistics are made of (n, sums, sum of log x!)."""
 
     COMPILED = COUNTING = True
 
@@ -131,8 +111,7 @@ cdef class GammaPoissonBank(DenseBank):
                     if view[i, d] > 1.0:
                         total += det_lgamma(view[i, d] + 1.0)
                 self.m.log_factorial[i] = total
-        self.d.add = gp_add
-        self.d.remove = gp_remove
+        self.d.count = gp_count
         self.d.refresh = gp_refresh
         self.d.log_value = gp_log_value
         self.d.log_values = gp_log_values
@@ -140,22 +119,16 @@ cdef class GammaPoissonBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure)
-        cdef const double[::1] shape = given[0]
-        cdef const double[::1] rate = given[1]
-        # Below, only the first call can fail.
-        take_numbers(&self.m.shape, shape)
-        take_numbers(&self.m.rate, rate)
-        return self.parameters_changed()
+        shape, rate = given = measure.vectors
+        self.m.shape, self.m.rate = first_of(shape), first_of(rate)
+        return self.use(given)
 
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
-        """Bytes of the statistics and derived numbers; the data are not counted."""
-        return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)
+        return super().memory_bytes() + bytes_of(self.m.log_factorial)
 
 
 # --------------------------------------------------------------------------------------- beta-Bernoulli
@@ -171,25 +144,18 @@ cdef cppclass BetaBernoulliModel:
     vector[int32_t] bits            # the set bits of all data customers, customer by customer
     vector[int64_t] first           # where a customer's bits begin, shape (n + 1,)
     int64_t D
-    vector[double] a, b             # of the prior, shape (D,)
+    const double *a                 # of the prior, shape (D,)
+    const double *b
     bint one_prior                  # whether all bits have the same prior
     vector[double] log_a, log_b     # log(a + j), log(b + j) of the common prior
 
 
-cdef void bb_add(void *model, double *row, int32_t customer) noexcept nogil:
+cdef void bb_count(void *model, double *row, int32_t customer, double sign) noexcept nogil:
     cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
     cdef int64_t i
-    row[0] += 1.0
+    row[0] += sign
     for i in range(m.first[customer], m.first[customer + 1]):
-        row[1 + m.bits[i]] += 1.0
-
-
-cdef void bb_remove(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
-    cdef int64_t i
-    row[0] -= 1.0
-    for i in range(m.first[customer], m.first[customer + 1]):
-        row[1 + m.bits[i]] -= 1.0
+        row[1 + m.bits[i]] += sign
 
 
 cdef int bb_refresh(void *model, const double *row, double *cache) noexcept nogil:
@@ -247,17 +213,7 @@ cdef double bb_log_values(void *model, const double *row, const double *cache,
 
 
 cdef class BetaBernoulliBank(DenseBank):
-    """Counts of set bits by dish slot.
-
-    Parameters
-    ----------
-    values : array, shape (n_customers, D)
-        Zeros and ones.
-    measure : object
-        Its ``vectors`` are the prior's parameters a and b, each of shape (D,).
-    make_statistics : callable
-        Called with (n, set bits); returns the statistics.
-    """
+    """Counts of set bits by dish slot; statistics are made of (n, set bits)."""
 
     COMPILED = COUNTING = True
 
@@ -277,8 +233,7 @@ cdef class BetaBernoulliBank(DenseBank):
         self.m.first[0] = 0
         for i in range(ends.shape[0]):
             self.m.first[i + 1] = ends[i]
-        self.d.add = bb_add
-        self.d.remove = bb_remove
+        self.d.count = bb_count
         self.d.refresh = bb_refresh
         self.d.log_value = bb_log_value
         self.d.log_values = bb_log_values
@@ -286,33 +241,24 @@ cdef class BetaBernoulliBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
-        given = parameters_of(measure)
-        cdef const double[::1] a = given[0]
-        cdef const double[::1] b = given[1]
-        cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))
-        if one_prior:
+        a, b = given = measure.vectors
+        self.m.a, self.m.b = first_of(a), first_of(b)
+        self.m.one_prior = bool(np.all(a == a[0]) and np.all(b == b[0]))
+        if self.m.one_prior:
             self.m.log_a.resize(tabulated)
             self.m.log_b.resize(tabulated)
-        # Below, only the first call can fail.
-        take_numbers(&self.m.a, a)
-        take_numbers(&self.m.b, b)
-        self.m.one_prior = one_prior
-        if one_prior:
             for j in range(tabulated):
                 self.m.log_a[j] = det_log(self.m.a[0] + j)
                 self.m.log_b[j] = det_log(self.m.b[0] + j)
-        return self.parameters_changed()
+        return self.use(given)
 
     def parts(self, row):
         """Number of vectors, and the number with each bit set."""
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
-        """Bytes of the statistics, the derived numbers and the list of set bits."""
-        return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
-                + self.m.first.capacity() * sizeof(int64_t))
+        return super().memory_bytes() + bytes_of(self.m.bits, self.m.first)
 
 
 # ----------------------------------------------------------------------------------------- normal-gamma
@@ -323,35 +269,26 @@ cdef class BetaBernoulliBank(DenseBank):
 cdef cppclass NormalGammaModel:
     const double *values                        # of each data customer, shape (n, D); owned by the bank
     int64_t D
-    vector[double] mean, strength, shape, rate  # of the prior, shape (D,)
+    const double *mean                          # of the prior, shape (D,)
+    const double *strength
+    const double *shape
+    const double *rate
     bint one_shape                              # whether all dimensions have the same shape
 
 
-cdef void ng_add(void *model, double *row, int32_t customer) noexcept nogil:
+cdef void ng_count(void *model, double *row, int32_t customer, double sign) noexcept nogil:
     cdef NormalGammaModel *m = <NormalGammaModel *>model
     cdef const double *x = m.values + customer * m.D
     cdef double *moments = row + 1
-    cdef double step
+    cdef double step, n = row[0] + sign, signed_n = sign * n
     cdef int64_t d
-    row[0] += 1.0
+    row[0] = n
     for d in range(m.D):
         step = x[d] - moments[2 * d]
-        moments[2 * d] += step / row[0]
-        moments[2 * d + 1] += step * (x[d] - moments[2 * d])
-
-
-cdef void ng_remove(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef NormalGammaModel *m = <NormalGammaModel *>model
-    cdef const double *x = m.values + customer * m.D
-    cdef double *moments = row + 1
-    cdef double step
-    cdef int64_t d
-    row[0] -= 1.0
-    for d in range(m.D):
-        step = x[d] - moments[2 * d]
-        moments[2 * d] -= step / row[0]
-        moments[2 * d + 1] -= step * (x[d] - moments[2 * d])
-        if row[0] == 1.0 or moments[2 * d + 1] < 0.0:
+        moments[2 * d] += step / signed_n
+        moments[2 * d + 1] += sign * (step * (x[d] - moments[2 * d]))
+    for d in range(m.D if sign < 0.0 else 0):
+        if n == 1.0 or moments[2 * d + 1] < 0.0:
             moments[2 * d + 1] = 0.0
 
 
@@ -432,16 +369,7 @@ cdef double ng_log_values(void *model, const double *row, const double *cache,
 
 
 cdef class NormalGammaBank(DenseBank):
-    """Means and squared deviations by dish slot.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_customers, D)
-    measure : object
-        Its ``vectors`` are the prior's parameters mean, strength, shape and rate, each of shape (D,).
-    make_statistics : callable
-        Called with (n, mean, scatter); returns the statistics.
-    """
+    """Means and squared deviations by dish slot; statistics are made of (n, mean, scatter)."""
 
     COMPILED = COUNTING = True
 
@@ -451,8 +379,7 @@ cdef class NormalGammaBank(DenseBank):
         cdef const double[:, ::1] view = self.keep(values, make_statistics, True)
         self.m.values = &view[0, 0]
         self.m.D = view.shape[1]
-        self.d.add = ng_add
-        self.d.remove = ng_remove
+        self.d.count = ng_count
         self.d.refresh = ng_refresh
         self.d.log_value = ng_log_value
         self.d.log_values = ng_log_values
@@ -460,20 +387,12 @@ cdef class NormalGammaBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given = parameters_of(measure)
-        cdef const double[::1] mean = given[0] - self.offset
-        cdef const double[::1] strength = given[1]
-        cdef const double[::1] shape = given[2]
-        cdef const double[::1] rate = given[3]
-        cdef bint one_shape = bool(np.all(given[2] == shape[0]))
-        # Below, only the first call can fail.
-        take_numbers(&self.m.mean, mean)
-        take_numbers(&self.m.strength, strength)
-        take_numbers(&self.m.shape, shape)
-        take_numbers(&self.m.rate, rate)
-        self.m.one_shape = one_shape
-        return self.parameters_changed()
+        mean, strength, shape, rate = measure.vectors
+        mean = mean - self.offset
+        self.m.mean, self.m.strength, self.m.shape = first_of(mean), first_of(strength), first_of(shape)
+        self.m.rate = first_of(rate)
+        self.m.one_shape = bool(np.all(shape == shape[0]))
+        return self.use((mean, strength, shape, rate))
 
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
@@ -505,7 +424,7 @@ cdef double MOST_CHANGES = 64.0
 # of a distance is multiplied by up to the same.
 cdef double LARGEST_CHANGE = 100.0
 
-cdef extern from "inverse_factor.h":
+cdef extern from "products.h":
     int64_t panels_of "hdpkit_panels"(int64_t D) noexcept nogil
     int64_t factor_size "hdpkit_factor_size"(int64_t D) noexcept nogil
     double whiten "hdpkit_whiten"(const double *W, const double *x, int64_t panels, double *z) noexcept nogil
@@ -520,7 +439,8 @@ cdef cppclass WishartModel:
     int64_t D
     int64_t T                   # D (D + 1) / 2, entries of a triangle
     double strength, dof
-    vector[double] mean, scale  # of the prior: shape (D,) and a triangle
+    const double *mean          # of the prior: shape (D,)
+    const double *scale         # and a triangle
     int64_t panels              # of W
     vector[double] x, z, sums   # scratch: vectors with the length of a row of W
     vector[double] some         # scratch: the same for several values, by dimension
@@ -539,33 +459,20 @@ cdef inline void rank_one(double *triangle, const double *x, double weight, int6
             p += 1
 
 
-cdef void niw_add(void *model, double *row, int32_t customer) noexcept nogil:
+cdef void niw_count(void *model, double *row, int32_t customer, double sign) noexcept nogil:
     cdef WishartModel *m = <WishartModel *>model
     cdef const double *x = m.values + customer * m.D
     cdef double *step = m.x.data()
-    cdef double n = row[0] + 1.0
+    cdef double n = row[0] + sign
     cdef int64_t d
     for d in range(m.D):
         step[d] = x[d] - row[1 + d]
-        row[1 + d] += step[d] / n
-    rank_one(row + 1 + m.D, step, (n - 1.0) / n, m.D)    # (x - old mean)(x - new mean)'
-    row[0] = n
-
-
-cdef void niw_remove(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef WishartModel *m = <WishartModel *>model
-    cdef const double *x = m.values + customer * m.D
-    cdef double *step = m.x.data()
-    cdef double n = row[0] - 1.0
-    cdef int64_t d
-    for d in range(m.D):
-        step[d] = x[d] - row[1 + d]
-        row[1 + d] -= step[d] / n
+        row[1 + d] += sign * step[d] / n
     if n == 1.0:
         for d in range(m.T):
             row[1 + m.D + d] = 0.0
-    else:
-        rank_one(row + 1 + m.D, step, -(n + 1.0) / n, m.D)
+    else:       # (x - old mean)(x - new mean)'
+        rank_one(row + 1 + m.D, step, sign * (n - sign) / n, m.D)
     row[0] = n
 
 
@@ -742,16 +649,7 @@ cdef double niw_log_values(void *model, const double *row, const double *cache,
 
 
 cdef class NormalInverseWishartBank(DenseBank):
-    """Means and scatter matrices by dish slot.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_customers, D)
-    measure : object
-        Its ``numbers`` are the prior's parameters: mean (D,), strength, dof, scale (D, D).
-    make_statistics : callable
-        Called with (n, mean, scatter); returns the statistics.
-    """
+    """Means and scatter matrices by dish slot; statistics are made of (n, mean, scatter)."""
 
     COMPILED = COUNTING = True
 
@@ -769,8 +667,7 @@ cdef class NormalInverseWishartBank(DenseBank):
         self.m.some.assign(4 * self.m.panels * SCORES, 0.0)
         self.m.factor.assign(self.m.T, 0.0)
         self.m.merged.assign(1 + self.m.D + self.m.T, 0.0)
-        self.d.add = niw_add
-        self.d.remove = niw_remove
+        self.d.count = niw_count
         self.d.refresh = niw_refresh
         self.d.log_values = niw_log_values
         self.d.score = niw_score
@@ -782,20 +679,12 @@ cdef class NormalInverseWishartBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given, strength, dof, scale = measure.numbers
-        cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
+        mean, self.m.strength, self.m.dof, scale = measure.numbers
+        mean = np.ascontiguousarray(mean - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.
-        cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
-        cdef double numbers[2]
-        numbers[0] = strength
-        numbers[1] = dof
-        # Below, only the first call can fail.
-        take_numbers(&self.m.mean, mean)
-        take_numbers(&self.m.scale, triangle)
-        self.m.strength = numbers[0]
-        self.m.dof = numbers[1]
-        return self.parameters_changed()
+        triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
+        self.m.mean, self.m.scale = first_of(mean), first_of(triangle)
+        return self.use((mean, triangle))
 
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
@@ -804,156 +693,3 @@ cdef class NormalInverseWishartBank(DenseBank):
         scatter[np.triu_indices(D)] = row[1 + D:]
         scatter = np.triu(scatter) + np.triu(scatter, 1).T
         return int(row[0]), (row[1:1 + D] + self.offset if row[0] else row[1:1 + D].copy()), scatter
-
-
-# ------------------------------------------------------------------------------------- von Mises-Fisher
-# Unit vectors about a mean direction, which is integrated out. A row holds n and the sum of the vectors.
-# With c the concentration, the mean direction of a dish has the posterior vMF(r / |r|, |r|), where r is the
-# prior's concentration times its direction, plus c times the sum. Densities depend on |r|^2 alone, by the
-# function g of `_bessel.pxd`, and |r|^2 with another value x depends on the product r'x alone.
-
-# A value is really removed if |r|^2 without it is less than this times |r|^2: the difference has lost its digits.
-cdef double LEAST_LEFT = 1e-4
-
-cdef enum:
-    POINT = 4           # numbers of a bessel_point at |r|^2, followed by r (D)
-
-cdef extern from "two_lanes.h":
-    void product "hdpkit_products<1>"(const double *a, const double *x, int64_t D, double *out) noexcept nogil
-    void products "hdpkit_products<4>"(const double *a, const double *x, int64_t D, double *out) noexcept nogil
-
-
-cdef cppclass DirectionModel:
-    const double *values        # of each data customer, shape (n, D), of length 1; owned by the bank
-    int64_t D
-    double nu                   # order of the Bessel function
-    double constant
-    double concentration
-    double log_c                # log of the normaliser of a density with the concentration
-    vector[double] prior        # concentration times direction of the prior, shape (D,)
-
-
-cdef inline double growth(DirectionModel *m, const double *cache, double delta) noexcept nogil:
-    """Growth of g if |r|^2 of a dish grows by delta."""
-    return bessel_growth(m.nu, m.constant, <const bessel_point *>cache, delta)
-
-
-cdef void vmf_add(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef const double *x = m.values + customer * m.D
-    cdef int64_t d
-    row[0] += 1.0
-    for d in range(m.D):
-        row[1 + d] += x[d]
-
-
-cdef void vmf_remove(void *model, double *row, int32_t customer) noexcept nogil:
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef const double *x = m.values + customer * m.D
-    cdef int64_t d
-    row[0] -= 1.0
-    for d in range(m.D):
-        row[1 + d] -= x[d]
-
-
-cdef int vmf_refresh(void *model, const double *row, double *cache) noexcept nogil:
-    """Cache r, and g at |r|^2."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef double *r = cache + POINT
-    cdef double square = 0.0
-    cdef int64_t d
-    for d in range(m.D):
-        r[d] = m.prior[d] + m.concentration * row[1 + d]
-    product(r, r, m.D, &square)
-    (<bessel_point *>cache)[0] = bessel_at(m.nu, m.constant, square)
-    return 0
-
-
-cdef double vmf_score(void *model, const double *cache, int32_t customer) noexcept nogil:
-    """The product r'x."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef double score = 0.0
-    product(cache + POINT, m.values + customer * m.D, m.D, &score)
-    return score
-
-
-cdef void vmf_score_some(void *model, const double *cache, int32_t first, double *out) noexcept nogil:
-    """Scores of four consecutive values."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    products(cache + POINT, m.values + first * m.D, m.D, out)
-
-
-cdef double vmf_log_scored(void *model, const double *cache, double score) noexcept nogil:
-    """The normaliser, over the ratio of those of the posteriors with and without the value."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    return m.log_c + growth(m, cache, m.concentration * (2.0 * score + m.concentration))
-
-
-cdef double vmf_log_without(void *model, const double *cache, double score) noexcept nogil:
-    """The same for a value of the dish given the others."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef double square = (<const bessel_point *>cache).t
-    cdef double delta = m.concentration * (m.concentration - 2.0 * score)
-    if not square + delta > LEAST_LEFT * square:
-        return 0.0 / 0.0
-    return m.log_c - growth(m, cache, delta)
-
-
-cdef double vmf_log_values(void *model, const double *row, const double *cache, const double *block) noexcept nogil:
-    """Ratio of marginals before and after the block joins the row."""
-    cdef DirectionModel *m = <DirectionModel *>model
-    cdef double score = 0.0, square = 0.0
-    product(cache + POINT, block + 1, m.D, &score)
-    product(block + 1, block + 1, m.D, &square)
-    return block[0] * m.log_c + growth(m, cache, m.concentration * (2.0 * score + m.concentration * square))
-
-
-cdef class VonMisesFisherBank(DenseBank):
-    """Sums of unit vectors by dish slot.
-
-    Parameters
-    ----------
-    values : float64 array, shape (n_customers, D)
-        Vectors of length 1.
-    measure : object
-        Its ``numbers`` are the concentration, and the prior's direction (D,) times its concentration.
-    make_statistics : callable
-        Called with (n, total); returns the statistics.
-    """
-
-    COMPILED = COUNTING = True
-
-    cdef DirectionModel m
-
-    def __cinit__(self, values, measure, make_statistics):
-        cdef const double[:, ::1] view = self.keep(values, make_statistics, False)
-        self.m.values = &view[0, 0]
-        self.m.D = view.shape[1]
-        self.m.nu = 0.5 * self.m.D - 1.0
-        self.m.constant = bessel_constant(self.m.nu)
-        self.d.add = vmf_add
-        self.d.remove = vmf_remove
-        self.d.refresh = vmf_refresh
-        self.d.log_values = vmf_log_values
-        self.d.score = vmf_score
-        self.d.score_some = vmf_score_some
-        self.d.log_scored = vmf_log_scored
-        self.d.log_without = vmf_log_without
-        self.set_up(&self.m, view.shape[0], 1 + self.m.D, POINT + self.m.D)
-        self.adopt(measure)
-
-    def adopt(self, measure):
-        """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        given, resultant = measure.numbers
-        cdef const double[::1] prior = np.ascontiguousarray(resultant, dtype=np.float64)
-        cdef double concentration = given
-        # Below, only the first call can fail.
-        take_numbers(&self.m.prior, prior)
-        self.m.concentration = concentration
-        self.m.log_c = (det_lgamma(self.m.nu + 1.0) - LOG_2 - (self.m.nu + 1.0) * LOG_PI
-                        - bessel_at(self.m.nu, self.m.constant, concentration * concentration).g)
-        return self.parameters_changed()
-
-    def parts(self, row):
-        """Number of values, and their sum."""
-        return int(row[0]), row[1:].copy()

@@ -1,8 +1,8 @@
 # distutils: language = c++
 """The common bank of conjugate measures with statistics of fixed width: places, growth, blocks, marginals.
 
-A measure provides five C functions, or nine (see `_dense_bank.pxd`). The numbers needed for a predictive are
-cached for each dish and recomputed only when the dish has changed. With the nine functions, a cache is updated
+A measure provides four C functions, or eight (see `_dense_bank.pxd`). The numbers needed for a predictive are
+cached for each dish and recomputed only when the dish has changed. With the eight functions, a cache is updated
 for each value that moves; a value that is removed stays in the statistics until another function needs them,
 because its density under the others of the dish is known from its density under all; and the predictives of
 the next customers are computed at the same time.
@@ -15,21 +15,7 @@ from libc.string cimport memcpy
 
 from hdpkit._arguments cimport check_length, check_numbers32
 from hdpkit.measures._measure cimport CompiledBank, as_int32, as_weights
-from hdpkit.vectors cimport has_room, no_memory, vector
-
-
-cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil:
-    """Copy parameters of a measure; memory is allocated only if there are more than before."""
-    cdef int64_t i
-    to.resize(numbers.shape[0])
-    for i in range(numbers.shape[0]):
-        to[0][i] = numbers[i]
-    return 0
-
-
-cdef list parameters_of(object measure):
-    """The vectors of a measure's parameters, one number for each coordinate: contiguous float64."""
-    return [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 
 cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
@@ -72,7 +58,7 @@ cdef void take_out(dense_t *b, int64_t place, int32_t customer) noexcept nogil:
     if row[0] <= 1.0:    # no values are left: set exact zeros, without accumulated rounding errors
         clear(b, place)
     else:
-        b.remove(b.model, row, customer)
+        b.count(b.model, row, customer, -1.0)
         changed(b, place, customer, -1.0)
 
 
@@ -143,7 +129,7 @@ cdef int dense_add(void *self, int32_t slot, const int32_t *customers, int64_t n
         return 0
     finish(b)
     for i in range(n):
-        b.add(b.model, row, customers[i])
+        b.count(b.model, row, customers[i], 1.0)
     if n == 1:
         changed(b, slot + 1, customers[0], 1.0)
     else:
@@ -218,7 +204,7 @@ cdef int dense_log_block(void *self, const int32_t *customers, int64_t n_custome
         for i in range(b.width):
             block[i] = 0.0
         for i in range(n_customers):
-            b.add(b.model, block, customers[i])
+            b.count(b.model, block, customers[i], 1.0)
     for i in range(n + 1):
         place = slots[i] + 1 if i < n else 0
         cache = cache_of(b, place)
@@ -251,10 +237,9 @@ cdef int dense_marginal(void *self, int32_t slot, double *out) noexcept nogil:
 
 
 cdef class DenseBank(CompiledBank):
-    """Statistics of all dishes as rows of doubles. A subclass provides the measure's functions.
+    """Statistics of all dishes as rows of doubles. A subclass provides the measure's functions, and `parts` of a row.
 
-    ``make_statistics(*parts)`` converts the result of `parts` to the statistics of the measure's Python
-    methods.
+    ``make_statistics(*parts)`` converts these to the statistics of the measure's Python methods.
     """
 
     needs_dishes = False
@@ -288,8 +273,9 @@ cdef class DenseBank(CompiledBank):
         self.reset()
         return 0
 
-    cdef bint parameters_changed(self) except -1:
-        """Mark the caches of all dishes as out of date; statistics are still valid. Returns True."""
+    cdef bint use(self, numbers) except -1:
+        """Keep the arrays of new parameters; the caches of all dishes are out of date, statistics valid. True."""
+        self.given = numbers
         self.d.stale.assign(self.d.stale.size(), 1)
         self.d.scored.assign(self.d.stale.size(), -1)
         return True
@@ -306,7 +292,6 @@ cdef class DenseBank(CompiledBank):
         self.d.last_customer = -1
 
     def log_predictive(self, customer, slots):
-        """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
         return self.log_block([customer], slots)
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
@@ -320,10 +305,9 @@ cdef class DenseBank(CompiledBank):
         with nogil:
             for i in range(dishes.shape[0]):
                 if dishes[i] >= 0:
-                    self.d.add(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i)
+                    self.d.count(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i, 1.0)
 
     def relabelled(self, mapping):
-        """Move each slot's statistics to its new number, which is never larger."""
         cdef int64_t slot
         cdef const int32_t[::1] to = as_int32(mapping[: self.room()])
         for slot in range(to.shape[0]):
@@ -331,7 +315,6 @@ cdef class DenseBank(CompiledBank):
                 self.check(dense_move(&self.d, <int32_t>slot, to[slot]))
 
     def log_marginals(self, slots, dishes=None):
-        """Log marginal probability of the values of these slots: shape (n,), nats."""
         cdef const int32_t[::1] s = as_int32(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -362,19 +345,11 @@ cdef class DenseBank(CompiledBank):
         memcpy(self.d.caches.data() + (slot + 1) * self.d.cache_width, &cache[0], self.d.cache_width * sizeof(double))
         self.d.stale[slot + 1] = kept[2]
 
-    def parts(self, row):
-        """Return a row in parts: the arguments of `make_statistics`."""
-        raise NotImplementedError
-
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
-        """Bytes of the statistics and derived numbers; the data are not counted."""
-        return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()
-                 + self.d.scores.capacity()) * sizeof(double)
-                + self.d.stale.capacity() + self.d.scored.capacity() * sizeof(int32_t))
+        return bytes_of(self.d.rows, self.d.caches, self.d.block, self.d.scores, self.d.stale, self.d.scored)
 
 
 def exact_offset(values):

@@ -9,7 +9,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 from hdpkit._arguments cimport refuse
 from hdpkit.measures._measure cimport as_int32, as_weights
@@ -200,16 +200,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
 
 
 cdef class DirichletMultinomialBank(TermCountsBank):
-    """Counts of terms by dish slot.
-
-    Parameters
-    ----------
-    terms : int32 array, shape (n_customers,)
-        Kept by reference, never changed.
-    eta : float64 array, shape (n_terms,)
-    make_statistics : callable
-        Called with the counts of a dish and their sum: statistics for the measure's methods in Python.
-    """
+    """Counts of terms by dish slot; statistics are made of (counts, their sum)."""
 
     COMPILED = COUNTING = True
 
@@ -228,15 +219,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.b.inverse.assign(self.b.stride, inverse_of(&self.b, 0))
 
     def fix(self, topics, which):
-        """Fix the topics of dishes; their counts then don't influence probabilities of terms.
-
-        Parameters
-        ----------
-        topics : float64 array, shape (n, n_terms)
-            Topics of slots 0 .. n - 1; only rows selected by ``which`` are used.
-        which : bool array, shape (n,)
-            Slots with a fixed topic.
-        """
+        """Fix the topics of those of the slots 0 .. n - 1 that ``which`` says, (n, n_terms): counts don't matter then."""
         cdef const double[:, ::1] given = np.ascontiguousarray(topics, dtype=np.float64)
         cdef const int8_t[::1] these = np.ascontiguousarray(which, dtype=np.int8)
         cdef int64_t i, v, n = given.shape[0]
@@ -265,7 +248,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return 0
 
     def adopt(self, measure):
-        """Replace the parameter values; the counts are kept. True: no recount is needed."""
         self._set_eta(measure.eta_vector)
         self.invert()
         return True
@@ -296,12 +278,8 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     def in_floats(self, ends, longest):
         """Whether the sweep in single precision is accurate at these hyperparameters.
 
-        Parameters
-        ----------
-        ends : sequence of (float, float)
-            The largest concentration and the largest discount of each declaration, the root's first.
-        longest : int
-            Customers of the largest restaurant.
+        ``ends`` are the largest concentration and the largest discount of each declaration, the root's first;
+        ``longest`` is the number of customers of the largest restaurant.
         """
         cdef const double[:, ::1] given = np.array(ends, dtype=np.float64)
         return bool(
@@ -312,13 +290,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def in_floats_given_weights(self, ends):
-        """Whether the sweep in single precision is accurate if the root's dishes have weights, for any weights.
-
-        Parameters
-        ----------
-        ends : sequence of (float, float)
-            The largest concentration and the largest discount of each declaration, the root's first.
-        """
+        """The same if the root's dishes have weights, for any weights."""
         cdef double n = self.terms.shape[0]
         return bool(
             self.b.n_fixed == 0
@@ -343,7 +315,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         self.recount(dishes, slots)
         self.invert()
 
@@ -357,7 +328,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return self.invert()
 
     def sizes(self, slots):
-        """Customers of these slots: int64, shape (n,)."""
         cdef const int32_t[::1] s = as_int32(slots)
         cdef int64_t i
         out = np.zeros(s.shape[0], dtype=np.int64)
@@ -367,7 +337,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return out
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots in the form of the measure's Python methods; copies."""
         return [self.make_statistics(row, int(row.sum())) for row in self.counts(slots)]
 
     def log_marginals(self, slots, dishes=None):
@@ -434,10 +403,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        """Bytes of the counts and of derived numbers."""
-        return (self.count_bytes()
-                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()
-                   + self.b.factors.capacity()) * sizeof(double)
+        return (self.count_bytes() + bytes_of(self.b.inverse, self.b.eta, self.b.table, self.b.factors)
                 + self.workspace_bytes())
 
 
@@ -489,16 +455,6 @@ cdef class TemperedBank(DirichletMultinomialBank):
 
     Only the probabilities differ. Fused sweeps over tables and blocks of tables don't use them, so the kernel
     table has this class only for generic sweeps and for sweeps over documents, which are given powers of topics.
-
-    Parameters
-    ----------
-    terms : int32 array, shape (n_customers,)
-        Kept by reference, never changed.
-    eta : float64 array, shape (n_terms,)
-    make_statistics : callable
-        As for `DirichletMultinomialBank`.
-    power : float
-        Above 0, up to 1.
     """
 
     COMPILED = COUNTING = True

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Python methods of compiled banks of statistics, and the bank for measures of other packages."""
+"""What compiled banks of statistics have in common, and those that are small."""
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._arguments cimport check_length, whole
 from hdpkit.errors import ExtensionError, StateError
 from hdpkit.numerics cimport det_log
-from hdpkit.numerics import log_each
+from hdpkit.numerics import exp_each, log_each
+from hdpkit.vectors cimport bytes_of, no_memory
 
 cdef int64_t LARGEST = 2**31 - 2
 
@@ -75,22 +76,18 @@ cdef class CompiledBank:
     # ------------------------------------------------------------------ methods of every bank for Python
 
     def born(self, int32_t slot):
-        """Empty statistics for a slot."""
         self.check(self.c.born(self.c.self, slot))
 
     def died(self, int32_t slot):
-        """The slot's statistics are no longer needed."""
         self.check(self.c.died(self.c.self, slot))
 
     def add(self, slot, customers):
-        """Add the values of these data customers to a slot."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
             self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
 
     def remove(self, slot, customers):
-        """Remove the values of these data customers from a slot."""
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = as_int32(customers)
         if who.shape[0]:
@@ -185,19 +182,7 @@ cdef object as_int32(object numbers):
 
 
 cdef class CapsuleBank(CompiledBank):
-    """A bank whose functions another package provides in a PyCapsule.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-        Its method `compiled` returns the capsule.
-    data : GroupedData
-
-    Raises
-    ------
-    ExtensionError
-        If it is not a capsule with the right name, version and size, or lacks a function.
-    """
+    """A bank whose functions another package provides in a PyCapsule, by the method `compiled` of its measure."""
 
     COMPILED = True
 
@@ -242,7 +227,6 @@ cdef class CapsuleBank(CompiledBank):
         return False
 
     def rebuild(self, dishes, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         if len(dishes) > self.n_customers:
             check_length("dishes", len(dishes), self.n_customers)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
@@ -253,13 +237,11 @@ cdef class CapsuleBank(CompiledBank):
             self.add(slot, order[begin:end])
 
     def relabelled(self, mapping):
-        """Renumber slots; new numbers are never larger and in ascending order."""
         for slot, to in enumerate(mapping):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
-        """Log marginal probability of the data of each slot: shape (n,), nats."""
         cdef double value = 0.0
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
@@ -339,36 +321,11 @@ cdef int predictive_in_python(void *bank, int32_t customer, const int32_t *slots
     return status if status < 0 else as_weights(out, n)
 
 
-cdef class AdaptedBank(CompiledBank):
-    """A bank written in Python as compiled sweeps call it; births and deaths reach it from its slots."""
-
-    cdef object bank
-
-    def __cinit__(self, bank):
-        self.bank = bank
-        self.c.self = <void *>bank
-        self.c.add = add_in_python
-        self.c.remove = remove_in_python
-        self.c.predictive = predictive_in_python
-        self.c.log_block = log_block_in_python
-        self.complete(LARGEST)
-
-
 # ------------------------------------------------------------------------------------- a power of probabilities
 
 cdef struct Powered:
     measure_t *of
     double power
-
-
-cdef int powered_born(void *self, int32_t slot) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.born(of.self, slot)
-
-
-cdef int powered_died(void *self, int32_t slot) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.died(of.self, slot)
 
 
 cdef int powered_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
@@ -379,11 +336,6 @@ cdef int powered_add(void *self, int32_t slot, const int32_t *customers, int64_t
 cdef int powered_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef measure_t *of = (<Powered *>self).of
     return of.remove(of.self, slot, customers, n)
-
-
-cdef int powered_move(void *self, int32_t source, int32_t to) noexcept nogil:
-    cdef measure_t *of = (<Powered *>self).of
-    return of.move(of.self, source, to)
 
 
 cdef int powered_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
@@ -408,77 +360,299 @@ cdef int powered_log_block(void *self, const int32_t *customers, int64_t n_custo
     return status
 
 
-cdef class PoweredBank(CompiledBank):
-    """The statistics of another compiled bank, with its probabilities raised to a power.
+cdef class AdaptedBank(CompiledBank):
+    """A bank written in Python, or a `PoweredBank`, as compiled sweeps call it.
 
-    Parameters
-    ----------
-    of : CompiledBank
-        It keeps the statistics.
-    power : float
+    Births and deaths reach the statistics from the slots.
+    """
+
+    cdef object bank
+    cdef CompiledBank inner
+    cdef Powered b
+
+    def __cinit__(self, bank):
+        self.bank = bank
+        inner = getattr(bank, "of", None)
+        if isinstance(inner, CompiledBank) or isinstance(getattr(inner, "of", None), CompiledBank):
+            self.inner = inner if isinstance(inner, CompiledBank) else AdaptedBank(inner)
+            self.b.of, self.b.power = &self.inner.c, bank.own
+            self.c.self = &self.b
+            self.c.add, self.c.remove = powered_add, powered_remove
+            self.c.predictive, self.c.log_block = powered_predictive, powered_log_block
+        else:
+            self.c.self = <void *>bank
+            self.c.add, self.c.remove = add_in_python, remove_in_python
+            self.c.predictive, self.c.log_block = predictive_in_python, log_block_in_python
+        self.complete(LARGEST)
+
+
+# ------------------------------------------------------------------------------------------------------ atoms
+# A slot is an atom. Sweeps over observed dishes don't call this bank; its functions are those of a likelihood that is 1
+# at the customer's own value and 0 elsewhere.
+
+SMALLEST = 1e-300
+
+
+cdef int atoms_nothing(void *self, int32_t slot) noexcept nogil:
+    return 0
+
+
+cdef int atoms_change(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    return 0
+
+
+cdef int atoms_move(void *self, int32_t source, int32_t to) noexcept nogil:
+    return 0
+
+
+cdef int atoms_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                          double *out) noexcept nogil:
+    cdef const int32_t *values = <const int32_t *>self
+    cdef int64_t i
+    for i in range(n):
+        out[i] = slots[i] == values[customer]
+    out[n] = 0.0
+    return 0
+
+
+cdef int atoms_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                         int64_t n, double *out) noexcept nogil:
+    cdef const int32_t *values = <const int32_t *>self
+    cdef int64_t i, j
+    cdef bint alike = True
+    for j in range(1, n_customers):
+        alike = alike and values[customers[j]] == values[customers[0]]
+    for i in range(n):
+        out[i] = 0.0 if alike and slots[i] == values[customers[0]] else -1.0 / 0.0
+    out[n] = -1.0 / 0.0
+    return 0
+
+
+cdef class AtomicBank(CompiledBank):
+    """Values (n_customers,) and probabilities of atoms.
+
+    ``base``, shape (V + 1,), is H of each atom (at least 1e-300 if it isn't 0) and, last, of all other values;
+    ``log_base`` has shape (V,).
     """
 
     COMPILED = True
 
-    cdef readonly CompiledBank of
-    cdef Powered b
+    cdef readonly object values
+    cdef readonly object base
+    cdef readonly object log_base
 
-    def __cinit__(self, CompiledBank of not None, double power):
-        self.of = of
-        self.b.of, self.b.power = &of.c, power
-        self.c.self = &self.b
-        self.c.born, self.c.died, self.c.move = powered_born, powered_died, powered_move
-        self.c.add, self.c.remove = powered_add, powered_remove
-        self.c.predictive, self.c.log_block = powered_predictive, powered_log_block
-        self.slots = of.slots
-        self.complete(of.n_customers)
-
-    @property
-    def power(self):
-        """Of the probabilities of the innermost bank."""
-        return self.b.power * getattr(self.of, "power", 1.0)
-
-    @property
-    def needs_dishes(self):
-        """Whether `log_marginals` needs the dishes."""
-        return getattr(self.of, "needs_dishes", True)
-
-    def attach(self, DishSlots slots not None):
-        """Attach the bank that keeps the statistics to the slots of a franchise."""
-        self.slots = slots
-        self.of.attach(slots)
-
-    cdef int64_t room(self) except -1:
-        return self.of.room()
-
-    def log_marginals(self, slots, dishes=None):
-        """Log marginal probability of the data of each slot, times the power: shape (n,), nats."""
-        return self.b.power * np.asarray(self.of.log_marginals(slots, dishes))
-
-    def rebuild(self, dishes, slots):
-        """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        self.of.rebuild(dishes, slots)
-
-    def relabelled(self, mapping):
-        """Renumber slots."""
-        self.of.relabelled(mapping)
+    def __cinit__(self, values, measure):
+        cdef const int32_t[::1] view
+        self.values = np.ascontiguousarray(values, dtype=np.int32)
+        view = self.values
+        self.c.self = <void *>&view[0] if view.shape[0] else NULL
+        self.adopt(measure)
+        self.c.born = atoms_nothing
+        self.c.died = atoms_nothing
+        self.c.add = atoms_change
+        self.c.remove = atoms_change
+        self.c.move = atoms_move
+        self.c.predictive = atoms_predictive
+        self.c.log_block = atoms_log_block
+        self.complete(view.shape[0])
 
     def adopt(self, measure):
-        """Use the parameter values of a tempered measure."""
-        return self.of.adopt(measure.measure)
+        """Replace the probabilities, in place, because walks have references to the array."""
+        self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
+        atoms = exp_each(self.log_base)
+        # A possible value has a positive weight even if its probability underflows (a word of 1,000
+        # characters).
+        atoms[(atoms < SMALLEST) & (self.log_base > -np.inf)] = SMALLEST
+        fresh = np.append(atoms, measure.remainder)
+        if self.base is not None and len(self.base) == len(fresh):
+            self.base[:] = fresh
+        else:
+            self.base = fresh
+        return True
+
+    def rebuild(self, dishes, slots):
+        """Does nothing: there are no counts."""
+
+    def relabelled(self, mapping):
+        """Atoms keep their numbers."""
+
+    def log_marginals(self, slots, dishes):
+        """Zero for every slot: given its dish, a value is certain. Root tables are scored separately."""
+        return np.zeros(len(slots))
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots."""
-        return self.of.statistics(slots, dishes)
-
-    def freeze(self):
-        """What the bank that keeps the statistics freezes."""
-        return self.of.freeze()
-
-    def thaw(self, frozen):
-        """See `freeze`."""
-        self.of.thaw(frozen)
+        """The atoms."""
+        return [int(slot) for slot in slots]
 
     def memory_bytes(self):
-        """Bytes of the statistics."""
-        return self.of.memory_bytes()
+        """Bytes of the probabilities; the values belong to the data and are not counted."""
+        return self.base.nbytes + self.log_base.nbytes
+
+
+# --------------------------------------------------------------------------------------------- one value a dish
+# Functions between the sweeps and a compiled bank whose dishes each have a number. The numbers are drawn and stored in
+# Python (`OwnNumbers`); the bank has a copy by slot. The interpreter lock is taken when a dish is born or dies, for a
+# block of several customers, and when customers are seated while a number is recorded for one who is unseated.
+
+# Exceptions are left set for the caller, which sees a negative result.
+ctypedef int (*of_slot_t)(void *self, int32_t slot) noexcept nogil
+ctypedef int (*of_customers_t)(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+ctypedef int (*of_block_t)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                           double *out) noexcept nogil
+
+
+cdef list listed(const vector[double] *numbers):
+    cdef int64_t i
+    return [numbers.data()[i] for i in range(<int64_t>numbers.size())]
+
+
+cdef int own_born(void *self, int32_t slot) except -1 nogil:
+    cdef DishValues *values = <DishValues *>self
+    if values.bank.born(values.bank.self, slot) < 0:
+        return -1
+    if <int64_t>values.of_slot.size() <= slot:
+        values.of_slot.resize(slot + 1, 1.0)
+    with gil:
+        if values.offered.size() > 0:
+            (<object>values.kept).weighed(listed(&values.offered), np.array(listed(&values.logs)))
+        (<object>values.kept).born(slot)
+        values.of_slot[slot] = (<object>values.kept).parameter(slot)
+    values.offered.clear()
+    return 0
+
+
+cdef int own_died(void *self, int32_t slot) noexcept nogil:
+    cdef DishValues *values = <DishValues *>self
+    with gil:
+        try:
+            if values.leaving_slot == slot:
+                (<object>values.kept).left(slot, values.leaving_customer)
+            (<object>values.kept).died(slot)
+            values.n_lent = (<object>values.kept).n_lent
+            values.leaving_slot = -1
+        except MemoryError:
+            values.failed = True
+    return values.bank.died(values.bank.self, slot)
+
+
+cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) except -1 nogil:
+    cdef DishValues *values = <DishValues *>self
+    cdef int64_t i
+    values.leaving_slot = -1
+    values.offered.clear()
+    if values.failed:   # a death can't fail: its failure is reported here, and all statistics are then recomputed
+        values.failed = False
+        return no_memory()
+    if values.n_lent > 0:
+        with gil:
+            (<object>values.kept).seated([customers[i] for i in range(n)])
+            values.n_lent = (<object>values.kept).n_lent
+    return values.bank.add(values.bank.self, slot, customers, n)
+
+
+cdef int own_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
+    cdef DishValues *values = <DishValues *>self
+    values.leaving_slot = slot
+    values.leaving_customer = customers[0]
+    values.offered.clear()
+    return values.bank.remove(values.bank.self, slot, customers, n)
+
+
+cdef int own_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil:
+    cdef DishValues *values = <DishValues *>self
+    return values.bank.predictive(values.bank.self, customer, slots, n, out)
+
+
+cdef int offer(DishValues *values, const int32_t *customers, int64_t n) except -1 nogil:
+    """Draw the numbers of auxiliary dishes for a block. For one customer they don't matter, so none are drawn."""
+    values.offered.clear()
+    if n <= 1:
+        return 0
+    with gil:
+        for number in (<object>values.kept).offered((customers[0],)):
+            values.offered.push_back(number)
+    values.logs.assign(values.offered.size(), 0.0)
+    values.fresh = values.offered[0]
+    return 0
+
+
+cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                       double *out) except -1 nogil:
+    cdef DishValues *values = <DishValues *>self
+    offer(values, customers, n_customers)
+    return values.bank.log_block(values.bank.self, customers, n_customers, slots, n, out)
+
+
+cdef int own_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                   double *out) except -1 nogil:
+    cdef DishValues *values = <DishValues *>self
+    offer(values, customers, n_customers)
+    return values.bank.block(values.bank.self, customers, n_customers, slots, n, out)
+
+
+cdef int hold_numbers(DishValues *values, measure_t *c, object kept) except -1:
+    """Put the functions of this file before those of a bank, which owns ``values`` and ``kept``."""
+    values.bank = c[0]
+    values.kept = <void *>kept
+    values.fresh = 1.0
+    c.self = values
+    c.born = <of_slot_t>own_born
+    c.died = own_died
+    c.add = <of_customers_t>own_add
+    c.remove = own_remove
+    c.predictive = own_predictive
+    c.log_block = <of_block_t>own_log_block
+    if c.block != NULL:
+        c.block = <of_block_t>own_block
+    return copy_numbers(values)
+
+
+cdef int copy_numbers(DishValues *values) except -1:
+    """Copy all numbers, which have changed between steps."""
+    numbers = (<object>values.kept).of_slots
+    values.of_slot.assign(max(numbers, default=-1) + 1, 1.0)
+    for slot, number in numbers.items():
+        values.of_slot[<int32_t>slot] = number
+    values.offered.clear()
+    values.n_lent = (<object>values.kept).n_lent
+    values.failed = False
+    values.leaving_slot = -1
+    return 0
+
+
+cdef int prepare_numbers(DishValues *values, object source) except -1:
+    """Use this source for draws until the end of a step."""
+    (<object>values.kept).prepare(source)
+    values.offered.clear()
+    return 0
+
+
+cdef int set_number(DishValues *values, int32_t slot, object number) except -1:
+    """Change the number of a dish."""
+    (<object>values.kept).set_parameter(slot, number)
+    values.of_slot[slot] = (<object>values.kept).parameter(slot)
+    return 0
+
+
+cdef object number_bytes(const DishValues *values):
+    """Bytes of the numbers."""
+    return (<object>values.kept).memory_bytes() + bytes_of(values.of_slot, values.offered, values.logs)
+
+
+class HasNumbers:
+    """The methods of a bank with `OwnNumbers` that are the same in Python and compiled."""
+
+    __slots__ = ()
+
+    def bring_back(self, customer):
+        """Give the next new dish the number recorded for this customer, if there is one; after `prepare`."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot):
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot):
+        return self.kept.has_parameter(slot)
+
+    def check_frozen(self, frozen, slots):
+        self.kept.check_frozen(frozen, slots)

@@ -14,17 +14,16 @@ table, for one or several distributions of R, which is emptied when it is full.
 from numbers import Real
 
 from libc.stdint cimport int64_t, uint64_t
-from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit.measures._measure cimport pending_exception
-from hdpkit.measures._log_gammas cimport log_beta_function, mixed
-from hdpkit.measures._selection_nodes cimport (
-    MOST_ROWS, Entry, Coefficients, SelectionNodes, Span, entry_length, fill_entry, gather, span_total,
-)
-from hdpkit.measures._selection_law cimport SelectionLaw, log_weight_gain
 from hdpkit._arguments cimport refuse, whole
+from hdpkit.measures._measure cimport pending_exception
+from hdpkit.measures._selection_nodes cimport (
+    MOST_ROWS, Coefficients, Entry, SelectionLaw, SelectionNodes, Span, entry_length, fill_entry, gather,
+    log_beta_function, log_weight_gain, mixed, span_total,
+)
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 cdef enum:
     CHOSEN = 32          # largest range of the number of further terms drawn by `choose`; larger ones by inversion
@@ -230,25 +229,10 @@ cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_
     return total / table.nodes.total
 
 
-cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
-                                int64_t y) noexcept nogil:
-    """Log probability that `draw_more` draws y; NaN if out of memory."""
-    if not 0 <= y <= law.n_terms - a:
-        return -1.0 / 0.0
-    if gather(&table.nodes, law, a, n, 1, 1) < 0:
-        return 0.0 / 0.0
-    return log_weight_gain(law, a, n, <double>y, table.nodes.y0) - det_log(table.nodes.total)
-
-
 cdef int64_t table_bytes(SelectionTable *table) noexcept nogil:
     """Bytes of the table and of its scratch."""
-    return (
-        table.entries.capacity() * sizeof(KeptEntry) + table.values.capacity() * sizeof(Coefficients)
-        + table.log_shares.capacity() * sizeof(double)
-        + (table.nodes.y.capacity() + table.nodes.weight.capacity() + table.nodes.factor.capacity()) * sizeof(double)
-        + (table.nodes.pending.capacity() + table.nodes.spans.capacity()) * sizeof(Span)
-        + table.nodes.pieces.capacity() * sizeof(int64_t)
-    )
+    return bytes_of(table.entries, table.values, table.log_shares, table.nodes.y, table.nodes.weight,
+                    table.nodes.factor, table.nodes.pending, table.nodes.spans, table.nodes.pieces)
 
 
 cdef double number(str name, object value, double low, double high) except? -1.0:
@@ -348,14 +332,6 @@ cdef class Selection:
             raise MemoryError
         return a + more
 
-    def log_density(self, y, a, n):
-        """Log probability of y selected terms in addition to those of the dish, nats."""
-        self.check(a, n)
-        cdef double value = log_density_of_more(&self.table, &self.law, a, n, whole("y", y, 0, self.law.n_terms))
-        if value != value:
-            raise MemoryError
-        return value
-
     def draw(self, a, n, ChoiceSource source not None):
         """Draw the number of selected terms in addition to those of the dish."""
         self.check(a, n)
@@ -371,5 +347,4 @@ cdef class Selection:
         return self.table.nodes.y.size()
 
     def memory_bytes(self):
-        """Bytes of the table and of its scratch."""
         return table_bytes(&self.table)

@@ -8,8 +8,6 @@ neighbouring numbers of terms and customers.
 from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 
-from hdpkit.measures._log_gammas cimport mixed
-from hdpkit.measures._selection_law cimport SelectionLaw, log_share_of, log_weight_gain, rough_weight
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.vectors cimport has_place, has_room, vector
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memmove
-from hdpkit.vectors cimport has_room, no_memory, vector
+from hdpkit.vectors cimport bytes_of, has_room, no_memory, vector
 
 from hdpkit._arguments cimport check_length, check_numbers32, refuse
 from hdpkit.measures._measure cimport CompiledBank, as_int32
@@ -168,7 +168,6 @@ cdef class TermCountsBank(CompiledBank):
         return 0
 
     def died(self, slot):
-        """The slot's statistics are no longer needed."""
         CompiledBank.died(self, slot)
         # After a proposal the counts may sum to 0 without all being 0.
         clear_slot(self.rows, slot)
@@ -192,7 +191,6 @@ cdef class TermCountsBank(CompiledBank):
         CompiledBank.remove(self, slot, customers)
 
     def relabelled(self, mapping):
-        """Move each slot's counts to its new number, which is never larger (so in place)."""
         self.relabel(as_int32(mapping[: self.rows.stride]))
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:
@@ -302,8 +300,7 @@ cdef class TermCountsBank(CompiledBank):
     cdef int64_t count_bytes(self) noexcept:
         """Bytes of the counts."""
         cdef TermCounts *b = self.rows
-        return (b.cells.capacity() * sizeof(int32_t) + (b.totals.capacity() + b.tally.capacity()) * sizeof(int64_t)
-                + (b.block.capacity() + b.rare.capacity()) * sizeof(int32_t))
+        return bytes_of(b.cells, b.totals, b.tally, b.block, b.rare)
 
     cdef object workspace_bytes(self):
         """Bytes of the workspace of fused sweeps."""

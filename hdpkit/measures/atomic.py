@@ -15,7 +15,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.measures._atomic import AtomicBank
+from hdpkit.measures._measure import AtomicBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, base_measures, missing_method
 from hdpkit.numerics import exp_each, log, log_each

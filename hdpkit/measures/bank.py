@@ -18,46 +18,16 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s, IntsOrList
 from hdpkit.checks import ByClass
+from hdpkit.measures._measure import CompiledBank
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-
-
-class Measure(Protocol):
-    """The part of `BaseMeasure` that a bank uses; the module of `BaseMeasure` imports this one."""
-
-    def make(self) -> Any:
-        """Empty statistics."""
-
-    def copy(self, statistics: Any) -> Any:
-        """Return statistics that change independently."""
-
-    def add(self, statistics: Any, value: Any) -> None:
-        """Add a value."""
-
-    def remove(self, statistics: Any, value: Any) -> None:
-        """Remove a value."""
-
-    def log_predictive(self, value: Any, many: Any) -> Any:
-        """Log predictive of a value under each of these statistics."""
-
-    def log_block(self, values: Any, many: Any) -> Any:
-        """Log probability of several values under each of these statistics."""
-
-    def log_marginal(self, statistics: Any) -> float:
-        """Log marginal probability of all values in the statistics."""
-
-    def supports(self, method: str) -> bool:
-        """Whether the measure has an optional method."""
 
 
 class StatisticsBank(Protocol):
     """Statistics by dish slot. Customers are given by number; the bank has their values.
 
-    Attributes
-    ----------
-    needs_dishes : bool, optional
-        Whether `log_marginals` needs the dishes. If it is False, statistics are sufficient and None is
-        passed.
+    If it has an attribute ``needs_dishes`` that is False, `log_marginals` needs no dishes, and None is
+    passed.
     """
 
     def born(self, slot: int) -> None:
@@ -106,28 +76,6 @@ class StatisticsBank(Protocol):
         """Bytes of memory held, as far as they are known."""
 
 
-class KeepsParameters(Protocol):
-    """The additional methods of the bank of a measure that is not conjugate: each dish keeps a parameter."""
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a parameter."""
-
-    def parameter(self, slot: int) -> Any:
-        """Parameter of a dish."""
-
-    def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
-
-    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return the log likelihood of a dish's data as a function of its parameter."""
-
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the parameter recorded for this customer, if there is one."""
-
-    def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
-
-
 @runtime_checkable
 class ReadsParts(Protocol, metaclass=ByClass):
     """The additional methods of a bank whose probabilities depend on parts that its measure provides."""
@@ -157,17 +105,9 @@ class SeatsValues(Protocol, metaclass=ByClass):
     ) -> None:
         """Begin a proposal for blocks that are all customers of one or two dishes.
 
-        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
-        slot that ``targets`` has for it, in the order given, it sits at these.
-
-        Parameters
-        ----------
-        blocks : sequence of int arrays
-            In the order in which they are added to the reserved ``slots``.
-        slots : sequence of int
-        targets : sequence of int, optional
-            The slot of each block in the reverse proposal; None: the proposal is a split.
-        source : ChoiceSource
+        The present tables of the customers are drawn given their numbers. Blocks are added to the reserved
+        ``slots`` in this order; one that is added to the slot that ``targets`` has for it, its slot in the
+        reverse proposal, sits at these. Without targets the proposal is a split.
         """
 
     def log_exchanged(self, split: bool) -> float:
@@ -193,16 +133,10 @@ class SeatsValues(Protocol, metaclass=ByClass):
 
 
 class ObservedBank:
-    """A bank over data of which some observations are missing.
+    """A bank over data of which some observations are missing: shape (n_customers,).
 
     A customer without an observation is in no statistics, and its likelihood is 1 under every dish.
     Everything that isn't defined here is that of the bank of all customers.
-
-    Parameters
-    ----------
-    bank : StatisticsBank
-        It has a value for every customer.
-    missing : bool array, shape (n_customers,)
     """
 
     def __init__(self, bank: Any, missing: npt.NDArray[np.bool_]) -> None:
@@ -251,3 +185,63 @@ def observed_bank(bank: Any, data: Any) -> Any:
     if missing is None or not missing.any():
         return bank
     return ObservedBank(bank, missing)
+
+
+class PoweredBank:
+    """The statistics of another bank, with its probabilities raised to a power."""
+
+    def __init__(self, of: Any, power: float) -> None:
+        self.of = of
+        self.own = power
+        for name in _KEPT:
+            setattr(self, name, getattr(of, name))
+        if isinstance(of, CompiledBank):
+            self.attach = of.attach  # births and deaths reach the statistics without the interpreter
+
+    @property
+    def power(self) -> float:
+        """Of the probabilities of the innermost bank."""
+        return self.own * power_of(self.of)
+
+    @property
+    def needs_dishes(self) -> bool:
+        """Whether `log_marginals` needs the dishes."""
+        return bool(getattr(self.of, "needs_dishes", True))
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish, times the power."""
+        logs: Floats = self.own * np.asarray(self.of.log_predictive(customer, slots))
+        return logs
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log probability of a block under each slot and, last, a new dish, times the power."""
+        logs: Floats = self.own * np.asarray(self.of.log_block(customers, slots))
+        return logs
+
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot, times the power: shape (n,)."""
+        logs: Floats = self.own * np.asarray(self.of.log_marginals(slots, dishes))
+        return logs
+
+    def adopt(self, measure: Any) -> bool:
+        """Use the parameter values of a tempered measure."""
+        return bool(self.of.adopt(measure.measure))
+
+
+_KEPT = (
+    "born", "died", "add", "remove", "rebuild", "relabelled", "statistics", "prepare", "freeze", "thaw",
+    "memory_bytes",
+)  # fmt: skip
+"""Methods that are those of the bank that keeps the statistics."""
+
+
+def powered_bank(bank: Any, power: float) -> Any:
+    """The statistics of a bank, with its probabilities raised to a power."""
+    if isinstance(bank, ObservedBank):
+        return ObservedBank(powered_bank(bank.of_all, power), bank.missing)
+    return PoweredBank(bank, power)
+
+
+def power_of(bank: Any) -> float:
+    """The power to which the probabilities of a bank are raised; 1 for any other bank."""
+    return float(getattr(bank, "power", 1.0))

@@ -82,14 +82,12 @@ class BetaBernoulli(VectorMeasure):
         return self._outward(source.beta(a, b))
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
-        """Log probability of a vector given each bit's probability."""
         p = self._row(parameters)
         bits = self._row(value) > 0
         with np.errstate(divide="ignore"):
             return float(np.log(np.where(bits, p, 1.0 - p)).sum())
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log probabilities of vectors given each bit's probability: shape (n, K)."""
         bits = np.asarray(values).reshape(len(values), -1) > 0
         p = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), -1)
         with np.errstate(divide="ignore"):

@@ -15,10 +15,10 @@ from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
-from hdpkit.measures._bursty import BurstyBank
+from hdpkit.measures._bursty import BurstyBank, DishBurstsBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import StatisticsBank
+from hdpkit.measures.bank import SeatsValues, StatisticsBank
 from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
@@ -83,16 +83,9 @@ def _support(value: Any) -> tuple[float, float]:
 class Bursts:
     """Statistics of a dish: its terms in each restaurant, and the statistics of the tables that they share.
 
-    Attributes
-    ----------
-    tables : object
-        Statistics of the inner measure, of one term for each table.
-    cells : dict
-        (restaurant, term) -> [customers, tables].
-    totals : dict
-        Restaurant -> [customers, tables].
-    concentration : float, optional
-        b of the dish, if each dish has one; None: it isn't known, or all have one.
+    ``tables``: statistics of the inner measure, of one term for each table; ``cells``: [customers, tables] of
+    each (restaurant, term), and ``totals`` of each restaurant; ``concentration``: b of the dish, if each dish
+    has one and it is known.
     """
 
     tables: Any
@@ -357,8 +350,6 @@ class Bursty(ByRestaurant, OwnParameter):
         if type(inner) in _COMPILED:
             values = np.asarray(data.values, dtype=np.int32)
             if not self.conjugate:
-                from hdpkit.measures._dish_bursts import DishBurstsBank
-
                 return DishBurstsBank(self, values, inner, kept=OwnNumbers(self, values))
             return BurstyBank(self, values, inner, n_earlier=getattr(data, "n_earlier", 0))
         return self.readable_bank(data)
@@ -422,7 +413,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank(RestaurantBank):
+class BurstyReferenceBank(RestaurantBank, SeatsValues):
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
     Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
@@ -440,11 +431,6 @@ class BurstyReferenceBank(RestaurantBank):
     step over the block's slot given one set of tables in each slot (Andrieu, Doucet & Holenstein 2010, with
     one particle in each slot). The fused code of `resample_dish` differs in that its tables in all slots are
     functions of the same uniform numbers.
-
-    Parameters
-    ----------
-    measure : Bursty
-    data : GroupedData
     """
 
     needs_dishes = False
@@ -472,7 +458,6 @@ class BurstyReferenceBank(RestaurantBank):
         self._offered: dict[int, _Path] = {}  # the block that `log_block` was asked for, by slot
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a step."""
         self._source = source
         self._forget()
 
@@ -634,7 +619,6 @@ class BurstyReferenceBank(RestaurantBank):
         targets: Sequence[int] | None,
         source: ChoiceSource,
     ) -> None:
-        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
         self.prepare(source)
         order = tuple(int(i) for block in blocks for i in block)
         opens, log_p = self.take_out(order)
@@ -661,7 +645,6 @@ class BurstyReferenceBank(RestaurantBank):
         return trial.log_current - path.log_p
 
     def settle(self, move: Callable[[], None]) -> None:
-        """Run a function that moves customers to the dishes of the proposal, and seat them at its tables."""
         trial = self._exchange
         assert trial is not None
         self._settling = True
@@ -676,7 +659,6 @@ class BurstyReferenceBank(RestaurantBank):
             self._sit(i, int(self._slot[i]), trial.opens[i])
 
     def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
-        """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
         self._forget()
         self._slot[customer] = slot
         return self._sit(customer, slot, opens)
@@ -690,17 +672,14 @@ class BurstyReferenceBank(RestaurantBank):
     # ------------------------------------------------------------------ all customers
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
-        """log p(terms, numbers of tables) of each slot: shape (n,)."""
         heads = np.where(self.opens() > 0, self._slot, -1) if self.inner.needs_dishes else None
         inner = np.asarray(self.inner.log_marginals(slots, heads))
         return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
 
     def totals(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every restaurant in a dish, in any order: int64, shape (n,) each."""
         return _columns(numbers for one in self._of.values() for numbers in one.totals.values())
 
     def cells(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every term of a restaurant in a dish, in any order: int64, shape (n,)."""
         return _columns(numbers for one in self._of.values() for numbers in one.cells.values())
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
@@ -710,7 +689,6 @@ class BurstyReferenceBank(RestaurantBank):
         ]
 
     def adopt(self, measure: Any) -> bool:
-        """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
         self.measure = measure
         return kept
@@ -741,7 +719,6 @@ class BurstyReferenceBank(RestaurantBank):
         self._of = {}
 
     def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         opens = self.opens() if self._of else self._opens
         self._forget()
         self._slot[:] = -1
@@ -805,7 +782,6 @@ class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
         return {**BurstyReferenceBank.freeze(self), **super().freeze()}
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
         super().check_frozen(self.kept.without_tables(frozen), slots)
 
     def thaw(self, frozen: Any) -> None:

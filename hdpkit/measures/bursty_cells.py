@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.errors import DataError, StateError
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 from hdpkit.stores._stirling import logs_of
@@ -32,22 +33,12 @@ class Runs:
     customers: Int32s
 
 
-class BurstyCells:
+class BurstyCells(StatisticsBank):
     """Numbers of tables for each run of customers of a cell with one dish; the inner bank counts tables.
 
     Without a discount the tables of different runs are independent given the topics phi_k, and a sweep draws
     them again after the customers. With a discount they depend on each other, so customers are not counted by
-    cell.
-
-    Parameters
-    ----------
-    measure : Bursty
-        Without a discount, over a measure that counts by cell.
-
-    Attributes
-    ----------
-    tables : int32 array, shape (n_runs,)
-        In the order of the runs of the store.
+    cell. ``tables``, int32 of shape (n_runs,), are in the order of the runs of the store.
     """
 
     needs_dishes = False
@@ -83,11 +74,9 @@ class BurstyCells:
     # ------------------------------------------------------------------ dishes and customers
 
     def born(self, slot: int) -> None:
-        """Empty statistics for a slot."""
         self.inner.born(slot)
 
     def died(self, slot: int) -> None:
-        """The slot's statistics are no longer needed."""
         self.inner.died(slot)
 
     def add(self, slot: int, customers: IntsOrList) -> NoReturn:
@@ -97,7 +86,7 @@ class BurstyCells:
             "Call franchise.expand_cells() first.",
         )  # fmt: skip
 
-    remove = log_predictive = log_block = add
+    remove = log_predictive = log_block = add  # type: ignore[assignment]
 
     # ------------------------------------------------------------------ all customers
 
@@ -132,7 +121,6 @@ class BurstyCells:
         return found
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
-        """log p(terms, numbers of tables) of each slot: shape (n,)."""
         found = np.array(self.inner.log_marginals(slots, dishes))
         if not len(slots):
             return found
@@ -186,7 +174,6 @@ class BurstyCells:
         ]
 
     def adopt(self, measure: Any) -> bool:
-        """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
         self.measure = measure
         return kept
@@ -203,12 +190,10 @@ class BurstyCells:
             self.tables = np.array(frozen["run_tables"], dtype=np.int32)
 
     def relabelled(self, mapping: Int32s) -> None:
-        """Slots have new numbers."""
         self._scored = self._summed = None
         self.inner.relabelled(mapping)
 
     def memory_bytes(self) -> int:
-        """Bytes of the inner bank and of the numbers of tables."""
         return int(self.inner.memory_bytes() + self.tables.nbytes)
 
 
@@ -269,13 +254,8 @@ def opens_of_customers(
 ) -> npt.NDArray[np.int8]:
     """Which customers represent tables, given the dish of each: the first ones of each run.
 
-    Parameters
-    ----------
-    cells : Cells
-    runs, slot : int32 arrays
-        As `CellsStore.cell_runs` returns them.
-    tables : int32 array, shape (n_runs,)
-    dishes : int32 array, shape (n_customers,)
+    ``runs`` and ``slot`` are what `CellsStore.cell_runs` returns, ``tables`` has shape (n_runs,), ``dishes``
+    (n_customers,).
     """
     base = int(slot.max(initial=0)) + 1
     key = np.repeat(np.arange(len(runs), dtype=np.int64), runs) * base + slot

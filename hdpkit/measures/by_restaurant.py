@@ -19,9 +19,7 @@ from hdpkit.measures.python_bank import PythonBank
 
 
 class Placed(NamedTuple):
-    """An observation with the restaurant in which it is made.
-
-    Methods of a `ByRestaurant` measure are given these instead of observations.
+    """An observation with the restaurant in which it is made; `ByRestaurant` measures are given these.
 
     Attributes
     ----------
@@ -39,10 +37,7 @@ class Placed(NamedTuple):
 class Repeats(NamedTuple):
     """The distribution of a dish in each restaurant, PY(discount, concentration, dish).
 
-    Attributes
-    ----------
-    concentration, discount : float
-        With an infinite concentration the dish is the same in all restaurants.
+    With an infinite concentration the dish is the same in all restaurants.
     """
 
     concentration: float
@@ -61,15 +56,8 @@ SAME = Repeats(math.inf, 0.0)
 class NewRestaurants:
     """Dishes in restaurants without customers: PY(discount, concentration, phi_k).
 
-    Attributes
-    ----------
-    measure : BaseMeasure
-        Base measure of phi_k.
-    bank : StatisticsBank
-        Its bank over the data.
-    dishes : int32 array, shape (n_customers,)
-        Dish of each customer whose value is an observation of phi_k; -1 for the others.
-    repeats : Repeats
+    ``measure`` is that of phi_k, ``bank`` its bank over the data, and ``dishes`` has the dish of each
+    customer whose value is an observation of phi_k, -1 for the others.
     """
 
     measure: BaseMeasure
@@ -107,50 +95,29 @@ class ByRestaurant(BaseMeasure):
     has_powers = False
 
     def simulate_in(self, statistics: Any, restaurant: int, generator: np.random.Generator) -> Any:
-        """Draw one observation from the predictive distribution of a dish in a restaurant.
+        """Draw one observation, not a `Placed`, from the predictive distribution of a dish in a restaurant.
 
         It takes the place of `simulate`, and is optional as that method is.
 
         Parameters
         ----------
         statistics : object
-            Those of a dish, as `make` makes them.
         restaurant : int
-            Its number, as in `Placed`.
+            As in `Placed`.
         generator : numpy.random.Generator
-
-        Returns
-        -------
-        object
-            An observation, not a `Placed`.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
         """
         raise missing_method(self, "simulate_in")
 
     def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
         """Return the distribution of the dishes of a state in restaurants that have no customers.
 
-        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`).
+        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`). ``bank`` is
+        one of this measure, with the statistics of the state; ``dishes`` has the dish of each customer.
 
         Parameters
         ----------
         bank : StatisticsBank
-            Bank of this measure, with the statistics of the state.
         dishes : int32 array, shape (n_customers,)
-            Dish of each customer.
-
-        Returns
-        -------
-        NewRestaurants
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
         """
         raise missing_method(self, "in_new_restaurants")
 
@@ -244,5 +211,5 @@ class RestaurantBank(PythonBank):
         super().__init__(measure, PlacedValues(values, n_earlier))
 
     def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer."""
+        """See `ReadsRestaurants`."""
         self.values.read(restaurants)

@@ -68,12 +68,10 @@ class CountsTerms(BaseMeasure):
         statistics.total -= 1
 
     def log_likelihood(self, value: int, parameters: Floats) -> float:
-        """Log probability of a term under a topic."""
         with np.errstate(divide="ignore"):
             return float(np.log(parameters[value]))
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw terms from a topic: shape (n,)."""
         return generator.choice(len(parameters), size=n, p=parameters)
 
 
@@ -194,7 +192,6 @@ class DirichletMultinomial(CountsTerms):
         return source.dirichlet(self._posterior(statistics))
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log probabilities of terms under topics: shape (n, K)."""
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(parameters)[:, np.asarray(values)].T)
 

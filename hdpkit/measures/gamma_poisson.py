@@ -121,13 +121,11 @@ class GammaPoisson(VectorMeasure):
         return self._outward(source.gamma(shape) / rate)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
-        """Log probability of a value given the rate."""
         x, rate = self._row(value), self._row(parameters)
         special = scipy.special
         return float((special.xlogy(x, rate) - rate - special.gammaln(x + 1.0)).sum())
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log probabilities of values given rates: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
         rates = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), -1)
         of_rate = [(scipy.special.xlogy(x, rate) - rate).sum(axis=1) for rate in rates]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
-from hdpkit.measures._dish_values import HasNumbers
+from hdpkit.measures._measure import HasNumbers
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.numerics import exp_each, log
@@ -25,16 +25,19 @@ _MOST_DRAWS = 10_000  # of a number in its range
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
 
 
+def _fits(found: Any, name: str) -> bool:
+    """Whether this is a dict of numbers, under this name, and of one parameter for each."""
+    if not isinstance(found, Mapping) or set(found) != {name, "parameters"}:
+        return False
+    parameters = found["parameters"]
+    return isinstance(parameters, list | tuple) and np.shape(found[name]) == (len(parameters),)
+
+
 class KeptParameters:
     """Parameters of all dishes, by slot, and the auxiliary dishes of the current step.
 
-    Parameters
-    ----------
-    measure : BaseMeasure
-        It has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
-        auxiliary dishes.
-    values : sequence
-        One value per data customer.
+    The measure has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
+    auxiliary dishes; ``values`` has one value for each data customer.
     """
 
     def __init__(self, measure: Any, values: Any) -> None:
@@ -66,8 +69,9 @@ class KeptParameters:
     # ------------------------------------------------------------------ steps
 
     def born(self, slot: int) -> None:
-        """Set the parameter of a new dish: a weighted draw of an auxiliary dish; outside a step a prior
-        draw."""
+        """Set the parameter of a new dish: that of an auxiliary dish; outside a step it is drawn from the
+        prior.
+        """
         if self._auxiliary is None:
             self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
             return
@@ -187,20 +191,14 @@ class KeptParameters:
         if frozen is None:
             return
         key, remedy = _KEY, _REMEDY
-        if not isinstance(frozen, Mapping) or set(frozen) - {"lent"} != {"slots", "parameters"}:
-            raise DataError(key, frozen, "a dict of slots and parameters", remedy)
-        parameters = frozen["parameters"]
-        if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
-            raise DataError(key, frozen["slots"], "the occupied slots, each with a parameter", remedy)
-        if len(parameters) != len(slots):
-            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one per dish", remedy)
+        own = {name: frozen[name] for name in frozen if name != "lent"} if isinstance(frozen, Mapping) else {}
+        if not _fits(own, "slots") or not np.array_equal(own["slots"], slots):
+            raise DataError(key, frozen, "the occupied slots, each with a parameter", remedy)
         lent = frozen.get("lent", {"customers": [], "parameters": []})
-        allowed = "a dict of customers and their parameters, or nothing"
-        if not isinstance(lent, Mapping) or set(lent) != {"customers", "parameters"}:
+        if not _fits(lent, "customers"):
+            allowed = "a dict of customers and their parameters, or nothing"
             raise DataError(f"lent, {key}", lent, allowed, remedy)
-        out, taken = lent["customers"], lent["parameters"]
-        if not isinstance(taken, list | tuple) or np.shape(out) != (len(taken),):
-            raise DataError(f"lent, {key}", lent, allowed, remedy)
+        parameters, out, taken = own["parameters"], lent["customers"], lent["parameters"]
         for customer in np.asarray(out).tolist():
             if not isinstance(customer, int) or not 0 <= customer < self._n_customers:
                 raise DataError(f"lent, {key}", customer, f"a customer, below {self._n_customers}", remedy)
@@ -228,17 +226,8 @@ class OwnParameter(BaseMeasure):
     The numbers of dishes are independently distributed as the prior, truncated to a range, and are in the
     state. The probability of a single observation under a dish without others must not depend on its number:
     then a dish born for one customer draws it from the prior, which is also the posterior. For a block of
-    several customers, auxiliary dishes are used.
-
-    Attributes
-    ----------
-    held : str
-        Name of the parameter, and of the attribute of statistics that has the number of a dish; that is None
-        if it is not known.
-    smallest, largest : float
-        Range of the numbers.
-    in_range : str
-        The range in words.
+    several customers, auxiliary dishes are used. ``held`` is the name of the parameter, and of the attribute
+    of statistics that has the number of a dish, None if it is not known; ``in_range`` is the range in words.
     """
 
     held: ClassVar[str]
@@ -294,13 +283,7 @@ class OwnParameter(BaseMeasure):
         return mean_of(self._prior_of_dishes)
 
     def begun(self, number: float) -> Any:
-        """Return the statistics of a dish without observations that has this number.
-
-        Parameters
-        ----------
-        number : float
-            Within the range.
-        """
+        """Return the statistics of a dish without observations that has this number."""
         return attrs.evolve(self.make(), **{self.held: self.check_own(number)})
 
     def draw(self, source: ChoiceSource) -> float:
@@ -363,7 +346,6 @@ class ParameterBank(HasNumbers, PythonBank):
     # ------------------------------------------------------------------ dishes
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a step."""
         self.kept.prepare(source)
         super().prepare(source)
 
@@ -401,19 +383,18 @@ class ParameterBank(HasNumbers, PythonBank):
         return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
 
     def adopt(self, measure: Any) -> bool:
-        """Replace the parameter values; statistics and parameters of dishes are kept."""
         self.kept.measure = measure
         return super().adopt(measure)
 
     # ------------------------------------------------------------------ parameters
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
-        """Change the parameter of a dish."""
+        """Change the number of a dish."""
         self.kept.set_parameter(slot, parameter)
         self._hold(slot)
 
     def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
-        """Return the log marginal of a dish as a function of its parameter."""
+        """Return the log marginal of a dish as a function of its number."""
         statistics = self._many([slot])[0]
         measure = self.measure
         return lambda parameter: float(

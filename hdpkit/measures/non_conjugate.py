@@ -202,14 +202,12 @@ class NonConjugate(BaseMeasure):
         """Nothing is counted."""
 
     def log_predictive(self, value: Any, many: Sequence[Any]) -> Floats:
-        """Log likelihood of one observation under each of many parameters: shape (n,)."""
         return np.array(
             [log_density(self, "log_likelihood", self.log_likelihood(value, one)) for one in many],
             dtype=float,
         )
 
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> Floats:
-        """Log likelihood of a block of observations under each of many parameters: shape (n,)."""
         return sum((self.log_predictive(value, many) for value in values), np.zeros(len(many)))
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:

@@ -37,10 +37,6 @@ from hdpkit.random import ChoiceSource
 LOG_ENDS = 600.0  # limit of drawn log variances, so that their squares are in the range of floats
 
 
-def _multiplier(value: Any) -> Any:
-    return positive_numbers("multiplier", value)
-
-
 @attrs.frozen(eq=False)
 class NormalGamma(VectorMeasure):
     """Normal values with unknown mean and precision; compiled.
@@ -67,7 +63,7 @@ class NormalGamma(VectorMeasure):
     strength: Any = positive("strength", default=1.0)
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
-    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
+    multiplier: Any = positive("multiplier", default=1.0)
 
     _legal = staticmethod(finite)
 
@@ -77,19 +73,14 @@ class NormalGamma(VectorMeasure):
 
         Outliers are left out. The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three
         degrees of freedom), and the guess of a variance, rate / (shape - 1), is the variance of the data,
-        with each axis shortened so that `n_dishes` ellipsoids have the volume of the data's.
+        with each axis shortened so that about `n_dishes` ellipsoids have the volume of the data's. The
+        values, shape (n,) or (n, D), are two or more; a DataError is raised if they are all the same in a
+        dimension.
 
         Parameters
         ----------
         values : array-like, shape (n,) or (n, D)
-            Two or more values, not all the same in any dimension.
         n_dishes : float
-            Approximate number of dishes.
-
-        Raises
-        ------
-        DataError
-            If a dimension is constant.
         """
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or len(X) < 2 or X.size == 0 or not np.all(finite(X)):
@@ -115,22 +106,17 @@ class NormalGamma(VectorMeasure):
         """A prior from the data, without outliers, whose size is resampled.
 
         As `NormalInverseWishart.hierarchical`, for independent columns: the guess of a variance is that of
-        the differences of near points in its column, and shape is 3/2. The multiplier is 0.25 plus
-        Gamma(1, 4/3), with mean 1, the same for all dimensions, and strength is 0.01.
+        the differences of near points in its column, and shape is 3/2. The multiplier is 0.25 plus Gamma(1,
+        4/3), with mean 1, the same for all dimensions, and strength is 0.01. The values, shape (n,) or (n,
+        D), are two or more; at most 2,000, evenly spaced, are compared. A DataError is raised if they are all
+        the same in a dimension. `n_dishes`, about their number, is for the guess. With ``variances``, a guess
+        of shape (D,) or a number, values may be any.
 
         Parameters
         ----------
         values : array-like, shape (n,) or (n, D)
-            Two or more values, not all the same in any dimension. At most 2,000, evenly spaced, are compared.
         n_dishes : float
-            Approximate number of dishes, for the guess.
-        variances : array-like, shape (D,), optional
-            The guess, instead; values may then be any. A number for values of shape (n,).
-
-        Raises
-        ------
-        DataError
-            If a dimension is constant.
+        variances : array-like, shape (D,), or float, optional
         """
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or X.size == 0 or not np.all(finite(X)):
@@ -153,7 +139,6 @@ class NormalGamma(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name, without a multiplier that is 1."""
         named = {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
         return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
 
@@ -230,13 +215,11 @@ class NormalGamma(VectorMeasure):
         return np.array([self._outward(mu), self._outward(np.exp(log_variance))])
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
-        """Log density of a value given mu and the variance."""
         mu, variance = self._row(parameters[0]), self._row(parameters[1])
         away = (self._row(value) - mu) / np.sqrt(variance)
         return float(-0.5 * (np.log(2.0 * np.pi * variance) + away**2).sum())
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log densities of values given means and variances: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
         drawn = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), 2, -1)
         found = np.empty((len(x), len(drawn)))

@@ -161,20 +161,14 @@ class NormalInverseWishart(VectorMeasure):
         """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2).
 
         The prior mean is the mean of the data with strength 0.01, dof = D + 2, and the expected covariance of
-        a dish is that of the data, with each axis shortened so that `n_dishes` ellipsoids have the volume of
-        the data's.
+        a dish is that of the data, with each axis shortened so that about `n_dishes` ellipsoids have the
+        volume of the data's. The values, shape (n, D), are more than D, in general position: a DataError is
+        raised if their covariance matrix is not positive definite.
 
         Parameters
         ----------
         values : array-like, shape (n, D)
-            More than D values, in general position.
         n_dishes : float
-            Approximate number of dishes.
-
-        Raises
-        ------
-        DataError
-            If the data's covariance matrix is not positive definite.
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
@@ -199,21 +193,16 @@ class NormalInverseWishart(VectorMeasure):
         dof grows by what is missing to a value for each column of a dish, and correlations shrink. The
         multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and strength is 0.01. So chains begin where
         E[Sigma] is the guess. The multiplier has a bound, because with values that occur several times in the
-        data its posterior could otherwise be near 0.
+        data its posterior could otherwise be near 0. The values, shape (n, D), are more than D, in general
+        position: a DataError is raised if their covariance matrix is not positive definite. At most 2,000 of
+        them, evenly spaced, are compared. `n_dishes`, about their number, is for the guess. With
+        ``covariance``, a guess of shape (D, D), values may be any.
 
         Parameters
         ----------
         values : array-like, shape (n, D)
-            More than D values, in general position. At most 2,000 of them, evenly spaced, are compared.
         n_dishes : float
-            Approximate number of dishes, for the guess.
         covariance : array-like, shape (D, D), optional
-            The guess, instead; values may then be any.
-
-        Raises
-        ------
-        DataError
-            If the data's covariance matrix is not positive definite.
         """
         X = number_array(values)
         least = 2 if covariance is None else 1
@@ -243,7 +232,6 @@ class NormalInverseWishart(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name, without a multiplier that is 1."""
         named = {"mean": self.mean, "strength": self.strength, "dof": self.dof, "scale": self.scale}
         return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
 
@@ -334,12 +322,10 @@ class NormalInverseWishart(VectorMeasure):
         return DrawnNormal(mu, whitener, float(logs.sum() - np.log(np.diag(factor)).sum()))
 
     def log_likelihood(self, value: Any, parameters: DrawnNormal) -> float:
-        """Log density of a vector given mu and Sigma."""
         away = parameters.whitener @ (self._row(value) - parameters.mean)
         return float(parameters.log_det - 0.5 * (len(away) * np.log(2.0 * np.pi) + away @ away))
 
     def log_likelihoods(self, values: Any, parameters: Sequence[DrawnNormal]) -> Floats:
-        """Log densities of vectors given means and covariances: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64)
         constant = x.shape[1] * np.log(2.0 * np.pi)
         logs, step = np.empty((len(x), len(parameters))), max(1, ONE_THREAD // x.shape[1] ** 2)
@@ -365,7 +351,6 @@ class NormalInverseWishart(VectorMeasure):
         return np.concatenate([mean + away, root @ root.swapaxes(1, 2)], axis=1)
 
     def draw_values(self, parameters: DrawnNormal, n: int, generator: np.random.Generator) -> Floats:
-        """Draw vectors given mu and Sigma: shape (n, D)."""
         standard = generator.standard_normal((len(parameters.mean), n))
         found: Floats = parameters.mean + np.linalg.solve(parameters.whitener, standard).T
         return found

@@ -27,8 +27,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
-from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.powered_bank import power_of, powered_bank
+from hdpkit.measures.bank import StatisticsBank, power_of, powered_bank
 from hdpkit.measures.python_bank import PythonBank
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
@@ -69,12 +68,8 @@ def at_mean(value: Any) -> Any:
 def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
     """Declare a parameter in an attrs class: a number, an array, or a prior.
 
-    Parameters
-    ----------
-    validator : callable
-        Called with (instance, attribute, value); raises a ParameterError outside the parameter's domain. The
-        value is a float, a read-only float64 array or, for a prior, a `Resampled`.
-    default : object, optional
+    ``validator(instance, attribute, value)`` raises a ParameterError outside the parameter's domain. The
+    value is a float, a read-only float64 array or, for a prior, a `Resampled`.
     """
     converter = attrs.Converter(as_parameter, takes_field=True)
     return attrs.field(default=default, converter=converter, validator=validator)
@@ -201,43 +196,33 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
-        """Add one observation to the statistics, in place.
+        """Add one observation to the statistics of a dish, in place.
 
         Parameters
         ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        value : object
-            The observation.
+        statistics, value : object
         """
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Remove one observation, which was added before, from the statistics, in place.
+        """Remove one observation, which was added before, from the statistics of a dish, in place.
 
         Parameters
         ----------
-        statistics : object
-            Those of a dish, as `make` makes them.
-        value : object
-            The observation.
+        statistics, value : object
         """
 
     @abc.abstractmethod
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
-        """Log predictive density of one observation under each of many dishes, in nats.
+        """log p(value | observations of the dish) for each of n dishes: shape (n,), nats.
+
+        ``many`` are n statistics, of which some can be those of a dish without observations. All have the
+        same normalisation.
 
         Parameters
         ----------
         value : object
-            The observation.
         many : sequence of n statistics
-            They can include those of a dish without observations.
-
-        Returns
-        -------
-        array-like, shape (n,)
-            log p(value | observations of the dish), all with the same normalisation.
         """
 
     # ------------------------------------------------------------------ optional
@@ -297,21 +282,15 @@ class BaseMeasure(abc.ABC):
         return copy.deepcopy(statistics)
 
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
-        """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
+        """Log probability of a block of observations under each of n dishes: shape (n,), nats.
 
-        By default by the chain rule: each observation is added before the next one is scored.
+        ``many`` are n statistics. By default by the chain rule: each observation is added before the next one
+        is scored.
 
         Parameters
         ----------
         values : sequence
-            The observations.
         many : sequence of n statistics
-            They include those of a dish without observations.
-
-        Returns
-        -------
-        array, shape (n,)
-            In nats.
         """
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
@@ -328,21 +307,16 @@ class BaseMeasure(abc.ABC):
     def log_marginals(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Log marginal probability of the dishes in these slots of a bank.
+        """Log marginal probability of the dishes in these slots: float64, shape (n,), nats.
+
+        ``bank`` is one that this measure made, or another measure with the same statistics (see `tempered`);
+        ``dishes`` has the slot of each customer's dish.
 
         Parameters
         ----------
         bank : StatisticsBank
-            One that this measure made, or another measure with the same statistics (see `tempered`).
         slots : int32 array, shape (n,)
-            Slots of the dishes.
         dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-
-        Returns
-        -------
-        float64 array, shape (n,)
-            In nats.
         """
         return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
 
@@ -361,12 +335,8 @@ class BaseMeasure(abc.ABC):
 
         They are created once per franchise, before its bank, and registered when the franchise is built;
         copies of the franchise create their own. `given` reads a `SharedValue`. A bank that defines
-        ``read(parts)`` and ``begin(slot)`` can read any part.
-
-        Parameters
-        ----------
-        state : Franchise
-            It is being built: keep a weak reference to it, and don't use it before the first birth.
+        ``read(parts)`` and ``begin(slot)`` can read any part. The state is being built: keep a weak reference
+        to it, and don't use it before the first birth.
         """
         return {}
 
@@ -376,27 +346,19 @@ class BaseMeasure(abc.ABC):
         The franchise takes the measure that is returned when it is built, when `Franchise.set_shared_value`
         changes a value, and when a state is restored, and then recomputes the statistics of all dishes. So
         all methods may depend on the values, those of statistics too, and what the measure derives from them
-        is computed here once.
-
-        Parameters
-        ----------
-        parts : mapping of str to Part
-            What `parts` returned: a `SharedValue` has its present ``value``.
+        is computed here once. ``parts`` is what `parts` returned: a `SharedValue` has its present ``value``.
         """
         return self
 
     def redraw(self, value: Any, statistics: Any, generator: np.random.Generator) -> Any:
-        """Draw an observation in place of another; by default by `simulate`.
+        """Draw an observation in place of another, from the predictive of a dish; by default by `simulate`.
 
         A measure that is conditional on a part of an observation (a regression of y given x) overrides it
         in place of `simulate`, and keeps that part.
 
         Parameters
         ----------
-        value : object
-            The observation, of which the part that isn't drawn is kept.
-        statistics : object
-            Those of a dish, as `make` makes them.
+        value, statistics : object
         generator : numpy.random.Generator
         """
         return self.simulate(statistics, generator)
@@ -404,40 +366,25 @@ class BaseMeasure(abc.ABC):
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
         """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
 
+        Raises a MissingMethodError unless a class defines it.
+
         Parameters
         ----------
         statistics : object
-            Those of a dish, as `make` makes them.
         generator : numpy.random.Generator
-
-        Returns
-        -------
-        object
-            An observation.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
         """
         raise missing_method(self, "simulate")
 
     def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
-        """Draw a dish's parameters given its data; `moves.SliceGibbs` needs it.
+        """Draw a dish's parameters given its data, as `log_likelihood` accepts them; `moves.SliceGibbs` needs
+        it.
+
+        Without data they come from their prior. Raises a MissingMethodError unless a class defines it.
 
         Parameters
         ----------
         statistics : object
-            Those of a dish, as `make` makes them; without data the parameters come from their prior.
         source : ChoiceSource
-            For the draws.
-
-        Returns ------- object Parameters, as `log_likelihood` accepts them.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
         """
         raise missing_method(self, "draw_parameters")
 
@@ -448,23 +395,16 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         source: ChoiceSource,
     ) -> Sequence[Any]:
-        """Draw the parameters of the dishes in these slots of a bank that this measure made, one each.
+        """Draw the parameters of the dishes in these slots of a bank that this measure made: n of them.
+
+        ``dishes`` has the slot of each customer's dish.
 
         Parameters
         ----------
         bank : StatisticsBank
-            One that this measure made.
         slots : int32 array, shape (n,)
-            Slots of the dishes.
         dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
         source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        sequence of n parameters
-            As `draw_parameters` returns them.
         """
         if not callable(getattr(bank, "statistics", None)):
             raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
@@ -473,76 +413,49 @@ class BaseMeasure(abc.ABC):
     def draw_term_weights(
         self, bank: Any, slots: npt.NDArray[np.int32], occupied: npt.NDArray[np.bool_], source: ChoiceSource
     ) -> npt.NDArray[np.float64] | None:
-        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves.
+        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves: (n,
+        V).
+
+        ``occupied``, shape (n,): whether each is the slot of a dish; the others have no data. None, the
+        default: the sweep draws parameters as `draw_parameters` does.
 
         Parameters
         ----------
         bank : StatisticsBank
-            One that this measure made.
         slots : int32 array, shape (n,)
         occupied : bool array, shape (n,)
-            Whether each is the slot of a dish; the others have no data.
         source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        float64 array, shape (n, V), or None
-            None, the default: the sweep draws parameters as `draw_parameters` does.
         """
         return None
 
     def tempered(self, power: float) -> BaseMeasure:
-        """Return this measure at a power of the likelihood, for `moves.ReplicaExchange`.
+        """Return this measure at a power of the likelihood, above 0 and up to 1, for `moves.ReplicaExchange`.
 
         By default the marginal of a dish is raised to the power: with L the probability of the data given
         their dishes, parameters of dishes integrated out, a state z has the posterior p(z) L(z) ** power. The
-        measure that is returned has no parameters of dishes, so moves that draw these are refused. A measure
-        that overrides this method, such as `DirichletMultinomial`, may raise the likelihood given the
-        parameters of a dish to the power, and then integrate them out; it needs `log_marginal`.
-
-        Parameters
-        ----------
-        power : float
-            Above 0, up to 1.
-
-        Returns
-        -------
-        BaseMeasure
-            With the same statistics. For power 1 a measure with the distribution of this one.
-
-        Raises
-        ------
-        MissingMethodError
-            Unless `has_powers`.
+        measure that is returned has the same statistics, and no parameters of dishes, so moves that draw
+        these are refused. A measure that overrides this method, such as `DirichletMultinomial`, may raise the
+        likelihood given the parameters of a dish to the power, and then integrate them out; it needs
+        `log_marginal`. Raises a MissingMethodError unless `has_powers`.
         """
         if not self.has_powers:
             raise missing_method(self, "tempered")
         return Tempered(self, power)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
-        """Log density of one observation given a dish's parameters, in nats.
+        """Log density of one observation given a dish's parameters, as `draw_parameters` returns them, in
+        nats.
+
+        Raises a MissingMethodError unless a class defines it.
 
         Parameters
         ----------
-        value : object
-            The observation.
-        parameters : object
-            As `draw_parameters` returns them.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
+        value, parameters : object
         """
         raise missing_method(self, "log_likelihood")
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.ArrayLike:
-        """Log densities of many observations given the parameters of each of several dishes, in nats.
+        """Log densities of n observations given the parameters of each of K dishes: shape (n, K), nats.
 
         By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
 
@@ -550,53 +463,33 @@ class BaseMeasure(abc.ABC):
         ----------
         values : sequence of n observations
         parameters : sequence of K parameters
-            As `draw_parameters` returns them.
-
-        Returns
-        -------
-        array-like, shape (n, K)
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
     def draw_arrays(self, statistics: Any, n: int, source: ChoiceSource) -> npt.NDArray[Any]:
-        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals.
+        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals: shape (n,
+        ...).
 
-        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method the
-        draws are those of `draw_parameters`, if they have the shape of `posterior_mean`.
+        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method (it
+        raises a MissingMethodError) the draws are those of `draw_parameters`, if they have the shape of
+        `posterior_mean`.
 
         Parameters
         ----------
         statistics : object
-            Those of a dish, as `make` makes them.
         n : int
         source : ChoiceSource
-            For the draws.
-
-        Returns
-        -------
-        array, shape (n, ...)
-
-        Raises
-        ------
-        MissingMethodError
-            Unless a class defines it.
         """
         raise missing_method(self, "draw_arrays")
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.
+        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it.
 
         Parameters
         ----------
         parameters : object
-            As `draw_parameters` returns them.
         n : int
         generator : numpy.random.Generator
-            All random numbers come from it.
-
-        Returns
-        -------
-        array of n observations
         """
         raise missing_method(self, "draw_values")
 
@@ -611,27 +504,16 @@ class BaseMeasure(abc.ABC):
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:
-        """Posterior means of the dishes in these slots of a bank that this measure made, shape (n, ...).
+        """Posterior means of the dishes in these slots of a bank that this measure made: shape (n, ...).
 
-        ``dishes`` is the slot of each customer.
+        ``dishes`` has the slot of each customer's dish. Raises a ReturnValueError if two means differ in
+        shape.
 
         Parameters
         ----------
         bank : StatisticsBank
-            One that this measure made.
         slots : int32 array, shape (n,)
-            Slots of the dishes.
         dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
-
-        Returns
-        -------
-        array, shape (n, ...)
-
-        Raises
-        ------
-        ReturnValueError
-            If the means of two dishes differ in shape.
         """
         means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
         try:
@@ -643,36 +525,25 @@ class BaseMeasure(abc.ABC):
     def named_parameters(
         self, means: npt.NDArray[Any], columns: Sequence[str] | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """Parameters of dishes by name, as tables and pages show them; by default "parameter[i]".
+        """Parameters of n dishes by name, each of shape (n,), as tables and pages show them; by default
+        "parameter[i]".
+
+        ``means`` is what `posterior_means` returns, ``columns`` are names of the dimensions of the data.
 
         Parameters
         ----------
         means : array, shape (n, ...)
-            As `posterior_means` returns them.
         columns : sequence of str, optional
-            Names of the dimensions of the data, instead of their numbers.
-
-        Returns
-        -------
-        dict
-            Name -> array of shape (n,).
         """
         return by_entry("parameter", np.asarray(means), columns)
 
     def moments(
         self, means: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Mean and covariance of an observation under each dish (pictures of components need them).
+        """Mean (n, D) and covariance (n, D, D) of an observation under each dish; pictures of components need
+        them.
 
-        Parameters
-        ----------
-        means : array, shape (n, ...)
-            As `posterior_means` returns them.
-
-        Returns
-        -------
-        mean, covariance : float64 arrays, shape (n, D) and (n, D, D)
-            D is 1 if observations are numbers.
+        ``means`` is what `posterior_means` returns; D is 1 if observations are numbers.
         """
         raise missing_method(self, "moments")
 
@@ -683,27 +554,19 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, ...] | None:
-        """Posterior means of dishes over terms as functions of their counts, if there is a compact form.
+        """Posterior means of dishes over terms as functions of their counts; None if there is no such form.
 
-        A `Sample` stores this instead of K times V numbers.
+        A `Sample` stores (smoothing, inside, outside) instead of K times V numbers: term v of dish k has mean
+        (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise. ``smoothing`` has shape
+        (), (V,) or (n, 1), the others (n,). A fourth array is `TermMeans.selection`, if topics select terms.
+        ``dishes`` has the slot of each customer's dish, ``totals`` the customers of each of the n dishes.
 
         Parameters
         ----------
         bank : StatisticsBank
-            One that this measure made.
         slots : int32 array, shape (n,)
-            Slots of the dishes.
         dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish.
         totals : int64 array, shape (n,)
-            Customers of each dish.
-
-        Returns
-        -------
-        smoothing, inside, outside, or None
-            Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k
-            otherwise. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
-            form, or the data are not terms. A fourth array is `TermMeans.selection`, if topics select terms.
         """
         return None
 
@@ -726,6 +589,11 @@ def check_power(instance: Any, attribute: Any, value: Any) -> None:
         raise ParameterError("power", value, "a number above 0, up to 1", "1 is the likelihood itself.")
 
 
+def _of_measure(name: str) -> Any:
+    """An attribute or a method that is that of the measure."""
+    return property(lambda self: getattr(self.measure, name))
+
+
 @attrs.frozen(eq=False)
 class Tempered(BaseMeasure):
     """A measure whose probabilities of data are raised to a power, parameters of dishes integrated out.
@@ -736,23 +604,12 @@ class Tempered(BaseMeasure):
     measure: BaseMeasure
     power: float = attrs.field(validator=check_power)
 
-    @property
-    def exact_statistics(self) -> bool:  # type: ignore[override]
-        """As the measure."""
-        return self.measure.exact_statistics
-
-    @property
-    def takes_terms(self) -> bool:  # type: ignore[override]
-        """As the measure."""
-        return self.measure.takes_terms
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return self.measure.parameters
-
-    @property
-    def starting_parameters(self) -> Mapping[str, float]:
-        return self.measure.starting_parameters
+    exact_statistics = _of_measure("exact_statistics")
+    takes_terms = _of_measure("takes_terms")
+    parameters = _of_measure("parameters")
+    starting_parameters = _of_measure("starting_parameters")
+    make, add, remove, copy = map(_of_measure, ("make", "add", "remove", "copy"))
+    parts, example_values = map(_of_measure, ("parts", "example_values"))
 
     def supports(self, method: str) -> bool:
         own = super().supports(method)
@@ -764,26 +621,8 @@ class Tempered(BaseMeasure):
     def for_data(self, data: GroupedData) -> Tempered:
         return attrs.evolve(self, measure=self.measure.for_data(data))
 
-    def parts(self, state: Any) -> Mapping[str, Part]:
-        return self.measure.parts(state)
-
     def given(self, parts: Mapping[str, Part]) -> Tempered:
         return attrs.evolve(self, measure=self.measure.given(parts))
-
-    def make(self) -> Any:
-        return self.measure.make()
-
-    def add(self, statistics: Any, value: Any) -> None:
-        self.measure.add(statistics, value)
-
-    def remove(self, statistics: Any, value: Any) -> None:
-        self.measure.remove(statistics, value)
-
-    def copy(self, statistics: Any) -> Any:
-        return self.measure.copy(statistics)
-
-    def example_values(self) -> Sequence[Any] | None:
-        return self.measure.example_values()
 
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
         return self.power * np.asarray(self.measure.log_predictive(value, many))

@@ -9,44 +9,33 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import log_densities, log_density, whole_number
-from hdpkit.measures.bank import Measure
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 
 _LARGEST = 2**31 - 2  # slots are int32
 
 
-class PythonBank:
-    """The bank of a measure written in Python.
+class PythonBank(StatisticsBank):
+    """The bank of a measure written in Python; ``values`` has one for each data customer."""
 
-    Parameters
-    ----------
-    measure : BaseMeasure
-    values : sequence
-        One value per data customer.
-    """
-
-    def __init__(self, measure: Measure, values: Any) -> None:
+    def __init__(self, measure: Any, values: Any) -> None:
         self.measure = measure
         self.values = values
         self._empty = measure.make()
         self._of: dict[int, Any] = {}
 
     def born(self, slot: int) -> None:
-        """Empty statistics for a slot."""
         number = whole_number("slot", slot, 0, _LARGEST, remedy="See Franchise.open_dish.")
         self._of[number] = self.measure.make()
 
     def died(self, slot: int) -> None:
-        """The slot's statistics are no longer needed."""
         self._of.pop(slot, None)  # after a recount following a failure, a proposal's slots have no entry
 
     def add(self, slot: int, customers: IntsOrList) -> None:
-        """Add these customers' values to a slot."""
         for i in customers:
             self.measure.add(self._of[slot], self.values[i])
 
     def remove(self, slot: int, customers: IntsOrList) -> None:
-        """Remove these customers' values from a slot."""
         for i in customers:
             self.measure.remove(self._of[slot], self.values[i])
 
@@ -62,12 +51,10 @@ class PythonBank:
         return [*(self._of[slot] for slot in slots), self._empty]
 
     def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
-        """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
         logs = self.measure.log_predictive(self.values[customer], self._many(slots))
         return log_densities(self.measure, "log_predictive", logs, len(slots) + 1)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
-        """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
         values = [self.values[i] for i in customers]
         logs = self.measure.log_block(values, self._many(slots))
         return log_densities(self.measure, "log_block", logs, len(slots) + 1)
@@ -88,10 +75,9 @@ class PythonBank:
         )
 
     def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots."""
         return self._many(slots)[:-1]
 
-    def adopt(self, measure: Measure) -> bool:
+    def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; statistics depend only on the data and are kept."""
         self._empty = measure.make()  # first, because user code may fail
         self.measure = measure
@@ -108,25 +94,22 @@ class PythonBank:
         """See `freeze`."""
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
-        """Recount everything from each customer's dish (-1: unseated)."""
         self._of = {int(slot): self.measure.make() for slot in slots}
         for i, slot in enumerate(dishes):
             if slot >= 0:
                 self.measure.add(self._of[int(slot)], self.values[i])
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
-        """Slots have new numbers."""
         self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
 
     def memory_bytes(self) -> int:
-        """Bytes of statistics that are arrays; others are not counted."""
         return sum(getattr(statistics, "nbytes", 0) for statistics in self._of.values())
 
 
 class FixedBank(PythonBank):
     """Statistics of dishes for a Python measure over terms, some of which have fixed topics."""
 
-    def __init__(self, measure: Measure, values: Any) -> None:
+    def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, values)
         self._log_topics: dict[int, Floats] = {}
 
@@ -154,7 +137,6 @@ class FixedBank(PythonBank):
         return True
 
     def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot: shape (n,)."""
         logs, eaten, values = (
             super().log_marginals(slots, dishes),
             np.asarray(dishes),

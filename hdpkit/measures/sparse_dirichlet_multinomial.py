@@ -14,17 +14,18 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.measures._dish_smoothing import DishSmoothingBank
 from hdpkit.measures._selection import Selection
-from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.measures._sparse_dirichlet_multinomial import DishSmoothingBank, SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.dirichlet_multinomial import CountsTerms, TermCounts, known_terms
 from hdpkit.measures.kept_parameters import OwnNumbers, OwnParameter, ParameterBank, SmoothingOfDishes
-from hdpkit.measures.proportions import NAME, SelectionBank, SelectionProportions
 from hdpkit.measures.protocol import Resampled, at_mean, in_python
 from hdpkit.measures.selection import (
     LARGEST,
+    NAME,
     SMALLEST,
+    SelectionBank,
+    SelectionProportions,
     SelectionReference,
     check_n_terms,
     check_shape,
@@ -164,7 +165,6 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         return {**shared, "selection": self.selection}
 
     def with_parameters(self, **values: float) -> Self:
-        """Return this measure with other values of parameters that have a prior; the priors don't change."""
         kept: dict[str, Any] = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
         if "r" in kept or "s" in kept:
             shapes = kept.pop("r", self.selection.r), kept.pop("s", self.selection.s)
@@ -182,14 +182,13 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         }  # fmt: skip
 
     def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
-        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi).
+        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi); with this
+        smoothing.
 
         Parameters
         ----------
         given : (float, float), optional
-            log pi and log(1 - pi) of a dish.
         smoothing : float, optional
-            Smoothing of a dish, if dishes have separate ones.
         """
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
@@ -269,7 +268,6 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         return self.predictive(statistics)
 
     def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> npt.NDArray[Any]:
-        """Means of the topics in these slots, shape (n, V)."""
         if not hasattr(bank, "factors"):  # in Python
             return super().posterior_means(bank, slots, dishes)
         counts, (smoothing, inside, outside, _) = bank.counts(slots), self._coefficients(bank, slots, dishes)
@@ -360,7 +358,6 @@ class SmoothingBank(ParameterBank, SelectionBank):
     """Statistics in Python of a measure with selected terms and a separate smoothing for each dish."""
 
     def begin(self, slot: int) -> Any:
-        """Statistics without values, with the smoothing and the proportion of a slot."""
         made = super().begin(slot)
         made.smoothing = self.parameter(slot)
         return made

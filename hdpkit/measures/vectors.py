@@ -101,11 +101,7 @@ class VectorMeasure(BaseMeasure):
     """A measure of numbers, or of vectors of shape (D,), with a prior for each dimension.
 
     A subclass names its parameters in the order of its constructor and defines which values are possible.
-
-    Parameters
-    ----------
-    n_dims : int, optional
-        D; 0 for single numbers. By default taken from the parameters or the data.
+    ``n_dims`` is D, or 0 for single numbers; by default it is taken from the parameters or the data.
     """
 
     takes_terms = False
@@ -284,26 +280,15 @@ def near_variances(X: Floats, variances: Floats) -> Floats:
 
 
 def near_covariance(X: Floats, covariance: Floats, independent: bool = False) -> Floats:
-    """Covariance with the shape of that within clusters, and the determinant of the one that is given.
+    """Covariance (D, D) with the shape of that within clusters, and the determinant of the one that is given.
 
     Art, Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis": the mean product of the
     differences of near points, where distances are measured by the covariance found in the step before.
     Points of one normal cluster that are near by this measure differ in all directions alike, so its shape
     doesn't change. If no two distances are equal, the result is the same in all units and, unless columns are
-    independent, rotations.
-
-    Parameters
-    ----------
-    X : float64 array, shape (n, D)
-        Two points or more.
-    covariance : float64 array, shape (D, D)
-        Positive definite, with the shape of that of all points, for the first step.
-    independent : bool
-        Whether columns are independent: products of different ones are left out.
-
-    Returns
-    -------
-    float64 array, shape (D, D)
+    independent, rotations. X, shape (n, D), has two points or more; ``covariance`` is positive definite, with
+    the shape of that of all points, for the first step. If columns are independent, products of different
+    ones are left out.
     """
     n, D = X.shape
     if n > MOST:

@@ -15,7 +15,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import as_float, number_array
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.measures._conjugate import VonMisesFisherBank
+from hdpkit.measures._von_mises_fisher import VonMisesFisherBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnParameter, ParameterBank
 from hdpkit.measures.protocol import Resampled, at_mean, by_entry, in_python
@@ -231,19 +231,13 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         Mean directions are uniform. The concentration has the prior Gamma(2, 2 / c), with mean c = (D - 1) /
         (1 - R^2) n_dishes^(2 / (D - 1)), R the length of the mean of the data. (D - 1) / (1 - R^2) is, if it
         is large, the concentration of one dish that spreads as the data do; as for the normal measures, each
-        axis is then shortened so that `n_dishes` dishes have the volume of the data's.
+        axis is then shortened so that about `n_dishes` dishes, from 1 to 1e6, have the volume of the data's.
+        The values, shape (n, D), have length 1: a DataError is raised if they haven't, or are all the same.
 
         Parameters
         ----------
         values : array-like, shape (n, D)
-            Vectors of length 1.
         n_dishes : float
-            Approximate number of dishes, from 1 to 1e6.
-
-        Raises
-        ------
-        DataError
-            If the values are no unit vectors, or all the same.
         """
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or X.shape[1] < 2 or not np.all(finite(X)):
@@ -371,14 +365,12 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         return np.append(drawn, self._concentration_of(statistics))
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
-        """Log density of a vector given a mean direction and a concentration."""
         concentration = float(parameters[-1])
         return float(
             self._log_normaliser(concentration) + concentration * (self._row(value) @ parameters[:-1])
         )
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
-        """Log densities of vectors given mean directions and concentrations: shape (n, K)."""
         x, drawn = np.asarray(values, dtype=np.float64), np.asarray(parameters, dtype=np.float64)
         x = x / np.linalg.norm(x, axis=1, keepdims=True)
         logs: Floats = x @ (drawn[:, :-1] * drawn[:, -1:]).T + self._log_normaliser(drawn[:, -1])
@@ -390,7 +382,6 @@ class VonMisesFisher(VectorMeasure, OwnParameter):
         return np.column_stack([drawn, np.full(n, self._concentration_of(statistics))])
 
     def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> Floats:
-        """Draw vectors given a mean direction and a concentration: shape (n, D)."""
         parameters = np.asarray(parameters, dtype=np.float64)
         return _by_generator(parameters[:-1], float(parameters[-1]), n, generator)
 

@@ -33,8 +33,91 @@ cdef _bad_weights(object weights):
     )
 
 
-include "asked.pxi"
+# ------------------------------------------------------------------------------------ methods of a subclass
+# Each calls the method of a Python subclass, checks its result, and keeps an exception until the end of the step.
 
+cdef object listed(const double *numbers, int64_t n):
+    return np.array(<const double[:n]>numbers) if n > 0 else np.empty(0)
+
+
+cdef int64_t asked_index_of(ChoiceSource source, str name, tuple given, int64_t n) noexcept:
+    """One of 0 .. n - 1."""
+    try:
+        return source.taken(getattr(source, name)(*given), n)
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef double asked_number(ChoiceSource source, str name, tuple given, double low, double high) noexcept:
+    """A number in this range."""
+    try:
+        return source.answered(getattr(source, name)(*given), (), low, high)
+    except BaseException as error:
+        source.failure = error
+        return not_a_number()
+
+
+cdef int64_t asked_logs(ChoiceSource source, str name, tuple given, double *logs, int64_t n) noexcept:
+    """Logarithms of n numbers up to 1."""
+    cdef const double[::1] values
+    cdef int64_t i
+    try:
+        values = source.answered(getattr(source, name)(*given), (n,), -DBL_MAX, 0.0)
+        for i in range(n):
+            logs[i] = values[i]
+        return 0
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef int64_t asked_choose(void *state, const double *weights, int64_t n) noexcept with gil:
+    return asked_index_of(<ChoiceSource>state, "choose", (listed(weights, n),), n)
+
+
+cdef int64_t asked_bernoulli(void *state, double p) noexcept with gil:
+    source = <ChoiceSource>state
+    try:
+        return 1 if source.bernoulli(p) else 0
+    except BaseException as error:
+        source.failure = error
+        return -1
+
+
+cdef int64_t asked_index(void *state, int64_t n) noexcept with gil:
+    return asked_index_of(<ChoiceSource>state, "index", (n,), n)
+
+
+cdef double asked_uniform(void *state) noexcept with gil:
+    return asked_number(<ChoiceSource>state, "uniform", (), SMALLEST, BELOW_ONE)
+
+
+cdef double asked_normal(void *state) noexcept with gil:
+    return asked_number(<ChoiceSource>state, "normal", (), -DBL_MAX, DBL_MAX)
+
+
+cdef double asked_log_gamma(void *state, double shape) noexcept with gil:
+    return asked_number(<ChoiceSource>state, "log_gamma", (shape,), -DBL_MAX, DBL_MAX)
+
+
+cdef double asked_log_beta(void *state, double a, double b, double *log_rest) noexcept with gil:
+    cdef double both[2]
+    both[0] = both[1] = not_a_number()
+    asked_logs(<ChoiceSource>state, "log_beta", (a, b), both, 2)
+    log_rest[0] = both[1]
+    return both[0]
+
+
+cdef int64_t asked_log_dirichlet(void *state, const double *shapes, int64_t n, double *logs) noexcept with gil:
+    return asked_logs(<ChoiceSource>state, "log_dirichlet", (listed(shapes, n),), logs, n)
+
+
+cdef int64_t asked_binomial(void *state, int64_t n, double p) noexcept with gil:
+    return asked_index_of(<ChoiceSource>state, "binomial", (n, p), n + 1)
+
+
+# ---------------------------------------------------------------------------------------------- the class
 
 cdef bint overrides(object kind) except -1:
     """Whether a Python subclass overrides a method that compiled code calls."""
@@ -87,6 +170,14 @@ cdef exponentials(object logs):
     return det_exp(logs) if type(logs) is float else exp_each(logs)
 
 
+cdef int can_draw(ChoiceSource source, str name) except -1:
+    """Raise an error for a method that a class without draws of its own doesn't define."""
+    if source.own.state == NULL:
+        raise StateError(type(source).__name__, f"without {name}()", "a source that defines its draws",
+                         "Derive it from RandomStream.")
+    return 0
+
+
 cdef class ChoiceSource:
     """A source of draws for moves. Use a `RandomStream` or a `ScriptedSource`.
 
@@ -96,22 +187,13 @@ cdef class ChoiceSource:
     """
 
     def __cinit__(self):
-        self.own.choose = refused_choose
-        self.own.bernoulli = refused_bernoulli
-        self.own.index = refused_index
-        self.own.uniform = refused_draw
-        self.own.normal = refused_draw
-        self.own.log_gamma = refused_log_gamma
-        self.own.log_beta = refused_log_beta
-        self.own.log_dirichlet = refused_log_dirichlet
-        self.own.binomial = refused_binomial
         self.overridden = type(self) is not Asked and overrides(type(self))
         self.published()
 
     cdef int published(self) except -1:
         """Compiled code draws from `own`, or from the methods that a subclass overrides."""
         self.c = self.own
-        if self.overridden:
+        if self.overridden or self.own.state == NULL:
             self.c.state = <void *>self
             self.c.choose = asked_choose
             self.c.bernoulli = asked_bernoulli
@@ -149,7 +231,7 @@ cdef class ChoiceSource:
         return self._failure() or StateError(name, value, "a value that the source can draw", "The source returned an error.")
 
     def __init__(self):
-        if self.own.choose == refused_choose:
+        if self.own.state == NULL:
             raise TypeError("ChoiceSource is abstract; use RandomStream or ScriptedSource")
 
     def choose(self, weights):
@@ -157,6 +239,7 @@ cdef class ChoiceSource:
         cdef const double[::1] w
         cdef int64_t chosen
         cdef Py_ssize_t i
+        can_draw(self, "choose")
         try:
             w = np.ascontiguousarray(weights, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):      # no numbers, or not in a row
@@ -181,6 +264,7 @@ cdef class ChoiceSource:
 
     def bernoulli(self, p):
         """True with probability min(``p``, 1)."""
+        can_draw(self, "bernoulli")
         cdef double odds = p if type(p) is float else as_float(p)
         if not odds >= 0.0:
             raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
@@ -191,6 +275,7 @@ cdef class ChoiceSource:
 
     def index(self, n):
         """Draw one of ``0 .. n-1``, each with the same probability."""
+        can_draw(self, "index")
         cdef int64_t options = number_of(n, 1, 2**63 - 1)
         cdef int64_t chosen = self.own.index(self.own.state, options)
         if chosen < 0:
@@ -218,6 +303,7 @@ cdef class ChoiceSource:
         cdef double[::1] row
         cdef double drawn
         cdef Py_ssize_t i
+        can_draw(self, name)
         if size is None:
             drawn = draw(self.own.state)
             if isnan(drawn):
@@ -254,6 +340,7 @@ cdef class ChoiceSource:
         cdef double[::1] row
         cdef double drawn
         cdef Py_ssize_t i
+        can_draw(self, "log_gamma")
         if size is None and plain(shape) and is_shape(shape):
             drawn = self.own.log_gamma(self.own.state, shape)
             if isnan(drawn):
@@ -295,6 +382,7 @@ cdef class ChoiceSource:
         cdef double[::1] log_x, log_rest
         cdef double drawn, rest
         cdef Py_ssize_t i
+        can_draw(self, "log_beta")
         if size is None and plain(a) and plain(b) and is_shape(a) and is_shape(b):
             drawn = self.own.log_beta(self.own.state, a, b, &rest)
             if isnan(drawn):
@@ -330,6 +418,7 @@ cdef class ChoiceSource:
         ParameterError
             If a parameter is out of range, or ``shapes`` is empty.
         """
+        can_draw(self, "log_dirichlet")
         given = _shapes("shapes", shapes)
         if given.ndim != 1 or given.size == 0:
             raise ParameterError("shapes", shapes, "one or more numbers in a row", "Give an array of shape (n,).")
@@ -370,6 +459,7 @@ cdef class ChoiceSource:
         cdef int64_t[::1] row
         cdef int64_t count
         cdef Py_ssize_t i
+        can_draw(self, "binomial")
         if size is None and plain(n) and type(n) is int and plain(p) and is_binomial(n, p):
             count = self.own.binomial(self.own.state, n, p)
             if count < 0:
@@ -418,7 +508,11 @@ cdef class Asked(ChoiceSource):
 
     @property
     def generator(self):
-        """The generator of the source."""
+        """Draw the number of successes in ``n`` trials of probability ``p``: an int, or an array of int64.
+
+        ``n`` is from 0 to 2**53; both are broadcast to ``size`` (an int or a tuple), if that is given. Raises a
+        ParameterError for others.
+        """
         return self.given.generator
 
     def _failure(self):

@@ -86,16 +86,10 @@ class Streams:
 
 
 def as_source(rng: ChoiceSource | Seed, purpose: Purpose = Purpose.OTHER, calls: int = 0) -> ChoiceSource:
-    """Convert an ``rng`` argument to a choice source.
+    """Convert an ``rng`` argument to a choice source; a source is returned as it is.
 
-    Parameters
-    ----------
-    rng : ChoiceSource, seed or None
-        A source is returned as it is.
-    purpose : Purpose
-        The use of a seed: each purpose has separate words.
-    calls : int
-        Number of earlier calls, if the words must differ from theirs.
+    ``purpose`` is the use of a seed: each has separate words. ``calls`` is the number of earlier calls, if
+    the words must differ from theirs.
     """
     return rng if isinstance(rng, ChoiceSource) else Streams(rng).source(purpose, calls)
 

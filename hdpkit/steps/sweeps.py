@@ -16,9 +16,9 @@ import hdpkit.steps.fused._fused_observed as fused_observed
 import hdpkit.steps.fused._fused_topics as fused_topics
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
-from hdpkit.measures._atomic import AtomicBank
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit.measures._measure import AtomicBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource

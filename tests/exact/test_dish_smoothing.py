@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.franchise.starts import start
-from hdpkit.measures.proportions import NAME
+from hdpkit.measures.selection import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_models import exact_model

@@ -12,9 +12,9 @@ from bugs.planting import compiler
 
 import hdpkit as hk
 
-HEADER = Path(hk.__file__).parent / "measures" / "inverse_factor.h"
+HEADER = Path(hk.__file__).parent / "measures" / "products.h"
 EXPORTS = """
-#include "inverse_factor.h"
+#include "products.h"
 extern "C" {
 int64_t size(int64_t D) { return hdpkit_factor_size(D); }
 void invert(const double *L, int64_t D, double *W) { hdpkit_invert_factor(L, D, W); }
@@ -37,7 +37,7 @@ DIMENSIONS = (1, 2, 3, 4, 5, 9, 50)
 
 def compiled(folder, header, plain=False):
     """The functions of the header, by ctypes."""
-    (folder / "inverse_factor.h").write_text(header, encoding="utf-8")
+    (folder / "products.h").write_text(header, encoding="utf-8")
     (folder / "exports.cpp").write_text(EXPORTS, encoding="utf-8")
     library = folder / "exports.so"
     flags = ["-DHDPKIT_PLAIN_LANES"] if plain else []

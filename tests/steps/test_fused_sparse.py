@@ -11,7 +11,7 @@ from test_fused_sites import VARIATION, drawn, law_at, standing
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start
-from hdpkit.measures.proportions import SelectionProportions
+from hdpkit.measures.selection import SelectionProportions
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps import _sweeps as sweeps
 from hdpkit.testing.machines import same

@@ -11,7 +11,7 @@ from scipy import special
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.measures.proportions import NAME
+from hdpkit.measures.selection import NAME
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_models import ExactParameterModel
 

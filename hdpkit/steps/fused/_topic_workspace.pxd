@@ -6,7 +6,7 @@ from hdpkit.vectors cimport vector
 from hdpkit.measures._bursty_counts cimport BurstyCounts
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 from hdpkit.measures._measure cimport CompiledBank
-from hdpkit.measures._sparse_counts cimport SparseCounts
+from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseCounts
 from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 from hdpkit.stores._explicit cimport Table
 from hdpkit.stores._seating cimport Node

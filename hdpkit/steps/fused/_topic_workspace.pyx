@@ -8,8 +8,8 @@ from hdpkit.vectors cimport vector
 from hdpkit.measures._bursty cimport BurstyBank
 from hdpkit.measures._dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit.measures._measure cimport CompiledBank
-from hdpkit.measures._sparse_counts cimport SlotFactors, factors_at, factors_of
-from hdpkit.measures._sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
+from hdpkit.measures._sparse_dirichlet_multinomial cimport (
+    SlotFactors, SparseDirichletMultinomialBank, factors_at, factors_of)
 from hdpkit.measures._term_counts cimport TermCountsBank
 
 cdef enum:

@@ -1,17 +1,52 @@
-/* The inverse W of a Cholesky factor: lengths of W x, and its update when a vector is added to the matrix.
+/* Products of vectors, two doubles at a time, which every processor has; and the inverse W of a Cholesky factor: lengths
+   of W x, and its update when a vector is added to the matrix.
 
    Rows are in panels of four, by columns: entry (4 p + r, j), j < 4 p + 4, is at 8 p (p + 1) + 4 j + r. Entries above
    the diagonal and rows beyond the dimension are 0, so vectors x have 4 P entries, P panels, the last of them 0. Sums
    have the same order for one vector and for several, so that both give the same bits. */
-#ifndef HDPKIT_INVERSE_FACTOR_H
-#define HDPKIT_INVERSE_FACTOR_H
+#ifndef HDPKIT_PRODUCTS_H
+#define HDPKIT_PRODUCTS_H
 
 #include <math.h>
 #include <stdint.h>
 
-#include "two_lanes.h"
-
 namespace {
+
+#if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
+typedef double hdpkit_two __attribute__((vector_size(16), aligned(8), may_alias));
+#else
+struct hdpkit_two {
+    double x[2];
+    hdpkit_two &operator+=(const hdpkit_two &other) {
+        x[0] += other.x[0];
+        x[1] += other.x[1];
+        return *this;
+    }
+};
+inline hdpkit_two operator*(const hdpkit_two &a, const hdpkit_two &b) {
+    return {{a.x[0] * b.x[0], a.x[1] * b.x[1]}};
+}
+#endif
+
+/* Products of a vector with N others, which follow each other in memory. Each is a sum of four sums over every fourth
+   entry, whatever N is, so that one product and several have the same bits. */
+template <int N> inline void hdpkit_products(const double *a, const double *x, int64_t D, double *out) {
+    const int64_t whole = D / 4 * 4;
+    hdpkit_two low[N] = {}, high[N] = {};
+    for (int64_t d = 0; d < whole; d += 4) {
+        const hdpkit_two a0 = *(const hdpkit_two *)(a + d), a1 = *(const hdpkit_two *)(a + d + 2);
+        for (int c = 0; c < N; c++) {
+            low[c] += a0 * *(const hdpkit_two *)(x + c * D + d);
+            high[c] += a1 * *(const hdpkit_two *)(x + c * D + d + 2);
+        }
+    }
+    for (int c = 0; c < N; c++) {
+        const double *l = (const double *)&low[c], *h = (const double *)&high[c];
+        double sums[4] = {l[0], l[1], h[0], h[1]};
+        for (int64_t d = whole; d < D; d++) sums[d - whole] += a[d] * x[c * D + d];
+        out[c] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+}
 
 inline int64_t hdpkit_panels(int64_t D) { return (D + 3) / 4; }
 inline int64_t hdpkit_factor_size(int64_t D) { return 8 * hdpkit_panels(D) * (hdpkit_panels(D) + 1); }
