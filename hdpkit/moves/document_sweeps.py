@@ -21,7 +21,7 @@ from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
 from hdpkit.steps.fused._document_workspace import DocumentWorkspace
-from hdpkit.steps.fused._fused_cells import FEW
+from hdpkit.steps.fused._fused_documents import FEW
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 BELOW = (

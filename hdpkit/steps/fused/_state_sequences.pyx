@@ -6,7 +6,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
-from hdpkit.steps.fused._documents cimport hdpkit_work, share_out
+from hdpkit.steps.fused._document_workspace cimport hdpkit_work, share_out
 from hdpkit.steps._sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._counts cimport CountsStore

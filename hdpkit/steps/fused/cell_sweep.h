@@ -13,7 +13,6 @@
 #define HDPKIT_CELL_SWEEP_H
 
 #include "binomials.h"
-#include "cells.h"
 #include "document_sweep.h"
 
 namespace {
