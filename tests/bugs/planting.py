@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
 MODULES = ("_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents", "_state_sequences")
-OTHERS = ("_draws", "instruction_set")  # that they import, and that are patched too
+OTHERS = ("instruction_set",)  # that they import
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H
 #define HDPKIT_SWITCH_H
@@ -70,7 +70,7 @@ cdef const hdpkit_document_functions *of_scripts = functions
 def patched() -> dict[str, str]:
     """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
-    for name in (*(f"{module}.pyx" for module in MODULES), "_draws.pxd"):
+    for name in (*(f"{module}.pyx" for module in MODULES),):
         found[name] = (SOURCES / name).read_text(encoding="utf-8")
     for number, fault in enumerate(ALL_FAULTS, start=1):
         for patch in fault.patches:

@@ -13,6 +13,9 @@ cdef extern from "documents.h":
     double HDPKIT_LEAST_SHAPE
     ctypedef struct hdpkit_philox:
         pass
+    ctypedef struct hdpkit_room:
+        int8_t *at
+        int64_t bytes
     ctypedef int64_t (*hdpkit_document_choose)(void *state, const double *weights, int64_t n) noexcept nogil
     ctypedef struct hdpkit_bursts:
         double concentration
@@ -50,24 +53,17 @@ cdef extern from "documents.h":
         double (*log_gamma)(void *stream, double shape) noexcept nogil
         const hdpkit_bursts *bursts
     ctypedef struct hdpkit_document_thread:
-        void *document
         int32_t *here
         void *running_root
-        double *weights
         int32_t *blocks
-        int32_t *listed
         int32_t n_blocks
         int32_t failed
         int64_t *change
-        int32_t *dish
-        int32_t *place
-        double *few
-        const void *share
-        const double *smooth
         int32_t n_moved
         int32_t *moved
         int32_t *before
         hdpkit_philox stream
+    void lay_out_thread "hdpkit_lay_out"(hdpkit_document_thread *t, hdpkit_room *room, int64_t stride, int64_t real) noexcept nogil
     ctypedef struct hdpkit_gamma_block:
         const int32_t *counts
         int64_t n_terms

@@ -37,10 +37,7 @@ cdef enum:
 def inverse_of_gamma(shape, degree):
     """Polynomial of g / w in t = 2 w / w(1) - 1, where w = (G(a + 1) F(g))**(1 / a), F the distribution function.
 
-    Returns
-    -------
-    list of float
-        Coefficients, beginning with the constant; then log G(a + 1), F(1) and 2 / w(1).
+    Returns the coefficients, beginning with the constant; then log G(a + 1), F(1) and 2 / w(1).
     """
     from scipy.special import gammainc, gammaln
 
@@ -112,15 +109,8 @@ cdef class DocumentWorkspace:
     def share_topics(self, memory, int worker, int n_workers, int64_t copied=COPIED):
         """Draw only some of the topics from now on, in memory shared with the processes that draw the others.
 
-        Parameters
-        ----------
-        memory : object
-            ``memory.room(n)`` is a writable buffer of n bytes, the same for all workers, at the start of a page.
-        worker, n_workers : int
-            Number of this worker, from 0, and the number of workers.
-        copied : int
-            Largest size in bytes of topics of which this worker uses a copy: in pages of the usual size sweeps
-            over small topics take longer.
+        ``memory.room(n)`` is a writable buffer of n bytes, the same for all workers, at the start of a page. Up to
+        ``copied`` bytes of topics this worker uses a copy: in pages of the usual size sweeps over small topics take longer.
         """
         self.memory = memory
         self.most_copied = copied
@@ -133,7 +123,7 @@ cdef class DocumentWorkspace:
         cdef int i
         cdef int8_t *at
         cdef int8_t[::1] in_common
-        cdef int64_t words
+        cdef hdpkit_room room
         self.counts = counts
         self.wide = wide
         self.by_slot.assign(stride * (3 * sizeof(double) + real) + line, 0)
@@ -172,34 +162,16 @@ cdef class DocumentWorkspace:
         if <int>self.threads.size() < n_threads:
             self.threads.resize(n_threads)
             self.arrays.resize(n_threads)
-        words = (stride + line) * (2 * real + 11 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
         for i in range(n_threads):
-            self.arrays[i].arrays.assign(words, 0)
+            room.at = NULL
+            room.bytes = 0
+            lay_out_thread(&self.threads[i], &room, stride, real)
+            self.arrays[i].arrays.assign(room.bytes + line, 0)
+            room.at, room.bytes = on_a_line(self.arrays[i].arrays.data()), 0
+            lay_out_thread(&self.threads[i], &room, stride, real)
             self.arrays[i].before.resize(2 * self.longest)
-            at = on_a_line(self.arrays[i].arrays.data())
-            self.threads[i].document = at
-            at += stride * real
-            self.threads[i].running_root = at
-            at += stride * real
-            self.threads[i].weights = <double *>at       # stride + 2 numbers
-            at += (stride + LANES) * sizeof(double)
-            self.threads[i].few = <double *>at
-            at += 10 * (stride + LANES) * sizeof(double)
-            self.threads[i].change = <int64_t *>at
-            at += stride * sizeof(int64_t)
-            self.threads[i].here = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].blocks = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].listed = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].place = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].dish = <int32_t *>at         # as long as `few`
             self.threads[i].moved = self.arrays[i].before.data() + self.longest
             self.threads[i].before = self.arrays[i].before.data()
-            self.threads[i].n_blocks = 0
-            self.threads[i].failed = 0
         return 0
 
     cdef int index_rows(self, const int32_t[::1] parent) except -1:

@@ -37,7 +37,7 @@ from hdpkit.steps._table_counts cimport tables_by_jumps, tables_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.steps.fused._document_workspace cimport (
     HDPKIT_LEAST_SHAPE, LANES, LINE_BYTES, DocumentWorkspace, ThreadArrays, add_blocks, functions, hdpkit_bursts,
-    hdpkit_document_run, hdpkit_document_thread, hdpkit_documents, of_scripts, on_a_line, share_out)
+    hdpkit_document_run, hdpkit_document_thread, hdpkit_documents, hdpkit_room, of_scripts, on_a_line, share_out)
 from hdpkit.steps.fused.instruction_set import chosen, scripts
 from hdpkit.stores._cells cimport PIECE, CellsStore
 from hdpkit.stores._counts cimport CountsStore
@@ -55,22 +55,12 @@ cdef extern from "documents.h":
         int32_t *now
         int64_t n_now
         int32_t few
-        double *weight
-        double *part
-        double *heavy_weight
-        double *rest
-        double *end
-        int64_t *at_level
-        int32_t *label
-        int32_t *heavy
-        int32_t *drawn
-        int32_t *edge
-        int32_t *above
         double burst
         const double *unit
         void *own
         double *logs
         const double *given
+    void lay_out_cells "hdpkit_lay_out"(hdpkit_cells *c, hdpkit_room *room, int64_t n) noexcept nogil
     ctypedef void (*hdpkit_cells_run)(const hdpkit_documents *, hdpkit_document_thread *, hdpkit_cells *, int64_t node) noexcept nogil
     ctypedef struct hdpkit_cells_functions:
         hdpkit_cells_run production
@@ -675,11 +665,7 @@ def sweep_shards(Walk walk not None, CompiledBank bank not None, DocumentWorkspa
     Dishes, the root and the counts of terms don't change until `settle_shards` gets the changes of all shards.
     Changes of counts are taken from the workspace (`DocumentWorkspace.take_changes`).
 
-    Returns
-    -------
-    observations, tables : int64 arrays, shape (n_slots,)
-        Changes of the observations of each slot's topic, and of the root's customers; n_slots - 1 is the last
-        slot of the plan.
+    Returns changes of the observations of each slot's topic, and of the root's customers, up to the plan's last slot.
     """
     cdef Sweep sweep
     cdef CountsStore store = run_documents(&sweep, walk, bank, work, plan, source)
@@ -914,6 +900,7 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, DocumentWorksp
     cdef vector[hdpkit_cells] cells
     cdef vector[vector[int32_t]] rooms
     cdef vector[vector[int8_t]] scratch
+    cdef hdpkit_room room
     cdef vector[int8_t] empty
     cdef vector[int32_t] no_room
     store = walk.store
@@ -939,8 +926,12 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, DocumentWorksp
     rooms.assign(n_threads, no_room)
     scratch.assign(n_threads, empty)
     for t in range(n_threads):
-        scratch[t].assign((stride + LANES) * (6 * sizeof(double) + 5 * sizeof(int32_t)) + LINE_BYTES, 0)
-        share_scratch(&cells[t], scratch[t].data(), stride + LANES)
+        room.at = NULL
+        room.bytes = 0
+        lay_out_cells(&cells[t], &room, stride + LANES)
+        scratch[t].assign(room.bytes + LINE_BYTES, 0)
+        room.at, room.bytes = on_a_line(scratch[t].data()), 0
+        lay_out_cells(&cells[t], &room, stride + LANES)
         cells[t].few = plan.few
     sweep.burst = burst
     sweep.given = NULL
@@ -992,16 +983,6 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, DocumentWorksp
             out[place] = sweep.tables[i][cell]
             place += 1
     return made
-
-
-cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
-    """Assign arrays of n numbers, a multiple of 16, on cache lines."""
-    cdef double *real = <double *>on_a_line(at)
-    cdef int32_t *whole = <int32_t *>(real + 6 * n)
-    c.weight, c.part, c.heavy_weight, c.rest, c.end = real, real + n, real + 2 * n, real + 3 * n, real + 4 * n
-    c.at_level = <int64_t *>(real + 5 * n)
-    c.label, c.heavy, c.drawn, c.edge, c.above = whole, whole + n, whole + 2 * n, whole + 3 * n, whole + 4 * n
-    return 0
 
 
 def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):

@@ -11,15 +11,12 @@
 #include "hdpkit/philox.h"
 #include "hdpkit/philox32.h"
 #include "layout.h"
+#include "room.h"
 
 #define HDPKIT_INVERSE_DEGREE 16
 #define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
 #define HDPKIT_DOCUMENT_CAPSULE "hdpkit.steps.fused.documents"
 #define HDPKIT_CELLS_CAPSULE "hdpkit.steps.fused.cells"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef int64_t (*hdpkit_document_choose)(void *state, const double *weights, int64_t n);
 
@@ -85,6 +82,21 @@ typedef struct hdpkit_document_thread {
     int32_t n_words;             /* pairs of words left */
 } hdpkit_document_thread;
 
+/* Give the arrays by slot their places; `real` bytes a number. */
+inline void hdpkit_lay_out(hdpkit_document_thread *t, hdpkit_room *room, int64_t stride, int64_t real) {
+    t->n_blocks = t->failed = 0;
+    room->take_bytes(t->document, stride * real);
+    room->take_bytes(t->running_root, stride * real);
+    room->take(t->weights, stride + 2);
+    room->take(t->few, 10 * (stride + 16));
+    room->take(t->change, stride);
+    room->take(t->here, stride);
+    room->take(t->blocks, stride);
+    room->take(t->listed, stride);
+    room->take(t->place, stride);
+    room->take(t->dish, stride + 16);
+}
+
 /* Topics of sixteen slots, each times a factor: gamma draws of shapes eta_v + n_kv. */
 typedef struct hdpkit_gamma_block {
     const int32_t *counts;       /* at the first term and the first slot; rows of `stride` */
@@ -142,18 +154,29 @@ typedef struct hdpkit_cells {
     const double *given;         /* scripted: the document's topics, by slot and term */
 } hdpkit_cells;
 
+/* Give the arrays of n numbers their places. */
+inline void hdpkit_lay_out(hdpkit_cells *c, hdpkit_room *room, int64_t n) {
+    room->take(c->weight, n);
+    room->take(c->part, n);
+    room->take(c->heavy_weight, n);
+    room->take(c->rest, n);
+    room->take(c->end, n);
+    room->take(c->at_level, n);
+    room->take(c->label, n);
+    room->take(c->heavy, n);
+    room->take(c->drawn, n);
+    room->take(c->edge, n);
+    room->take(c->above, n);
+}
+
 typedef void (*hdpkit_cells_run)(const hdpkit_documents *, hdpkit_document_thread *, hdpkit_cells *, int64_t node);
 
 typedef struct hdpkit_cells_functions {
     hdpkit_cells_run production, scripted;
-    /* For tests; see `binomials.h` */
+    /* For tests; see `draws.h` */
     void (*binomials)(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out);
     void (*spreads)(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
                     int64_t size, void *room, int32_t *out);
 } hdpkit_cells_functions;
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
