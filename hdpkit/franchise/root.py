@@ -20,7 +20,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 
-import hdpkit.steps._root as compiled
+import hdpkit.steps._walk as compiled
 import hdpkit.steps.root as readable
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Floats, Int32s
@@ -33,7 +33,7 @@ from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
 from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, unfitting
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._root import WeightTable
+from hdpkit.steps._walk import WeightTable
 
 
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:

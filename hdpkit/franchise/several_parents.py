@@ -25,8 +25,8 @@ from hdpkit.franchise.topology import FixedHomes, Topology, keys_in
 from hdpkit.parts import Part, unfitting
 from hdpkit.priors import Dirichlet
 from hdpkit.random import ChoiceSource
-from hdpkit.steps._graph_walk import GraphCountsWalk, GraphWalk, ancestors
-from hdpkit.steps.graph_walk import GraphCountsReferenceWalk, GraphReferenceWalk
+from hdpkit.steps._counts_walk import GraphCountsWalk, GraphWalk, ancestors
+from hdpkit.steps.counts_walk import GraphCountsReferenceWalk, GraphReferenceWalk
 
 WEIGHTS = "parent weights"
 """Name of the part that has the weights of parents."""

@@ -24,7 +24,7 @@ from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.documents import draw_shard_topics, settle_shards, sweep_shards
 from hdpkit.steps.fused._document_workspace import DocumentWorkspace
-from hdpkit.steps.fused._fused_cells import FEW
+from hdpkit.steps.fused._fused_documents import FEW
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 

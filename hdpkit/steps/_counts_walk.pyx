@@ -17,13 +17,18 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.stores._seating cimport ANONYMOUS, Entry, Node, Seating
+from hdpkit.stores._counts cimport CountsStore
+from hdpkit.stores._explicit cimport ExplicitStore
+from hdpkit.stores._seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating
 from hdpkit.stores._stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
-from hdpkit.steps._root cimport Root
 from hdpkit.measures._slots cimport DishSlots
-from hdpkit.steps._walk cimport Walk
-from hdpkit.random._source cimport choice_source
+from hdpkit.steps._walk cimport Root, Walk
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.vectors cimport vector
+
+cdef extern from "<algorithm>" namespace "std" nogil:
+    void sort(int32_t *first, int32_t *last)
 
 
 cdef int failed(int32_t dish) except -1:
@@ -41,15 +46,7 @@ cdef inline double opening(Ratios *ratios, double n, double t) noexcept nogil:
 
 
 cdef class CountsWalk(Walk):
-    """Seats customers over a store of counts whose root is a restaurant of latent dishes, or has weights.
-
-    Parameters
-    ----------
-    store, slots, parent, home, concentration, discount, root
-        As those of a `Walk`.
-    declaration : int32 array, shape (n_nodes,)
-        Number of each restaurant's declaration. Restaurants of a declaration share a discount.
-    """
+    """Seats customers over a store of counts whose root is a restaurant of latent dishes, or has weights."""
 
     def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
                   Root root not None, declaration):
@@ -278,3 +275,320 @@ cdef class CountsWalk(Walk):
             if not opens:
                 return 0
         return 0
+
+
+# ---------------------------------------------------------------------------------- several parents
+# The walk through restaurants of which some have several parents: each table is a customer of one of them.
+#
+# P_r = [c_rk - d t_rk + (theta + d T_r) sum_a w_a P_parent(a)] / (theta + c_r), with sums over the arms a of
+# restaurant r (`hdpkit.franchise.several_parents`). The readable twin is in `hdpkit.steps.counts_walk`.
+
+def ancestors(const int32_t[::1] parent not None, const int64_t[::1] begin not None):
+    """Each restaurant and all above it, largest number first.
+
+    ``parent`` has the restaurant above each node of a store, -1 for the root; nodes begin[r] .. begin[r + 1] - 1 are
+    the arms of restaurant r to its second and further parents. Returns ``start`` (int64, one more than restaurants)
+    and ``above`` (int32); those of restaurant r are above[start[r]:start[r + 1]].
+    """
+    cdef vector[int32_t] found, seen
+    cdef vector[int64_t] ends
+    cdef int64_t n = begin.shape[0] - 1, i, a, arm, p
+    cdef int32_t r
+    seen.assign(n, -1)
+    ends.push_back(0)
+    with nogil:
+        for r in range(<int32_t>n):
+            found.push_back(r)
+            for a in range(begin[r + 1] - begin[r] + 1):
+                arm = r if a == 0 else begin[r] + a - 1
+                p = parent[arm]
+                if p < 0:
+                    continue
+                for i in range(ends[p], ends[p + 1]):
+                    if seen[found[i]] != r:
+                        seen[found[i]] = r
+                        found.push_back(found[i])
+            sort(found.data() + ends[r], found.data() + found.size())
+            for i in range((<int64_t>found.size() - ends[r]) // 2):     # largest first
+                p = found[ends[r] + i]
+                found[ends[r] + i] = found[found.size() - 1 - i]
+                found[found.size() - 1 - i] = <int32_t>p
+            ends.push_back(<int64_t>found.size())
+    starts, above = np.empty(n + 1, dtype=np.int64), np.empty(found.size(), dtype=np.int32)
+    cdef int64_t[::1] to_start = starts
+    cdef int32_t[::1] to_above = above
+    for i in range(n + 1):
+        to_start[i] = ends[i]
+    for i in range(<int64_t>found.size()):
+        to_above[i] = found[i]
+    return starts, above
+
+
+cdef class GraphWalk(Walk):
+    """Seats customers of restaurants with several parents over any compiled store."""
+
+    cdef const int64_t[::1] begin
+    cdef const double[::1] weights
+    cdef const int64_t[::1] start
+    cdef const int32_t[::1] above
+    cdef object arrays               # keeps the arrays alive
+    cdef ExplicitStore seats         # the store, if it has the seats of customers
+    cdef int64_t most                # largest number of restaurants on a way to the root
+    cdef vector[double] coefficient  # of each restaurant: what its row contributes to the one that is computed
+    cdef vector[double] chance       # P of one dish in each restaurant
+    cdef vector[double] base_row     # probabilities at the root
+    cdef vector[double] odds         # of the arms of a restaurant
+    cdef vector[int32_t] opened      # arms where a table opens
+
+    def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, begin, weights, start, above, *declaration):
+        self.arrays = (begin, weights, start, above)
+        self.begin = begin
+        self.weights = weights
+        self.start = start
+        self.above = above
+        self.seats = <ExplicitStore>store if isinstance(store, ExplicitStore) else None
+        self.most = int(np.diff(start).max())
+        self.coefficient.assign(len(begin) - 1, 0.0)
+        self.chance.assign(len(begin) - 1, 0.0)
+
+    cdef inline int64_t n_arms(self, int32_t node) noexcept nogil:
+        return self.begin[node + 1] - self.begin[node] + 1
+
+    cdef inline int32_t arm(self, int32_t node, int64_t a) noexcept nogil:
+        return node if a == 0 else <int32_t>(self.begin[node] + a - 1)
+
+    cdef int ready_arms(self) except -1 nogil:
+        """Allocate the memory that a customer of any restaurant may need to leave or enter."""
+        return self.ready_for(self.most * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest), self.most, self.most)
+
+    cdef inline int add_up(self, int32_t node, double *customers, double *tables) noexcept nogil:
+        """Customers and tables of a restaurant."""
+        cdef int64_t a
+        cdef Node *record
+        customers[0] = 0.0
+        tables[0] = 0.0
+        for a in range(self.n_arms(node)):
+            record = &self.store.nodes[self.arm(node, a)]
+            customers[0] += record.customers
+            tables[0] += record.tables
+        return 0
+
+    cdef int fill_row(self, int32_t node) except -1 nogil:
+        cdef int64_t n_live = self.slots.live.size(), i, j, a
+        cdef int32_t r, arm
+        cdef double share, inverse, d, customers, tables, c
+        cdef Entry *entries
+        cdef const int32_t *position = self.slots.position.data()
+        self.row.assign(n_live + 1, 0.0)
+        self.base_row.assign(n_live + 1, 0.0)
+        self.coefficient[node] = 1.0
+        for j in range(self.start[node], self.start[node + 1] - 1):     # the root is the last
+            r = self.above[j]
+            c = self.coefficient[r]
+            self.coefficient[r] = 0.0
+            self.add_up(r, &customers, &tables)
+            share = c
+            if customers > 0.0:
+                d = self.discount[r]
+                inverse = c / (self.concentration[r] + customers)
+                share = (self.concentration[r] + d * tables) * inverse
+                for a in range(self.n_arms(r)):
+                    arm = self.arm(r, a)
+                    entries = self.store.entries(arm)
+                    for i in range(self.store.nodes[arm].n_entries):
+                        self.row[position[entries[i].dish]] += (entries[i].customers - d * entries[i].tables) * inverse
+            for a in range(self.n_arms(r)):
+                arm = self.arm(r, a)
+                self.coefficient[self.parent[arm]] += share * self.weights[arm]
+        c = self.coefficient[0]
+        self.coefficient[0] = 0.0
+        self.root.fill(self.base_row.data(), n_live)
+        for i in range(n_live + 1):
+            self.row[i] += c * self.base_row[i]
+        return 0
+
+    cdef int trace_dish(self, int32_t node, int32_t dish, double above) except -1 nogil:
+        """P_r(dish) at the restaurant and at all above it, into `chance`; that of the first into `level`."""
+        cdef int64_t j, a
+        cdef int32_t r, arm, place
+        cdef double p, d, customers, tables, shared
+        cdef Entry *entry
+        self.chance[0] = self.root.probability(dish, self.store.find(0, dish), above)
+        for j in range(self.start[node + 1] - 2, self.start[node] - 1, -1):
+            r = self.above[j]
+            p = 0.0
+            shared = 0.0
+            d = self.discount[r]
+            self.add_up(r, &customers, &tables)
+            for a in range(self.n_arms(r)):
+                arm = self.arm(r, a)
+                p += self.weights[arm] * self.chance[self.parent[arm]]
+                place = self.store.find(arm, dish)
+                if place >= 0:
+                    entry = self.store.entries(arm) + place
+                    shared += entry.customers - d * entry.tables
+            if customers > 0.0:
+                p = (shared + (self.concentration[r] + d * tables) * p) / (self.concentration[r] + customers)
+            self.chance[r] = p
+        self.level.resize(1)
+        self.level[0] = self.chance[node]
+        return 0
+
+    cdef int64_t choose_arm(self, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        """Draw the arm in which a customer of a dish sits: a, or the number of arms plus a at a new table."""
+        cdef int64_t n = self.n_arms(node), a, chosen
+        cdef int32_t arm, place
+        cdef double d = self.discount[node], customers, tables, fresh
+        cdef Entry *entry
+        self.add_up(node, &customers, &tables)
+        fresh = self.concentration[node] + d * tables
+        self.odds.assign(2 * n, 0.0)
+        for a in range(n):
+            arm = self.arm(node, a)
+            place = self.store.find(arm, dish)
+            if place >= 0:
+                entry = self.store.entries(arm) + place
+                self.odds[a] = entry.customers - d * entry.tables
+            self.odds[n + a] = 1.0 if customers == 0.0 else fresh
+            self.odds[n + a] *= self.weights[arm] * self.chance[self.parent[arm]]
+        chosen = source.choose(source.state, self.odds.data(), 2 * n)
+        if chosen < 0:
+            with gil:
+                raise FloatingPointError(f"dish {dish} can't be seated in restaurant {node}")
+        return chosen
+
+    cdef int64_t choose_at_root(self, int32_t dish, choice_source *source) except -1 nogil:
+        """Whether a customer of the root opens a table."""
+        cdef int32_t place = self.store.find(0, dish)
+        cdef Entry *entry
+        cdef double share, fresh
+        cdef int64_t opens
+        if place < 0 or not self.root.opens_again():
+            return place < 0
+        entry = self.store.entries(0) + place
+        share = entry.customers - self.discount[0] * entry.tables
+        fresh = (self.concentration[0] + self.discount[0] * self.store.nodes[0].tables) * self.root.above(dish)
+        opens = source.bernoulli(source.state, fresh / (fresh + share))
+        if opens < 0:
+            with gil:
+                raise FloatingPointError(f"dish {dish} can't be seated in restaurant 0")
+        return opens
+
+    cdef int seat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                           choice_source *source) except -1 nogil:
+        cdef int32_t r = node, arm = 0, as_customer = customer
+        cdef int64_t chosen
+        cdef size_t i
+        self.ready_arms()
+        self.trace_dish(node, dish, self.root.above(dish))
+        self.opened.clear()
+        while r >= 0:
+            if r == 0:
+                arm = 0
+                if not self.choose_at_root(dish, source):
+                    break
+            else:
+                chosen = self.choose_arm(r, dish, source)
+                arm = self.arm(r, chosen % self.n_arms(r))
+                if chosen < self.n_arms(r):
+                    break
+            self.opened.push_back(arm)
+            r = self.parent[arm]
+        for i in range(self.opened.size()):
+            self.store.open_table(self.opened[i], dish, as_customer, &as_customer)
+        if r >= 0:
+            self.store.join_table(arm, dish, as_customer, self.discount[r], source)
+        return 0
+
+    cdef int32_t arm_of(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
+        """The arm where a customer sits; drawn, if seats aren't known: all customers of a dish are alike."""
+        cdef int64_t n = self.n_arms(node), a, chosen
+        cdef int32_t arm, place
+        if n == 1:
+            return node
+        if self.seats is not None:
+            return self.seats.pool[self.seats.table_of(customer)].node
+        self.odds.assign(n, 0.0)
+        for a in range(n):
+            arm = self.arm(node, a)
+            place = self.store.find(arm, dish)
+            if place >= 0:
+                self.odds[a] = (self.store.entries(arm) + place).customers
+        chosen = source.choose(source.state, self.odds.data(), n)
+        if chosen < 0:
+            with gil:
+                raise FloatingPointError(f"no customer of dish {dish} can leave restaurant {node}")
+        return self.arm(node, chosen)
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        cdef int32_t r = node, arm, as_customer = customer
+        self.ready_arms()
+        while r >= 0:
+            arm = self.arm_of(as_customer, r, dish, source)
+            if self.store.remove_customer(arm, dish, as_customer, source, &as_customer) == 0:
+                return 0
+            r = self.parent[arm]
+        return self.root.loses_dishes()
+
+    # ------------------------------------------------------------------ for Python
+
+    def seat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
+        """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
+        self.store.check_customer(node, dish, customer, False, False)
+        self.seat_customer(customer, node, dish, &source.c)
+
+    def unseat(self, int32_t customer, int32_t node, int32_t dish, ChoiceSource source not None):
+        """Remove a customer; True if the dish has lost its last one."""
+        self.store.check_customer(node, dish, customer, True, False)
+        return bool(self.unseat_customer(customer, node, dish, &source.c))
+
+
+cdef class GraphCountsWalk(GraphWalk):
+    """The same over a store of counts, under a restaurant of latent dishes (compare `CountsWalk`).
+
+    When a customer leaves an arm, a table closes with the probability that the customer sat alone there.
+    """
+
+    cdef CountsStore counts
+    cdef const int32_t[::1] declaration
+    cdef vector[Ratios] ratios       # of Stirling numbers, by declaration
+
+    def __cinit__(self, CountsStore store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, begin, weights, start, above, declaration):
+        cdef size_t i
+        self.tables_at_end = False
+        self.counts = store
+        self.arrays = (self.arrays, declaration)
+        self.declaration = declaration
+        self.ratios.resize(np.asarray(declaration).max() + 1)
+        for i in range(self.ratios.size()):
+            clear_ratios(&self.ratios[i])
+
+    cdef int64_t closes(self, int32_t arm, int32_t dish, choice_source *source) except -1 nogil:
+        """Draw whether a table closes if a customer of the dish leaves an arm."""
+        cdef Entry *entry = self.store.entries(arm) + self.store.find(arm, dish)
+        cdef Ratios *ratios = &self.ratios[self.declaration[arm]]
+        cdef int64_t yes
+        if entry.tables == entry.customers or entry.tables == 1:
+            return entry.tables == entry.customers
+        cover_ratios(ratios, self.discount[arm], entry.customers, entry.tables)
+        yes = source.bernoulli(source.state, one_alone(ratios, entry.customers, entry.tables))
+        if yes < 0:
+            with gil:
+                raise FloatingPointError(f"tables of dish {dish} can't be drawn")
+        return yes
+
+    cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
+                             choice_source *source) except -1 nogil:
+        cdef int32_t r = node, arm, as_customer = customer
+        cdef bint closed
+        while True:
+            arm = self.arm_of(as_customer, r, dish, source)
+            closed = self.closes(arm, dish, source)
+            self.counts.take_out(arm, dish, as_customer, closed)
+            if not closed or r == 0:
+                return closed and self.root.loses_dishes()
+            as_customer = ANONYMOUS
+            r = self.parent[arm]

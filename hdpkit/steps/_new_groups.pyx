@@ -43,24 +43,7 @@ cdef double product_sum(const double *a, const double *b, int64_t n) noexcept no
 cdef class NewGroups:
     """Groups of customers whose parents' rows and whose dishes' densities are fixed.
 
-    Parameters
-    ----------
-    density : float64 array, shape (n_rows, K + 1)
-        Density of a value under each dish and, last, a new one; each row up to a factor.
-    share : float64 array, shape (n_parents, K + 1)
-        Probability of each dish and, last, a new one in the parent restaurants.
-    row : int64 array, shape (n_customers,)
-        Row of `density` of each customer. The customers of a group are consecutive.
-    begins : int64 array, shape (n_groups + 1,)
-        First customer of each group, and the number of customers.
-    parent : int64 array, shape (n_groups,)
-        Row of `share` of each group.
-    concentration, discount : float
-        Of all groups.
-    repeat_concentration, repeat_discount : float
-        b and a of the distribution of a dish in each group, PY(a, b, dish): its values repeat there, and
-        customers with one row of `density` have one value. Densities are then absolute. If b is infinite,
-        dishes are the same in all groups.
+    Arguments are those of the readable twin.
     """
 
     cdef const double[:, ::1] density, share
@@ -332,16 +315,7 @@ cdef class NewGroups:
     # ------------------------------------------------------------------ for Python
 
     def seat(self, int64_t group, dishes, tables, sources=None):
-        """Make a group the current one and seat its customers.
-
-        Parameters
-        ----------
-        group : int
-        dishes, tables : sequences of int, one per customer of the group
-            Customers with the same number in ``tables`` share a table. Without a discount only dishes matter.
-        sources : sequence of int, one per customer, if dishes differ by group
-            Customers of one dish and row that repeat the same value have the same number.
-        """
+        """Make a group the current one and seat its customers."""
         self.begin(group)
         cdef int64_t i, k, e
         there, places = {}, {}
@@ -389,20 +363,7 @@ cdef class NewGroups:
 
     def fold_in(self, int64_t first, int64_t last, int64_t burn_in, int64_t sweeps, ChoiceSource source not None,
                 double[:, ::1] proportions not None, int64_t[::1] dishes not None):
-        """Seat the customers of groups first .. last - 1, sweep over them, and average their groups' proportions.
-
-        Parameters
-        ----------
-        first, last : int
-            Groups first .. last - 1.
-        burn_in, sweeps : int
-            Numbers of sweeps before the average, and in the average.
-        source : ChoiceSource
-        proportions : float64 array, shape (n_groups, K + 1)
-            Filled: mean over sweeps of the posterior mean of a group's weights given the seating.
-        dishes : int64 array, shape (n_customers,)
-            Filled: dish of each customer after the last sweep.
-        """
+        """Seat the customers of groups first .. last - 1, sweep over them, and average their groups' proportions."""
         cdef int64_t g, s, i, e, k, n_dishes = self.density.shape[1]
         cdef double fresh, scale
         cdef int status = 0
@@ -440,16 +401,8 @@ cdef class NewGroups:
                  double[::1] found not None):
         """Average the density of the next customer's value over sweeps, for held-out values of the groups.
 
-        Parameters
-        ----------
-        first, last, burn_in, sweeps, source
-            As for `fold_in`.
-        held_begins : int64 array, shape (n_groups + 1,)
-            First held-out value of each group, and their number.
-        held_row : int64 array, shape (n_held,)
-            Row of `density` of each held-out value.
-        found : float64 array, shape (n_held,)
-            Filled for these groups.
+        ``held_begins`` and ``held_row`` have the held-out values of each group, as `begins` and `row` its customers;
+        ``found`` is filled.
         """
         cdef int64_t g, s, j, n_dishes = self.density.shape[1]
         cdef int status = 0
@@ -479,17 +432,6 @@ cdef class NewGroups:
 
         Before each customer all earlier ones are reseated; a particle's weight is the product of the predictive
         probabilities of the values in their order (Wallach et al. 2009; Buntine 2009).
-
-        Parameters
-        ----------
-        group : int
-        particles : int
-        source : ChoiceSource
-
-        Returns
-        -------
-        float64 array, shape (particles,)
-            In nats, up to the factors of the rows of `density`.
         """
         cdef int64_t p, i
         cdef int status = 0
@@ -544,22 +486,9 @@ cdef double FLAT = 0.9                  # s_k / total above which a topic is nev
 cdef class Fitting:
     """Documents whose proportions are fitted.
 
-    Parameters
-    ----------
-    base : float64 array, shape (K,)
-        The smallest probability of a term in each topic.
-    entries : int64 array, shape (n_terms + 1,)
-        First entry of each term, and the number of entries.
-    topic : int32 array, shape (n_entries,)
-    excess : float64 array, shape (n_entries,)
-        Probability of the term in the topic minus the topic's `base`.
-    prior : float64 array, shape (K,)
-        Pseudo-counts of the topics in a document, not negative.
-    begins : int64 array, shape (n_documents + 1,)
-        First cell of each document, and the number of cells.
-    term : int64 array, shape (n_cells,)
-    count : float64 array, shape (n_cells,)
-        Number of tokens of the term in the document: positive.
+    The probability of a term in a topic is `base`, or `base` + `excess` if one of its entries has the topic: term v has
+    entries[v] .. entries[v + 1] - 1. `prior` are pseudo-counts of topics. Document d has cells begins[d] ..
+    begins[d + 1] - 1, each with a term and its positive number of tokens.
     """
 
     cdef const double[::1] base, excess, prior, count
@@ -583,20 +512,8 @@ cdef class Fitting:
     def fit(self, int64_t first, int64_t last, double tolerance, int64_t longest, double[:, ::1] theta not None):
         """Fit the proportions of documents first .. last - 1.
 
-        Parameters
-        ----------
-        first, last : int
-        tolerance : float
-            A document has converged when no proportion changes by more in a step of all topics.
-        longest : int
-            Largest number of steps of all topics.
-        theta : float64 array, shape (n_documents, K)
-            Filled for these documents; rows sum to one.
-
-        Returns
-        -------
-        int
-            The first document that didn't converge within this number, -1 if all did.
+        ``theta`` is filled; rows sum to one. A document has converged when no proportion changes by more than the
+        tolerance in a step of all topics. Returns the first that didn't within ``longest`` of these steps, -1 for none.
         """
         cdef int64_t d, astray = -1
         with nogil:
@@ -804,19 +721,8 @@ cdef enum:
 cdef class CVB0:
     """Documents in two halves: topics are updated by the words of one half, and the other half is scored.
 
-    Parameters
-    ----------
-    base, entries, topic, excess, prior
-        As in `Fitting`.
-    mass : float64 array, shape (K,)
-        Tokens and pseudo-counts of each topic, positive; or all of them infinite, for topics that don't learn,
-        if topics differ by document.
-    begins, term, count
-        Cells of the observed halves, as in `Fitting`; terms of a document are ascending.
-    held_begins, held_term : int64 arrays, shapes (n_documents + 1,) and (n_held,)
-        Cells of the other halves.
-    repeat_concentration, repeat_discount : float
-        b, infinite if topics are the same in all documents, and a.
+    `mass` are tokens and pseudo-counts of each topic, positive; or all infinite, for topics that don't learn, if topics
+    differ by document. Terms of a document are ascending; the other halves have cells, too. Others as in `Fitting`.
     """
 
     cdef const double[::1] base, excess, prior, mass, count
@@ -850,19 +756,8 @@ cdef class CVB0:
     ):
         """Probabilities of a token of each cell of the other halves of documents first .. last - 1.
 
-        Parameters
-        ----------
-        first, last : int
-        tolerance : float
-            A document has converged when no proportion changes by more in a pass over the terms.
-        longest : int
-            Largest number of passes; a document that hasn't converged by then keeps its last values.
-        theta : float64 array, shape (n_documents, K)
-            Initial values, positive if `prior` is; replaced by the computed proportions. Rows sum to one.
-        found : float64 array, shape (n_held,)
-            Filled for these documents.
-        known : float64 array, shape (n_documents,)
-            Filled: probability of the terms of the observed half, all together.
+        ``theta`` has initial values, positive if `prior` is, and gets the computed proportions, after at most ``longest``
+        passes; ``known`` gets the probability of the terms of the observed half, all together.
         """
         cdef int64_t d
         with nogil:

@@ -100,25 +100,7 @@ def cluster_terms(const int64_t[::1] begins not None, const int32_t[::1] terms n
                   const int64_t[::1] counts not None, int64_t n_terms, const int32_t[::1] order not None,
                   int64_t n_placed, const int64_t[::1] first not None, int rounds, uint64_t key, int threads,
                   bint wide_registers):
-    """Cluster of each term: int32, shape (n_terms,); 0 for terms that don't occur.
-
-    Parameters
-    ----------
-    begins : int64 array, shape (n_documents + 1,)
-        The entries of document d are begins[d] .. begins[d + 1] - 1.
-    terms, counts : int32 and int64 arrays, shape (n_entries,)
-    order : int32 array
-        Terms that occur. The first ``n_placed`` are placed and grouped by k-means; each of the others belongs to
-        a cluster that is frequent in its documents.
-    first : int64 array, shape (k,)
-        ClusteredTerms in ``order`` of the terms that are the first centres.
-    rounds : int
-        Number of times that centres move.
-    key : int
-        Of the stream from which the signs of the randomised singular vectors are drawn.
-    threads : int
-        The result doesn't depend on it, nor on ``wide_registers`` (AVX2).
-    """
+    """Cluster of each term: int32, shape (n_terms,); 0 for terms that don't occur."""
     cdef ClusteredTerms p
     cdef int failed
     p.n_documents = begins.shape[0] - 1

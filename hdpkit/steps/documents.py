@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import hdpkit.steps._table_counts as compiled
-import hdpkit.steps.fused._fused_cells as fused_cells
 import hdpkit.steps.fused._fused_documents as fused_documents
 from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
@@ -184,31 +183,22 @@ settle_shards = Step("settle_shards", takes=(), draws_tables=True)
 
 _COUNTS, _WEIGHTS = frozenset({CountsStore}), frozenset({"weights", "fixed"})
 _SHARDS = (draw_shard_topics, sweep_shards, settle_shards)
-for _name in ("fused", "generic"):
-    for _step in (reseat_documents, reseat_cells, *_SHARDS):
+for _step in (reseat_documents, reseat_cells, *_SHARDS):
+    _serves: dict[str, Any] = {"stores": _COUNTS, "depths": TWO_OR_MORE, "roots": _WEIGHTS}
+    _run = getattr(fused_documents, _step.name)
+    for _name in ("fused", "generic"):
+        _step.kernel(_name, _run, banks=frozenset({DirichletMultinomialBank, TemperedBank}), **_serves)
+    if _step is not reseat_cells:
         _step.kernel(
-            _name, getattr(fused_cells if _step is reseat_cells else fused_documents, _step.name),
-            stores=_COUNTS, banks=frozenset({DirichletMultinomialBank, TemperedBank}), depths=TWO_OR_MORE,
-            roots=_WEIGHTS,
+            "fused", _run, banks=frozenset({BurstyBank}), **_serves,
+            within=lambda bank, numbers: type(bank.inner) is DirichletMultinomialBank,
         )  # fmt: skip
 for _step, _run in (
-    (reseat_documents, fused_documents.reseat_bursty_documents),
-    (draw_shard_topics, fused_documents.draw_bursty_shard_topics),
-    (sweep_shards, fused_documents.sweep_bursty_shards),
-    (settle_shards, fused_documents.settle_bursty_shards),
-):
-    _step.kernel(
-        "fused", _run, stores=_COUNTS, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE, roots=_WEIGHTS,
-        within=lambda bank, numbers: type(bank.inner) is DirichletMultinomialBank,
-    )  # fmt: skip
-for _step, _run in (
     # Over customers, who are known one by one before it runs.
-    (reseat_documents, fused_documents.reseat_bursty_documents),
-    (reseat_cells, fused_cells.reseat_bursty_cells),
+    (reseat_documents, fused_documents.reseat_documents),
+    (reseat_cells, fused_documents.reseat_cells),
     (draw_tables, compiled.draw_tables),
     (draw_tables_by_dish, compiled.draw_tables_by_dish),
 ):
-    _step.kernel(
-        "fused", _run, stores=_COUNTS, banks=Declaring("TABLES_BY_CELL"), depths=TWO_OR_MORE, roots=_WEIGHTS
-    )
+    _step.kernel("fused", _run, banks=Declaring("TABLES_BY_CELL"), **_serves)
 of_package(reseat_documents, reseat_cells, *_SHARDS)

@@ -21,17 +21,6 @@ class Journal:
     The log ratio is a sum over these changes: of log p(seat) of a customer given those who are seated
     without it, and of the log predictive of its value given the others of the dish. The sum is subtracted
     for a customer who leaves.
-
-    Parameters
-    ----------
-    store : TableStore with the methods of TakesBack
-    bank, slots : statistics and slots of the dishes
-    parent : int32 array, shape (n_nodes,)
-    numbers : Hyperparameters
-    log_base : callable or None
-        log H of an observed dish, for a table of the root; None: dishes are latent.
-    n_weights : int or None
-        Number of the dishes of equal weight that a root has which is no restaurant.
     """
 
     def __init__(

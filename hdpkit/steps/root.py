@@ -1,6 +1,6 @@
 """Distributions from which the root's children draw, in Python.
 
-The compiled twins are in `hdpkit.steps._root`.
+The compiled twins are in `hdpkit.steps._walk`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.steps._root import WeightTable
+from hdpkit.steps._walk import WeightTable
 
 
 class ReferenceRoot:

@@ -40,22 +40,7 @@ MOST_STATES = 1 << 15
 
 @attrs.frozen
 class SequencePlan:
-    """What a sweep over sequences needs beyond the walk.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-    data : Sequences
-    weights : Weights or FixedTable
-        Of the root.
-    dishes : int32 array
-        Dish of each customer, -1 for missing observations.
-    slices : bool
-        Without slices all states must exist: fixed weights.
-    threads : int
-    readable : bool
-        Whether the readable filter is used.
-    """
+    """What a sweep over sequences needs beyond the walk."""
 
     measure: Any
     data: Any
@@ -67,15 +52,7 @@ class SequencePlan:
 
 
 class Rows:
-    """Transition probabilities between states, which grow by breaking the remainders of all rows.
-
-    Attributes
-    ----------
-    pi : float64 array, shape (K + 1, K + 1)
-        The last row is that of the start, the last column the remainder.
-    psi : float64 array, shape (K + 1,)
-        Weights of the root, the remainder last.
-    """
+    """Transition probabilities between states, which grow by breaking the remainders of all rows."""
 
     def __init__(
         self, psi: Floats, alpha: Floats, kappa: float, counts: Int64s, source: ChoiceSource

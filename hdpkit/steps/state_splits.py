@@ -45,18 +45,7 @@ LOWEST = -600.0  # log weight of a side of an observation, relative to the other
 
 @attrs.frozen
 class Chain:
-    """States of all observations, by label, and what their probability depends on.
-
-    Attributes
-    ----------
-    states : int32 array, shape (n_customers,)
-        A label from 0, or -1 for one that isn't known.
-    begins : int64 array
-        First observation of each sequence.
-    alpha : float64 array, shape (2,)
-        Concentration of rows, and of the start row.
-    kappa : float
-    """
+    """States of all observations, by label, and what their probability depends on."""
 
     states: Int32s
     begins: Int64s
@@ -90,23 +79,7 @@ class Chain:
 
 
 class Scans:
-    """The sides of the observations of divided states: scans, each given the sides of the scan before.
-
-    Parameters
-    ----------
-    chain : Chain
-        All observations of the divided states have the label -1.
-    labels : int32 array, shape (n, 2)
-        Labels of the two sides of each divided state.
-    members : int64 array, shape (m,)
-        All observations of the divided states, ascending.
-    which : int8 array, shape (m,)
-        Number of the divided state of each.
-    fixed : int64 array, shape (n, 2)
-        For each state the observations whose sides don't change.
-    psi : float64 array
-        Weights of all labels.
-    """
+    """The sides of the observations of divided states: scans, each given the sides of the scan before."""
 
     def __init__(
         self,
@@ -214,14 +187,7 @@ def _distinct_members(places: Int64s, members: Int64s, plan: SequencePlan) -> tu
 
 
 class Windows:
-    """The consecutive observations at which states are divided or merged.
-
-    Parameters
-    ----------
-    begins : int64 array
-        First observation of each sequence.
-    length : int
-    """
+    """The consecutive observations at which states are divided or merged."""
 
     def __init__(self, n: int, begins: Int64s, length: int) -> None:
         self.length = length

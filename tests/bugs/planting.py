@@ -35,11 +35,8 @@ from bugs import ALL_FAULTS, FAULTS_IN, PlantedFault
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "steps" / "fused"
 PRODUCTION, PACKAGE = "hdpkit.steps.fused", "planted_sweeps"
-MODULES = (
-    "_document_sweep", "_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents",
-    "_fused_cells", "_state_sequences",
-)  # fmt: skip
-OTHERS = ("_draws", "instruction_set")  # that they import, and that are patched too
+MODULES = ("_fused_topics", "_fused_blocks", "_fused_observed", "_fused_documents", "_state_sequences")
+OTHERS = ("instruction_set",)  # that they import
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H
 #define HDPKIT_SWITCH_H
@@ -61,7 +58,7 @@ HDPKIT_EXPORT int hdpkit_fault = 0;
 DECLARED = '\ncdef extern from "switch.h":\n    int hdpkit_fault\n'
 OF_DOCUMENTS = """
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from hdpkit.steps.fused._documents cimport HDPKIT_DOCUMENT_CAPSULE, hdpkit_document_functions
+from hdpkit.steps.fused._document_workspace cimport HDPKIT_DOCUMENT_CAPSULE, hdpkit_document_functions
 from planted_sweeps.instruction_set import chosen
 
 cdef const hdpkit_document_functions *functions = (
@@ -73,7 +70,7 @@ cdef const hdpkit_document_functions *of_scripts = functions
 def patched() -> dict[str, str]:
     """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
-    for name in (*(f"{module}.pyx" for module in MODULES), "_draws.pxd", "_document_sweep.pxd"):
+    for name in (*(f"{module}.pyx" for module in MODULES),):
         found[name] = (SOURCES / name).read_text(encoding="utf-8")
     for number, fault in enumerate(ALL_FAULTS, start=1):
         for patch in fault.patches:
@@ -90,11 +87,12 @@ def sources() -> dict[str, str]:
     copied = "|".join((*MODULES, *OTHERS))
     for name in [name for name in found if name.endswith((".pyx", ".pxd"))]:
         text = re.sub(rf"{re.escape(PRODUCTION)}\.({copied})\b", rf"{PACKAGE}.\1", found[name])
-        found[name] = text + DECLARED * (name != "_document_sweep.pxd")
+        found[name] = text + DECLARED
     documents = found["_fused_documents.pyx"]
     begin = documents.index("\nfrom")
-    assert "cimport DocumentWorkspace, add_blocks, functions, of_scripts" in documents
-    documents = documents.replace(", add_blocks, functions, of_scripts", ", add_blocks")
+    for name in ("functions", "of_scripts"):
+        assert f" {name}," in documents
+        documents = documents.replace(f" {name},", "", 1)
     found["_fused_documents.pyx"] = documents[:begin] + OF_DOCUMENTS + documents[begin:]
     module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
     found |= {

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from hdpkit.steps._table_counts import tables_drawn
-from hdpkit.steps.fused._fused_cells import binomial, multinomial
+from hdpkit.steps.fused._fused_documents import binomial, multinomial
 from montecarlo import swept
 from scipy import stats
 

@@ -13,12 +13,11 @@ precision to reproduce the numbers of production).
   the current document, which are written to the store before the next document and before any call.
 - `_fused_blocks`: dish Gibbs and the scans of split-merge, in double precision.
 - `_fused_documents`: documents in parallel, given topics and weights of the root, over a store of counts;
-  `_document_sweep` has the beginning and the end of the sweep, `hdpkit.moves.document_sweeps` its labels.
+  `hdpkit.moves.document_sweeps` has its labels.
   Threads share only integer counters, and the stream of a document is keyed by its number, so the result
-  doesn't depend on which thread handles which document.
-- `_fused_cells`: the same by cell, where the customers of a document with the same term are interchangeable.
-  It has no readable twin, nor have levels above the documents: ``tests/exact/test_cells.py`` and
-  ``test_levels.py`` have their laws.
+  doesn't depend on which thread handles which document. By cell, where the customers of a document with the
+  same term are interchangeable, there is no readable twin, nor with levels above the documents:
+  ``tests/exact/test_cells.py`` and ``test_levels.py`` have their laws.
 - `_fused_observed`: table Gibbs over observed dishes.
 
 Single precision is accurate only in a range of hyperparameters (docs/correctness.md). Outside it, table Gibbs

@@ -10,11 +10,6 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hdpkit.steps.fused.instruction_set import chosen, scripts
-from hdpkit.steps.fused._documents cimport (
-    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_DOCUMENT_CAPSULE, hdpkit_gamma_block,
-    hdpkit_philox, hdpkit_philox32, hdpkit_document_functions, hdpkit_document_thread, hdpkit_documents,
-    in_large_pages, share_out,
-)
 from hdpkit.measures._dirichlet_multinomial cimport DirichletCounts
 from hdpkit._count_changes cimport (
     Reader, Written, add_rows, check_whole, joined, reader_of, write_rows,
@@ -33,8 +28,6 @@ cdef double LEAST_SUM = 1e-20     # of the gamma draws of a topic; each below 1e
 cdef double LEAST_LOG = -80.0     # exp(LEAST_LOG) is 1.8e-35
 
 cdef enum:
-    LANES = 16
-    LINE_BYTES = 64
     TERMS = 256          # terms per piece of work
     MOST_BLOCKS = 1 << 20
     COPIED = 1 << 26     # bytes of shared topics up to which a part uses a copy
@@ -44,10 +37,7 @@ cdef enum:
 def inverse_of_gamma(shape, degree):
     """Polynomial of g / w in t = 2 w / w(1) - 1, where w = (G(a + 1) F(g))**(1 / a), F the distribution function.
 
-    Returns
-    -------
-    list of float
-        Coefficients, beginning with the constant; then log G(a + 1), F(1) and 2 / w(1).
+    Returns the coefficients, beginning with the constant; then log G(a + 1), F(1) and 2 / w(1).
     """
     from scipy.special import gammainc, gammaln
 
@@ -64,10 +54,6 @@ def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint3
     cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
     hdpkit_philox32(first, word1, &upper[0], &key[0], out)
     return np.array(<uint32_t[:4 * HDPKIT_PHILOX32_COUNTERS]>out).reshape(4, -1).T
-
-
-cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
-    return bytes.data() + (LINE_BYTES - <size_t>bytes.data() % LINE_BYTES) % LINE_BYTES
 
 
 cdef void draw_block(hdpkit_gamma_block *block) noexcept nogil:
@@ -123,15 +109,8 @@ cdef class DocumentWorkspace:
     def share_topics(self, memory, int worker, int n_workers, int64_t copied=COPIED):
         """Draw only some of the topics from now on, in memory shared with the processes that draw the others.
 
-        Parameters
-        ----------
-        memory : object
-            ``memory.room(n)`` is a writable buffer of n bytes, the same for all workers, at the start of a page.
-        worker, n_workers : int
-            Number of this worker, from 0, and the number of workers.
-        copied : int
-            Largest size in bytes of topics of which this worker uses a copy: in pages of the usual size sweeps
-            over small topics take longer.
+        ``memory.room(n)`` is a writable buffer of n bytes, the same for all workers, at the start of a page. Up to
+        ``copied`` bytes of topics this worker uses a copy: in pages of the usual size sweeps over small topics take longer.
         """
         self.memory = memory
         self.most_copied = copied
@@ -144,12 +123,12 @@ cdef class DocumentWorkspace:
         cdef int i
         cdef int8_t *at
         cdef int8_t[::1] in_common
-        cdef int64_t words
+        cdef hdpkit_room room
         self.counts = counts
         self.wide = wide
         self.by_slot.assign(stride * (3 * sizeof(double) + real) + line, 0)
         self.blocks.resize(stride // LANES)
-        at = on_a_line(&self.by_slot)
+        at = on_a_line(self.by_slot.data())
         self.psi = <double *>at
         self.factor = self.psi + stride
         self.sums = self.factor + stride
@@ -159,7 +138,7 @@ cdef class DocumentWorkspace:
         if self.memory is None or self.copied:
             if not in_large_pages(self.topics, n_terms * stride * real + line):
                 raise MemoryError
-            self.s.phi = on_a_line(&self.topics)
+            self.s.phi = on_a_line(self.topics.data())
         if self.memory is not None:
             self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
             self.sums = <double *>&in_common[0]
@@ -183,34 +162,16 @@ cdef class DocumentWorkspace:
         if <int>self.threads.size() < n_threads:
             self.threads.resize(n_threads)
             self.arrays.resize(n_threads)
-        words = (stride + line) * (2 * real + 11 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
         for i in range(n_threads):
-            self.arrays[i].arrays.assign(words, 0)
+            room.at = NULL
+            room.bytes = 0
+            lay_out_thread(&self.threads[i], &room, stride, real)
+            self.arrays[i].arrays.assign(room.bytes + line, 0)
+            room.at, room.bytes = on_a_line(self.arrays[i].arrays.data()), 0
+            lay_out_thread(&self.threads[i], &room, stride, real)
             self.arrays[i].before.resize(2 * self.longest)
-            at = on_a_line(&self.arrays[i].arrays)
-            self.threads[i].document = at
-            at += stride * real
-            self.threads[i].running_root = at
-            at += stride * real
-            self.threads[i].weights = <double *>at       # stride + 2 numbers
-            at += (stride + LANES) * sizeof(double)
-            self.threads[i].few = <double *>at
-            at += 10 * (stride + LANES) * sizeof(double)
-            self.threads[i].change = <int64_t *>at
-            at += stride * sizeof(int64_t)
-            self.threads[i].here = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].blocks = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].listed = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].place = <int32_t *>at
-            at += stride * sizeof(int32_t)
-            self.threads[i].dish = <int32_t *>at         # as long as `few`
             self.threads[i].moved = self.arrays[i].before.data() + self.longest
             self.threads[i].before = self.arrays[i].before.data()
-            self.threads[i].n_blocks = 0
-            self.threads[i].failed = 0
         return 0
 
     cdef int index_rows(self, const int32_t[::1] parent) except -1:
@@ -247,7 +208,7 @@ cdef class DocumentWorkspace:
         for i in range(self.n_threads):
             self.arrays[i].tables.assign(n_rows * stride, 0)
         self.s.base = self.base.data()
-        self.s.share = on_a_line(&self.shares)
+        self.s.share = on_a_line(self.shares.data())
         self.s.smooth = self.smooth.data()
         return 0
 
@@ -346,7 +307,7 @@ cdef class DocumentWorkspace:
 
     cdef int copy_topics(self) except -1:
         """Copy shared topics, unless they are large, into memory with large pages, which sweeps read faster."""
-        cdef int8_t *own = on_a_line(&self.topics)
+        cdef int8_t *own = on_a_line(self.topics.data())
         if self.copied:
             memcpy(own, self.s.phi, self.s.n_terms * self.s.stride * (sizeof(double) if self.wide else sizeof(float)))
             self.s.phi = own

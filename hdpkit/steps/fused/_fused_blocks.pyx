@@ -20,13 +20,13 @@ from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._seating cimport ENTRY_WORDS, Node, arena_room
 from hdpkit.steps._sweeps cimport Units, fail, serve_below
-from hdpkit.steps._root cimport WeightedRoot, WeightTable
+from hdpkit.steps._walk cimport WeightedRoot, WeightTable
 from hdpkit.steps._walk cimport Walk
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.steps import _sweeps as sweeps
 from hdpkit.steps.fused.instruction_set import chosen, scripts
-from hdpkit.steps.fused._topic_workspace cimport hdpkit_words, refresh_words
+from hdpkit.steps.fused._topic_workspace cimport hdpkit_room, hdpkit_words, on_a_line, refresh_words
 from hdpkit.random import RandomStream
 
 cdef extern from "topics.h":
@@ -40,39 +40,17 @@ cdef extern from "topics.h":
         HDPKIT_BLOCK_FAILED
         HDPKIT_BLOCK_RATIOS
     enum:
-        HDPKIT_FEWEST
-        HDPKIT_MANY
         HDPKIT_PLACES
         HDPKIT_LANES
-        HDPKIT_SHORT
     ctypedef struct hdpkit_factor:
         int32_t customer
-    ctypedef struct hdpkit_distinct:
-        pass
-    ctypedef struct hdpkit_meeting:
-        pass
     ctypedef struct hdpkit_block_words:
         hdpkit_words *words
         const int32_t *home
         double scale
         double step
-        int32_t *here
-        int32_t *here_tables
-        int32_t *present
-        double *uniform
         int8_t *kept
         int8_t *opens
-        hdpkit_factor *sorted
-        double *edges
-        int32_t *own
-        int32_t *own_tables
-        int32_t *less
-        int32_t *cell
-        int32_t *cell_tables
-        int32_t *added
-        uint8_t *asks
-        hdpkit_meeting *met
-        int8_t *meets
     ctypedef struct hdpkit_blocks:
         const int32_t *terms
         const int32_t *customer
@@ -104,34 +82,14 @@ cdef extern from "topics.h":
         int32_t outside
         int32_t every
         hdpkit_factor *now
-        hdpkit_factor *next
         int64_t n_now
         int32_t *seen
-        int32_t *tables
-        double *share
-        double *base
-        double *top
-        double *bottom
-        double *running
-        double *weights
-        int64_t *exponent
-        int64_t *depth
-        double *absent
         int64_t n_all
-        int32_t *looked
         uint8_t *excess
         float steps
-        float *log_share
-        float *near_base
-        float *log_base
-        int16_t *starts
         int64_t starts_stride
         int32_t by_line
         uint8_t *tops
-        int16_t *top_starts
-        int32_t *line_sums
-        int32_t *places
-        hdpkit_distinct *distinct
         int64_t passes
         const int64_t *order
         const int8_t *target
@@ -141,6 +99,8 @@ cdef extern from "topics.h":
         double *odds
         double *down
         hdpkit_block_words *bursts
+    void lay_out_slots "hdpkit_lay_out"(hdpkit_blocks *s, hdpkit_room *room, bint bounded) noexcept nogil
+    void lay_out_units "hdpkit_lay_out_units"(hdpkit_blocks *s, hdpkit_room *room, int64_t most, int64_t longest) noexcept nogil
     ctypedef struct hdpkit_topic_functions:
         int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_fill)(hdpkit_blocks *s) noexcept nogil
@@ -189,16 +149,12 @@ cdef class Blocks:
     cdef DirichletMultinomialBank bank
     cdef WeightTable table           # None if the root is a restaurant
     cdef Units units
-    cdef vector[int8_t] arrays       # by slot
-    cdef vector[hdpkit_factor] factors
-    cdef vector[hdpkit_distinct] distinct
+    cdef vector[int8_t] arrays, by_customer      # by slot, and by customer of a unit
     cdef Bounds bounds               # None if they aren't used
     cdef CompiledBank values         # the bank whose values the blocks are: `bank`, or the one over it with tables of words
     cdef BurstyCounts *words         # the latter's, or NULL
     cdef hdpkit_words at_tables
     cdef hdpkit_block_words bursts
-    cdef vector[int8_t] by_customer
-    cdef vector[hdpkit_meeting] met
     cdef const hdpkit_topic_functions *compiled
     cdef int (*start)(hdpkit_blocks *s) noexcept nogil
     cdef int (*resample)(hdpkit_blocks *s) except -1 nogil
@@ -253,41 +209,17 @@ cdef class Blocks:
         s.seating = <int (*)(void *, int) noexcept nogil>answer
 
     cdef int make_room(self, int64_t most) except -1 nogil:
-        """Allocate factors for two units of this many customers."""
-        self.factors.resize(2 * most)
-        self.distinct.resize(most)
-        self.s.distinct = self.distinct.data()
-        self.s.now = self.factors.data()
-        self.s.next = self.s.now + most
-        if self.words != NULL:
-            self.make_room_for_words(most)
-        return 0
-
-    cdef int make_room_for_words(self, int64_t most) except -1 nogil:
-        """The same for the tables of their words."""
-        cdef hdpkit_block_words *b = &self.bursts
+        """Allocate arrays for two units of this many customers."""
+        cdef hdpkit_room room
         cdef int64_t r, longest = 0
-        cdef int8_t *at
-        for r in range(self.words.n_restaurants):
+        for r in range(self.words.n_restaurants if self.words != NULL else 0):
             longest = max(longest, self.words.begin[r + 1] - self.words.begin[r])
-        self.met.resize(longest)
-        b.met = self.met.data()
-        self.by_customer.resize(most * (sizeof(hdpkit_factor) + sizeof(double) + 6 * sizeof(int32_t) + 3))
-        at = self.by_customer.data()
-        b.sorted = <hdpkit_factor *>at
-        at += most * sizeof(hdpkit_factor)
-        b.uniform = <double *>at
-        at += most * sizeof(double)
-        b.own = <int32_t *>at
-        b.own_tables = b.own + most
-        b.less = b.own + 2 * most
-        b.cell = b.own + 3 * most
-        b.cell_tables = b.own + 4 * most
-        b.added = b.own + 5 * most
-        at += 6 * most * sizeof(int32_t)
-        b.kept = at
-        b.opens = at + most
-        b.asks = <uint8_t *>(at + 2 * most)
+        room.at = NULL
+        room.bytes = 0
+        lay_out_units(&self.s, &room, most, longest)
+        self.by_customer.resize(room.bytes + LINE_BYTES)
+        room.at, room.bytes = on_a_line(self.by_customer.data()), 0
+        lay_out_units(&self.s, &room, most, longest)
         return 0
 
     cdef int refresh(self) except -1 nogil:
@@ -355,50 +287,17 @@ cdef class Blocks:
     cdef int lay_out(self) except -1 nogil:
         """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
         cdef hdpkit_blocks *s = &self.s
-        cdef int64_t wide, narrow, more, lines = 0, starts = 0
-        cdef int8_t *at
+        cdef hdpkit_room room
+        cdef int64_t lines
         self.refresh()
         if s.stride != self.stride:
-            wide = s.stride * sizeof(double)
-            narrow = s.stride * sizeof(float)
             s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
-            more = wide + 4 * narrow if self.words != NULL else 0
-            if self.bounds is not None:
-                starts = (HDPKIT_MANY - HDPKIT_FEWEST) * s.starts_stride * sizeof(int16_t)
-                lines = (s.starts_stride // HDPKIT_LANES + 4 * HDPKIT_PLACES) * sizeof(int32_t)
-                more += starts + starts // HDPKIT_LANES + 2 * lines + HDPKIT_SHORT * wide
-            self.arrays.assign(9 * wide + 4 * narrow + 4 * LINE_BYTES + more, 0)
-            at = self.arrays.data()
-            at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
-            s.share = <double *>at
-            s.base = <double *>(at + wide)
-            s.top = <double *>(at + 2 * wide)
-            s.bottom = <double *>(at + 3 * wide)
-            s.exponent = <int64_t *>(at + 4 * wide)
-            s.depth = <int64_t *>(at + 5 * wide)
-            s.weights = <double *>(at + 6 * wide)
-            s.tables = <int32_t *>(at + 7 * wide)
-            s.running = <double *>(at + 8 * wide)       # one longer, for scripts
-            at += 9 * wide + LINE_BYTES
-            s.log_share = <float *>at
-            s.log_base = <float *>(at + narrow)
-            s.near_base = <float *>(at + 2 * narrow)
-            s.looked = <int32_t *>(at + 3 * narrow)
-            at += 4 * narrow
-            s.absent = <double *>at
-            if self.bounds is not None:
-                at += HDPKIT_SHORT * wide
-            s.starts = <int16_t *>at
-            s.line_sums = <int32_t *>(at + starts)
-            s.places = <int32_t *>(at + starts + lines)
-            s.top_starts = <int16_t *>(at + starts + 2 * lines)
-            if self.words != NULL:
-                at += starts + 2 * lines + starts // HDPKIT_LANES
-                self.bursts.here = <int32_t *>at
-                self.bursts.here_tables = <int32_t *>(at + narrow)
-                self.bursts.present = <int32_t *>(at + 2 * narrow)
-                self.bursts.meets = at + 3 * narrow
-                self.bursts.edges = <double *>(at + 4 * narrow)       # one longer
+            room.at = NULL
+            room.bytes = 0
+            lay_out_slots(s, &room, self.bounds is not None)
+            self.arrays.assign(room.bytes + LINE_BYTES, 0)
+            room.at, room.bytes = on_a_line(self.arrays.data()), 0
+            lay_out_slots(s, &room, self.bounds is not None)
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
             lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0

@@ -12,21 +12,212 @@ A step has the same distribution as in `sweeps.reseat`. The same code is compile
 an inlined generator, and for any other source: with a script, a test runs every branch of it.
 """
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit.steps.fused._draws cimport FAILED, Work, begin, coin, settle, source_t, stops
 from hdpkit.stores._explicit cimport ExplicitStore, Table
 from hdpkit.stores._histogram cimport Bin, HistogramStore
 from hdpkit.measures._measure cimport CompiledBank, pending_exception
-from hdpkit.stores._seating cimport Entry
+from hdpkit.stores._seating cimport ENTRY_WORDS, SAMPLED, Entry, Node, Seating
 from hdpkit.steps._walk cimport Walk
-from hdpkit.steps.fused._customer_paths cimport AHEAD_HOMES, AHEAD_PATHS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.philox cimport philox
+from hdpkit.random.philox cimport philox, philox_next_double
+from hdpkit.vectors cimport has_place, vector
 from hdpkit.random import RandomStream
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
+
+# --------------------------------------------------------------------------------------------- draws
+# For a `RandomStream`, with an inlined generator, and for any other source. With a stream, one pass over the
+# options draws. A script needs all weights first, so there is a second pass over the options.
+
+cdef enum:
+    FAILED = -2            # no option has a positive weight, or a weight is invalid
+
+ctypedef fused source_t:
+    philox
+    choice_source
+
+
+cdef cppclass Work:
+    vector[double] weights
+    int64_t stop               # the option to stop at; -1: weights are being collected
+    double left                # remainder of the threshold of a draw
+    bint failed                # an allocation failed
+
+
+cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
+    """1 with odds yes : no; FAILED if these are invalid."""
+    cdef double total = yes + no
+    if not (0.0 < total < INFINITY):
+        return FAILED
+    if source_t is philox:
+        return philox_next_double(source) * total < yes
+    else:
+        return <int>source.bernoulli(source.state, yes / total)
+
+
+cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil:
+    """Begin a draw among options whose weights sum to ``total`` up to rounding."""
+    if source_t is philox:
+        work.left = philox_next_double(source) * total
+    else:
+        work.weights.clear()
+        work.failed = False
+        work.stop = -1
+    return 0 if 0.0 < total < INFINITY else FAILED
+
+
+cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nogil:
+    """Whether the next option is the drawn one; in the first pass of a script, only collect its weight.
+
+    If rounding leaves a remainder of the threshold, the last option is taken.
+    """
+    if source_t is philox:
+        work.left -= weight
+        return work.left < 0.0
+    else:
+        if work.stop < 0:
+            work.failed = work.failed or not has_place(work.weights)
+            if not work.failed:
+                work.weights.push_back(weight)
+            return False
+        work.stop -= 1
+        return work.stop < 0
+
+
+cdef inline int settle(source_t *source, Work *work) noexcept nogil:
+    """After a pass over all options: 1 if a second pass is needed, FAILED if the draw is impossible."""
+    if source_t is philox:
+        return 0
+    else:
+        if work.failed:
+            return FAILED
+        work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
+        return 1 if work.stop >= 0 else FAILED
+
+
+# ------------------------------------------------------------------------------------- paths to the root
+# Restaurants, and the entries of their dishes, for many customers at a time: no entry is added or removed. A path
+# is looked up in stages, each for a complete batch and some batches ahead of the sweep, so that memory prefetched
+# by one stage has arrived when the next one needs it.
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define HDPKIT_PREFETCH(address) __builtin_prefetch(address)
+    #else
+    #define HDPKIT_PREFETCH(address) ((void)(address))
+    #endif
+    """
+    void prefetch "HDPKIT_PREFETCH"(const void *address) noexcept nogil
+
+cdef enum:
+    BATCH = 16             # customers whose paths are looked up together
+    AHEAD_HOMES = 3       # by how many batches each stage is ahead of the sweep
+    AHEAD_PATHS = 1         # one less than a power of two
+
+
+ctypedef struct Level:     # a restaurant on a customer's path to the root
+    Node *node
+    Entry *entry       # of the customer's dish; until it is found, the first of a range of entries
+    double theta
+    double d
+    double above       # P of the dish in the parent; H above the root
+    int32_t left       # the table that the customer (or its table below) leaves; its size, in a histogram
+    int32_t length     # of the range
+
+
+cdef cppclass Batch:
+    vector[Level] levels           # of the customers of a batch, consecutively
+    int32_t begins[BATCH + 1]      # place of each customer's restaurant among them
+
+
+cdef inline void fetch_homes(Walk walk, Seating store, int64_t first, int64_t last) noexcept nogil:
+    """First stage: prefetch the restaurants of customers."""
+    cdef int64_t i
+    cdef int32_t r
+    for i in range(first, last):
+        r = walk.home[i]
+        prefetch(&store.nodes[r])
+        prefetch(&store.nodes[r].capacity)
+        prefetch(&walk.parent[r])
+
+
+cdef inline int narrow(Walk walk, Seating store, Batch *batch, int64_t first, int64_t last) except -1 nogil:
+    """Second stage: all levels, and for each the range of at most 16 entries that contains the dish."""
+    cdef int32_t n = 0, r, dish, begin, end, n_atoms = <int32_t>walk.base.shape[0] - 1
+    cdef int64_t lane, offset, low, high, half, length
+    cdef const int32_t *samples = store.samples.data()
+    cdef Level *level = batch.levels.data()
+    cdef Node *node
+    for lane in range(last - first):
+        batch.begins[lane] = n
+        dish = walk.value[first + lane]
+        r = walk.home[first + lane]
+        while r >= 0:
+            if n == <int32_t>batch.levels.size():
+                batch.levels.resize(2 * n + BATCH)
+                level = batch.levels.data()
+            node = &store.nodes[r]
+            # Entries are sorted: the place of the dish's entry is at most its number, and at least its number
+            # minus the number of atoms that aren't served. If every atom is served, the place is known.
+            begin = dish + node.n_entries - n_atoms
+            begin = begin if begin > 0 else 0
+            end = dish + 1 if dish < node.n_entries else node.n_entries
+            offset = node.offset // ENTRY_WORDS
+            low = (offset + begin + (1 << SAMPLED) - 1) >> SAMPLED
+            length = ((offset + end - 1) >> SAMPLED) - low + 1
+            if length > 0:
+                while length > 1:
+                    half = length >> 1
+                    low += half & -<int64_t>(samples[low + half] <= dish)
+                    length -= half
+                high = (low << SAMPLED) - offset
+                if samples[low] <= dish:
+                    begin = <int32_t>high
+                    end = end if end < begin + (1 << SAMPLED) else begin + (1 << SAMPLED)
+                else:
+                    end = <int32_t>high
+            level[n].node = node
+            level[n].entry = <Entry *>(store.arena.words.data() + node.offset) + begin
+            level[n].length = end - begin
+            level[n].theta = walk.concentration[r]
+            level[n].d = walk.discount[r]
+            prefetch(level[n].entry)
+            prefetch(level[n].entry + ((end - begin) >> 2))
+            prefetch(level[n].entry + ((end - begin) >> 1))
+            prefetch(level[n].entry + ((3 * (end - begin)) >> 2))
+            n += 1
+            r = walk.parent[r]
+    batch.begins[last - first] = n
+    return 0
+
+
+cdef inline int64_t find(Walk walk, Batch *batch, int64_t first, int64_t last) noexcept nogil:
+    """Last stage: find the entries. Returns a customer whose restaurants don't serve its dish, or -1."""
+    cdef int64_t lane
+    cdef int32_t m, dish, half, length, i
+    cdef Entry *entry
+    for lane in range(last - first):
+        dish = walk.value[first + lane]
+        for m in range(batch.begins[lane], batch.begins[lane + 1]):
+            entry = batch.levels[m].entry
+            length = batch.levels[m].length
+            if length < 1:
+                return first + lane
+            for i in range(SAMPLED):         # a fixed number of steps, without unpredictable branches
+                half = length >> 1
+                entry += half & -<int32_t>(entry[half].dish <= dish)
+                length -= half
+            if entry.dish != dish:
+                return first + lane
+            batch.levels[m].entry = entry
+    return -1
+
+
+# -------------------------------------------------------------------------------------------- the step
 
 cdef enum:
     NEW = -1       # the seat of a customer at a new table

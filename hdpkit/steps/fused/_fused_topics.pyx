@@ -19,7 +19,7 @@ from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.measures._term_counts cimport TermCountsBank
 from hdpkit.stores._seating cimport ENTRY_WORDS
 from hdpkit.steps._sweeps cimport fail, misplaced, reseat_one
-from hdpkit.steps._root cimport WeightedRoot, WeightTable
+from hdpkit.steps._walk cimport WeightedRoot, WeightTable
 from hdpkit.steps._table_counts cimport draw_tables_of, restaurants_of
 from hdpkit.steps._walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -291,12 +291,8 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
 def asked_for(CompiledBank bank not None):
     """The choice requested from a script while its function runs: the customer and the outcomes.
 
-    Returns
-    -------
-    customer : int
-    outcomes : int64 array
-        One per weight: k to join a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
-        Empty if the request is from a store (for a table), not from the sweep.
+    Outcomes, one per weight: k to join a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish; none
+    if the request is from a store (for a table), not from the sweep.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t i
@@ -312,14 +308,7 @@ def asked_for(CompiledBank bank not None):
 def bounds(TermCountsBank bank not None):
     """The bounded values and upper bounds of the last sweep in floats; shapes (slots,), (slots,), (V,).
 
-    Returns
-    -------
-    root : float64 array
-        (m_k - d0) / (n_k + sum eta) as computed by the sweep, or the corresponding quantity.
-    root_bound : uint64 array
-        An upper bound of it in units of 2**-31.
-    term_bound : uint64 array
-        For each term the sum of root_bound x count, 2**64 - 1 if it hasn't been computed.
+    Bounds of `root` are in units of 2**-31; those of terms are sums of root_bound x count, 2**64 - 1 if unknown.
     """
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t stride = workspace.stride, n_terms = workspace.counts.n_terms

@@ -6,7 +6,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
-from hdpkit.steps.fused._documents cimport hdpkit_work, share_out
+from hdpkit.steps.fused._document_workspace cimport hdpkit_work, share_out
 from hdpkit.steps._sweeps cimport LEAST_TOTAL, fail, misplaced, weigh_again
 from hdpkit.measures._measure cimport CompiledBank, measure_t
 from hdpkit.stores._counts cimport CountsStore
@@ -342,19 +342,7 @@ cdef void slice_sequences(void *argument, int thread, int64_t first, int64_t las
 
 
 cdef class StateSequences:
-    """States of all customers of sequences, which a sweep draws.
-
-    Parameters
-    ----------
-    states : int32 array, shape (n_customers,)
-        Present states; they are replaced in place.
-    offsets : int64 array, shape (n_sequences + 1,)
-    keys : pair of int
-        Of the streams, below 2**62.
-    slices : bool
-        Whether transitions have slices.
-    threads : int
-    """
+    """States of all customers of sequences, which a sweep draws."""
 
     cdef Job job
     cdef int threads
@@ -419,15 +407,8 @@ cdef class StateSequences:
              const int32_t[::1] index not None, int threads):
         """Draw the states of sequences first .. last - 1. Several threads may call this for different sequences.
 
-        Parameters
-        ----------
-        logs : float64 array, shape (n, n_states)
-            Log likelihoods.
-        likelihoods : float64 array, shape (n, n_states), optional
-            The same, not as logarithms, divided by the largest of the row.
-        index : int32 array
-            Row of each customer of these sequences; -1: missing.
-        threads : int
+        ``logs`` are log likelihoods by row, ``likelihoods`` (optional) the same without the logarithm, divided by the
+        largest of the row; ``index`` has the row of each customer of these sequences, -1: missing.
         """
         cdef vector[int] failed
         cdef Job job = self.job
@@ -494,17 +475,7 @@ cdef object impossible():
 
 
 def transition_counts(const int32_t[::1] states not None, const int64_t[::1] begins not None, int64_t n):
-    """Number of transitions from each state, and from the start (last), to each: int64, shape (n + 1, n).
-
-    Parameters
-    ----------
-    states : int32 array, shape (n_customers,)
-        Below n. Transitions from or to a customer without a state, -1, are not counted.
-    begins : int64 array
-        First customers of sequences, ascending.
-    n : int
-        Number of states.
-    """
+    """Number of transitions from each state, and from the start (last), to each: int64, shape (n + 1, n)."""
     cdef int64_t i, before, s = 0
     counts = np.zeros((n + 1, n), dtype=np.int64)
     cdef int64_t[:, ::1] out = counts
@@ -519,19 +490,7 @@ def transition_counts(const int32_t[::1] states not None, const int64_t[::1] beg
 
 
 def draw_tables(const int64_t[::1] customers not None, const double[::1] masses not None, ChoiceSource source not None):
-    """Number of tables of each group of customers: 1 + a sum of Bernoulli(a / (a + i)) draws, 1 <= i < n (Antoniak 1974).
-
-    Parameters
-    ----------
-    customers : int64 array, shape (n,)
-        At least 1.
-    masses : float64 array, shape (n,)
-        a.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-    """
+    """Number of tables of each group of customers: 1 + a sum of Bernoulli(a / (a + i)) draws, 1 <= i < n (Antoniak 1974)."""
     cdef int64_t j, i, opened
     cdef double a
     tables = np.ones(customers.shape[0], dtype=np.int64)
@@ -551,18 +510,9 @@ def draw_sides(const double[:, ::1] weights not None, const int8_t[::1] linked n
                ChoiceSource source not None):
     """Draw the sides of observations in order, or take those given; returns their log probability.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (m, 2)
-        What an observation weighs on each side, transitions from and to other states included.
-    linked : int8 array, shape (m,)
-        Whether the one before it in the sequence is the one before it here.
-    which : int8 array, shape (m,)
-        Number of the divided state to which it belongs.
-    within : float64 array, shape (n, n, 2, 2)
-        Transition probabilities: from a divided state to another, by sides.
-    sides : int8 array, shape (m,)
-        Changed in place unless they are given.
+    ``weights`` (m, 2) of an observation on each side have the transitions from and to other states; ``linked``: whether
+    the one before it in the sequence is the one before it here; ``which``: its divided state; ``within`` (n, n, 2, 2):
+    transition probabilities from a divided state to another, by sides. ``sides`` are changed unless they are given.
     """
     cdef int64_t t, m = weights.shape[0], drawn
     cdef double p, rest, total, log_q = 0.0
@@ -759,15 +709,7 @@ cdef void paths_of_these(void *argument, int thread, int64_t first, int64_t last
 
 
 cdef class StatePasses:
-    """Sequences under given transition probabilities.
-
-    Parameters
-    ----------
-    pi : float64 array, shape (n_states + 1, n_states)
-        The start row is the last.
-    threads : int
-        Results don't depend on it.
-    """
+    """Sequences under given transition probabilities."""
 
     cdef Pass these
     cdef int threads
@@ -820,25 +762,10 @@ cdef class StatePasses:
                double[::1] norms not None, filters, double[:, ::1] last not None):
         """Filter sequences forward; returns the first customer that no state allows, or their number.
 
-        Parameters
-        ----------
-        logs : float64 array, shape (n_rows, n_states)
-            Log densities.
-        likelihoods : float64 array, shape (n_rows, n_states), optional
-            The same, not as logarithms, divided by the largest of the row.
-        tops : float64 array, shape (n_rows,), optional
-            Logs of these divisors.
-        index : int32 array, shape (n_customers,)
-            Row of each customer; -1: missing.
-        offsets : int64 array, shape (n_sequences + 1,)
-        before : float64 array, shape (n_states,), optional
-            Filter of the customer before the first sequence, which it continues.
-        norms : float64 array, shape (n_customers,)
-            Receives log p(x_t | x_1 .. x_t-1), 0 where an observation is missing.
-        filters : float64 array, shape (n_customers, n_states), optional
-            Receives p(z_t | x_1 .. x_t); where it is below 1e-290, its logarithm.
-        last : float64 array, shape (n_sequences, n_states)
-            Receives the filter of the last customer of each sequence; unchanged if it has none.
+        ``logs``, ``likelihoods`` and ``index`` as in `StateSequences.draw`, ``tops`` the logs of the divisors; ``before``
+        (optional) is the filter that the first sequence continues. Receive: ``norms`` log p(x_t | x_1 .. x_t-1), 0 if
+        missing; ``filters`` (optional) p(z_t | x_1 .. x_t), its logarithm below 1e-290; ``last`` that of each sequence's
+        last customer.
         """
         cdef int64_t n = index.shape[0]
         cdef const double[::1] first = before
@@ -892,18 +819,7 @@ cdef class StatePasses:
 # serves every tree of which homes depend on the state, is `hdpkit.steps.state_homes`.
 
 cdef class Sites:
-    """Rows of transition counts of a store, for a sweep over observations.
-
-    Parameters
-    ----------
-    store : CountsStore
-    slots : DishSlots
-    bank : CompiledBank
-        Statistics of the dishes, without those of missing observations.
-    walk : ReferenceWalk
-        Over the same store and slots; it has the rows of dishes, and the weights of the root.
-    missing : bool array, shape (n_customers,), optional
-    """
+    """Rows of transition counts of a store, for a sweep over observations."""
 
     cdef CountsStore store
     cdef DishSlots slots

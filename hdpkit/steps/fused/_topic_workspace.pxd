@@ -12,6 +12,9 @@ from hdpkit.stores._explicit cimport Table
 from hdpkit.stores._seating cimport Node
 
 cdef extern from "topics.h":
+    ctypedef struct hdpkit_room:
+        int8_t *at
+        int64_t bytes
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n) noexcept nogil
@@ -87,30 +90,17 @@ cdef extern from "topics.h":
         int64_t last
         int32_t dish
         int64_t asking
-        void *document
-        void *document_less
         void *root
-        double *inverse_less
-        double *inverse_more
-        int64_t *root_less
-        int32_t *place
-        int32_t *several
         int32_t *tables
         int32_t *here
         uint32_t *root_bound
-        void *running
-        void *running_root
-        int32_t *blocks
-        double *weights
-        double *outside_once
-        void *ratio
-        int64_t *root_smooth
         uint64_t *term_bound
         int32_t loaded
         int32_t unwritten
         int64_t root_customers
         int64_t exact_passes
         hdpkit_words *bursts
+    void lay_out_topics "hdpkit_lay_out"(hdpkit_topics *s, hdpkit_room *room, int64_t stride, bint sparse) noexcept nogil
     ctypedef struct hdpkit_topic_sweep:
         int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
         int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
@@ -126,6 +116,10 @@ cdef extern from "topics.h":
         hdpkit_topic_sweep bursts
         hdpkit_topic_sweep bursts_weights
         hdpkit_topic_sweep bursts_counts
+
+
+cdef inline int8_t *on_a_line(int8_t *at) noexcept nogil:
+    return at + (64 - <size_t>at % 64) % 64
 
 
 cdef class Workspace:

@@ -46,40 +46,20 @@ cdef class Workspace:
 
         If out of memory, nothing changes.
         """
-        cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
+        cdef hdpkit_room room
         cdef vector[int8_t] before
         cdef uint32_t *root_bound = self.s.root_bound
         cdef int64_t kept = self.stride
-        cdef int8_t *at
         if stride == self.stride:
             return 0
-        before.assign((10 if self.sparse == NULL else 13) * wide + 6 * narrow + 3 * LINE_BYTES * sizeof(double), 0)
+        room.at = NULL
+        room.bytes = 0
+        lay_out_topics(&self.s, &room, stride, self.sparse != NULL)
+        before.assign(room.bytes + 2 * LINE_BYTES, 0)
         before.swap(self.arrays)
-        at = self.arrays.data()
-        at += (2 * LINE_BYTES - <size_t>at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
-        self.s.document = <void *>at
-        self.s.document_less = <void *>(at + wide)
-        self.s.root = <void *>(at + 2 * wide)
-        self.s.running = <void *>(at + 3 * wide)
-        self.s.running_root = <void *>(at + 4 * wide)
-        self.s.inverse_less = <double *>(at + 5 * wide)
-        self.s.root_less = <int64_t *>(at + 6 * wide)
-        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 numbers
-        at += 9 * wide + LINE_BYTES * sizeof(double)
-        self.s.place = <int32_t *>at
-        self.s.tables = <int32_t *>(at + narrow)
-        self.s.root_bound = <uint32_t *>(at + 2 * narrow)
-        self.s.blocks = <int32_t *>(at + 3 * narrow)
-        self.s.several = <int32_t *>(at + 4 * narrow)
-        self.s.here = <int32_t *>(at + 5 * narrow)
-        at += 6 * narrow
-        if self.sparse == NULL:
-            self.s.inverse_more = <double *>at
-        else:
-            self.s.ratio = <void *>at
-            self.s.inverse = <double *>(at + wide)
-            self.s.outside_once = <double *>(at + 2 * wide)
-            self.s.root_smooth = <int64_t *>(at + 3 * wide)
+        room.at, room.bytes = self.arrays.data(), 0
+        room.at += (2 * LINE_BYTES - <size_t>room.at % (2 * LINE_BYTES)) % (2 * LINE_BYTES)
+        lay_out_topics(&self.s, &room, stride, self.sparse != NULL)
         if kept > 0:
             memcpy(self.s.root_bound, root_bound, kept * sizeof(uint32_t))
         self.stride = stride

@@ -22,8 +22,8 @@
 
 #include <math.h>
 
-#include "pieces.h"
-#include "blocks.h"
+#include "lanes.h"
+#include "topics.h"
 
 namespace {
 

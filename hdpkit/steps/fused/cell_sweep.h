@@ -12,8 +12,6 @@
 #ifndef HDPKIT_CELL_SWEEP_H
 #define HDPKIT_CELL_SWEEP_H
 
-#include "binomials.h"
-#include "cells.h"
 #include "document_sweep.h"
 
 namespace {

@@ -11,14 +11,12 @@
 #include "hdpkit/philox.h"
 #include "hdpkit/philox32.h"
 #include "layout.h"
+#include "room.h"
 
 #define HDPKIT_INVERSE_DEGREE 16
 #define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
 #define HDPKIT_DOCUMENT_CAPSULE "hdpkit.steps.fused.documents"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#define HDPKIT_CELLS_CAPSULE "hdpkit.steps.fused.cells"
 
 typedef int64_t (*hdpkit_document_choose)(void *state, const double *weights, int64_t n);
 
@@ -84,6 +82,21 @@ typedef struct hdpkit_document_thread {
     int32_t n_words;             /* pairs of words left */
 } hdpkit_document_thread;
 
+/* Give the arrays by slot their places; `real` bytes a number. */
+inline void hdpkit_lay_out(hdpkit_document_thread *t, hdpkit_room *room, int64_t stride, int64_t real) {
+    t->n_blocks = t->failed = 0;
+    room->take_bytes(t->document, stride * real);
+    room->take_bytes(t->running_root, stride * real);
+    room->take(t->weights, stride + 2);
+    room->take(t->few, 10 * (stride + 16));
+    room->take(t->change, stride);
+    room->take(t->here, stride);
+    room->take(t->blocks, stride);
+    room->take(t->listed, stride);
+    room->take(t->place, stride);
+    room->take(t->dish, stride + 16);
+}
+
 /* Topics of sixteen slots, each times a factor: gamma draws of shapes eta_v + n_kv. */
 typedef struct hdpkit_gamma_block {
     const int32_t *counts;       /* at the first term and the first slot; rows of `stride` */
@@ -113,8 +126,57 @@ typedef struct hdpkit_document_functions {
     void (*draw_topics)(hdpkit_gamma_block *);
 } hdpkit_document_functions;
 
-#ifdef __cplusplus
+/* The cells of one document, customers with the same term, and working memory: given topics, weights and proportions
+   they are exchangeable, so a sweep over counts keeps only the number of customers with each dish. Runs contain, cell by cell, the number of dishes, and then each dish
+   with its number of customers. */
+typedef struct hdpkit_cells {
+    const int32_t *term;         /* of each cell */
+    const int32_t *count;        /* customers of each cell */
+    int64_t n;                   /* number of cells */
+    const int32_t *was;          /* runs before the sweep */
+    int32_t *now;                /* runs after it */
+    int64_t n_now;               /* result: length of `now` */
+    int32_t few;                 /* labels with more expected customers than this are drawn by binomials */
+    /* By place among the labels that the document can draw, stride + 16 each, on cache lines: */
+    double *weight, *part;       /* of a cell; of the labels up to a level; padded with 0 to a multiple of 16 */
+    double *heavy_weight, *rest; /* of labels drawn by binomials; sum from this label on */
+    double *end;                 /* weights of labels below the threshold, descending */
+    int64_t *at_level;           /* customers by level */
+    int32_t *label;
+    int32_t *heavy;              /* places of labels drawn by binomials */
+    int32_t *drawn;              /* zero between calls */
+    int32_t *edge, *above;
+    /* Topics that differ by document, Dirichlet(burst phi): */
+    double burst;                /* 0: topics don't differ */
+    const double *unit;          /* by slot: what the entries of a topic are multiplied by to sum to 1 */
+    void *own;                   /* the document's topics by cell and slot, each entry times 1 / unit */
+    double *logs;                /* room for twice the cells, and 64 more */
+    const double *given;         /* scripted: the document's topics, by slot and term */
+} hdpkit_cells;
+
+/* Give the arrays of n numbers their places. */
+inline void hdpkit_lay_out(hdpkit_cells *c, hdpkit_room *room, int64_t n) {
+    room->take(c->weight, n);
+    room->take(c->part, n);
+    room->take(c->heavy_weight, n);
+    room->take(c->rest, n);
+    room->take(c->end, n);
+    room->take(c->at_level, n);
+    room->take(c->label, n);
+    room->take(c->heavy, n);
+    room->take(c->drawn, n);
+    room->take(c->edge, n);
+    room->take(c->above, n);
 }
-#endif
+
+typedef void (*hdpkit_cells_run)(const hdpkit_documents *, hdpkit_document_thread *, hdpkit_cells *, int64_t node);
+
+typedef struct hdpkit_cells_functions {
+    hdpkit_cells_run production, scripted;
+    /* For tests; see `draws.h` */
+    void (*binomials)(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out);
+    void (*spreads)(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
+                    int64_t size, void *room, int32_t *out);
+} hdpkit_cells_functions;
 
 #endif

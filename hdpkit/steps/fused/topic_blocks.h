@@ -16,8 +16,8 @@
 #define HDPKIT_TOPIC_BLOCKS_H
 
 #include "block_bounds.h"
-#include "pieces.h"
-#include "blocks.h"
+#include "lanes.h"
+#include "topics.h"
 
 namespace {
 
