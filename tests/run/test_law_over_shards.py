@@ -10,8 +10,14 @@ from slice_model import BurstyModel, Model, franchise
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.random import Streams
-from hdpkit.run.shards.shard_state import OPENS, begin_shards, seat_bursts, shard_counts, shard_seating
-from hdpkit.run.shards.starts import one_table_each
+from hdpkit.run.shards.state import (
+    OPENS,
+    begin_shards,
+    one_table_each,
+    seat_bursts,
+    shard_counts,
+    shard_seating,
+)
 
 
 class OverShards:

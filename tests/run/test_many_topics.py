@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.run.interrupt import too_many_topics
+from hdpkit.run.collect import too_many_topics
 
 N_TOKENS = 2_500  # 51 topics are too many, 50 are not
 MANY = np.arange(N_TOKENS) % 51

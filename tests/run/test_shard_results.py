@@ -9,8 +9,7 @@ from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards, same
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.data.files.corpora import read_corpus
-from hdpkit.data.files.to_shards import convert_shards
+from hdpkit.data.files.corpora import convert_shards, read_corpus
 
 DATA, NEW = corpus(), corpus(30, seed=8)
 

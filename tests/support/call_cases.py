@@ -29,7 +29,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
     VonMisesFisherReference,
 )
-from hdpkit.data.files.arpa import read_arpa
+from hdpkit.data.files.sentences import read_arpa
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.kinds.topics import Topics
