@@ -30,8 +30,7 @@ from machine import block
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.random import Streams
-from hdpkit.run.shards.messages import CountBlock, Swept
-from hdpkit.run.shards.worker import Worker
+from hdpkit.run.shards.worker import CountBlock, Swept, Worker
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
 

@@ -95,9 +95,9 @@ if TYPE_CHECKING:
     from hdpkit.run.progress import ProgressBar as ProgressBar
     from hdpkit.run.progress import Tick as Tick
     from hdpkit.run.runs import Run as Run
+    from hdpkit.run.runs import Scheduler as Scheduler
     from hdpkit.run.runs import open_run as open_run
     from hdpkit.run.samples import Samples as Samples
-    from hdpkit.run.scheduler import Scheduler as Scheduler
     from hdpkit.run.trace import ChainTrace as ChainTrace
     from hdpkit.run.trace import Draw as Draw
     from hdpkit.run.trace import Trace as Trace
@@ -137,9 +137,8 @@ _NAMES = {
     "run.collect": "Checkpoint",
     "run.combinators": "Mixture",
     "run.progress": "ProgressBar Tick",
-    "run.runs": "Run open_run",
+    "run.runs": "Run Scheduler open_run",
     "run.samples": "Samples",
-    "run.scheduler": "Scheduler",
     "run.trace": "ChainTrace Draw Trace",
     "steps.fused.instruction_set": "instruction_set",
     "steps.step": "step",

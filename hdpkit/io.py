@@ -1,14 +1,12 @@
 """Readers and writers of files and texts that users call (`hdpkit.data.files`, `hdpkit.run.reading`)."""
 
-from hdpkit.data.files.arpa import ArpaModel, read_arpa, write_arpa
-from hdpkit.data.files.corpora import convert_corpus, read_corpus
+from hdpkit.data.files.corpora import convert_corpus, convert_shards, read_corpus
 from hdpkit.data.files.installed_docs import collect_docstrings, demo_corpus, prose
 from hdpkit.data.files.labels import check_nested, read_labels
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.sentences import read_sentences
+from hdpkit.data.files.sentences import ArpaModel, read_arpa, read_sentences, write_arpa
 from hdpkit.data.files.tables import unescaped
+from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextCounter, TextOptions
-from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.data.top_terms import top_terms
 from hdpkit.run.reading import read_like
 

@@ -11,9 +11,8 @@ from hdpkit.cli.corpus import corpus_argument, corpus_options, given_layout, giv
 from hdpkit.cli.options import Command, given_limits, path_type, positive, quiet_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.data.files.corpora import convert_corpus
-from hdpkit.data.files.records import ReadingNotes
-from hdpkit.data.files.to_shards import convert_shards
+from hdpkit.data.files.corpora import convert_corpus, convert_shards
+from hdpkit.data.files.text_files import ReadingNotes
 
 
 @click.command(cls=Command)

@@ -13,8 +13,8 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import say, shown_path
 from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
-from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
-from hdpkit.data.files.table import Table
+from hdpkit.data.files.tables import Table
+from hdpkit.data.files.text_files import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, named, stop_words_of, with_stop_words
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.nouns import plural

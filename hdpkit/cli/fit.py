@@ -29,7 +29,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.runs import check_until
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.topics import Topics
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",

@@ -25,8 +25,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
-from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.data.files.tables import Columns, Table, table_suffix, table_text, write_table
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.reading import load_reading, read_like
 

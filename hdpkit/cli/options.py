@@ -21,14 +21,14 @@ import click
 
 from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
-from hdpkit.data.files.dates import PERIODS
+from hdpkit.data.files.labels import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""

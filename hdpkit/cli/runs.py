@@ -49,8 +49,7 @@ from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import RUN, RunFolder
-from hdpkit.run.runs import Run, open_run
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Run, Scheduler, open_run
 from hdpkit.run.states import ChainState
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)

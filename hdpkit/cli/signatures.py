@@ -30,7 +30,7 @@ from hdpkit.cli.output import echo_ranks, say, shown_path
 from hdpkit.cli.runs import check_until
 from hdpkit.data import Corpus, downsample
 from hdpkit.data.files.labels import check_nested, read_labels
-from hdpkit.data.files.records import shown_names
+from hdpkit.data.files.text_files import shown_names
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.franchise.starts import Factors
@@ -39,7 +39,7 @@ from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, read_signatures
 from hdpkit.kinds.signatures.spectra import ANY, read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 _TABLE = ("encoding", "delimiter", "quotes", "header")
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"

@@ -17,8 +17,7 @@ from hdpkit.data.sharded import n_customers
 from hdpkit.errors import HdpkitError, RunError
 from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
 from hdpkit.run.runs import chains_of
-from hdpkit.run.trace import Trace
-from hdpkit.run.trace_files import PREFIX
+from hdpkit.run.trace import PREFIX, Trace
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 

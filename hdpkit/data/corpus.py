@@ -18,15 +18,24 @@ from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data.encode import check_ids, read_documents
-from hdpkit.data.files.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
-from hdpkit.data.files.counts_on_disk import CellSpool
-from hdpkit.data.files.ldac import read_ldac, read_vocabulary
-from hdpkit.data.files.mapped import CHUNK, MappedFiles, array_on_disk
+from hdpkit.data.files.count_files import read_ldac, read_uci, read_vocabulary
+from hdpkit.data.files.counts import (
+    CHUNK,
+    ID_LIMIT,
+    CellSpool,
+    Counts,
+    Limits,
+    add_counts,
+    check_total,
+    limited,
+)
 from hdpkit.data.files.shards import (
     Manifest,
+    MappedFiles,
     MappedShard,
     Piece,
     ShardsContent,
+    array_on_disk,
     folder_aside,
     is_shard,
     open_shard,
@@ -35,7 +44,6 @@ from hdpkit.data.files.shards import (
     storing_shards,
     write_shards,
 )
-from hdpkit.data.files.uci import read_uci
 from hdpkit.data.groups import GroupedData, encode_all
 from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
 from hdpkit.errors import DataError, printable, short_repr

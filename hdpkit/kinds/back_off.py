@@ -12,7 +12,7 @@ import numpy as np
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.data import NGrams
 from hdpkit.data.encode import UNKNOWN_SYMBOL
-from hdpkit.data.files.arpa import Row
+from hdpkit.data.files.sentences import Row
 from hdpkit.errors import DataError
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.kinds.predict import Posterior

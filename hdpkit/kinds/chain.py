@@ -19,9 +19,8 @@ from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.run_folder import RunFolder, holding
-from hdpkit.run.runs import Run, open_run
+from hdpkit.run.runs import Run, Scheduler, open_run
 from hdpkit.run.samples import Samples
-from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.sweeps import Progress
 from hdpkit.run.trace import Draw, Trace
 

@@ -23,7 +23,7 @@ from hdpkit.kinds.language import moves_for
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 _CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain
 _CHUNK = 1 << 16  # characters whose contexts are computed at once

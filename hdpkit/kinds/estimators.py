@@ -27,8 +27,8 @@ from hdpkit.posterior.finding import components
 from hdpkit.posterior.given import Fitted
 from hdpkit.posterior.topic_labels import LabelRow
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
+from hdpkit.run.runs import Scheduler
 from hdpkit.run.samples import Samples
-from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.trace import ChainTrace, Trace
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -11,7 +11,7 @@ import numpy as np
 
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
-from hdpkit.data.files.table import Table, missing
+from hdpkit.data.files.tables import Table, missing
 from hdpkit.data.files.text_files import place_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant

@@ -13,7 +13,7 @@ import numpy as np
 from hdpkit.arrays import Floats
 from hdpkit.checks import absolute_path, flag, function, instance, items, whole_number
 from hdpkit.data import NGrams
-from hdpkit.data.files.arpa import write_arpa
+from hdpkit.data.files.sentences import write_arpa
 from hdpkit.data.ngrams import HeldOut, held_out
 from hdpkit.errors import DataError, RunError, StateError
 from hdpkit.files import reading
@@ -28,11 +28,9 @@ from hdpkit.kinds.predict import Posterior, Scores, generate
 from hdpkit.kinds.text import first_data, more_data, sentences_of
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
-from hdpkit.run.collect import Checkpoint
-from hdpkit.run.interrupt import check_on_interrupt
+from hdpkit.run.collect import Checkpoint, check_on_interrupt
 from hdpkit.run.run_folder import RUN, check_free
-from hdpkit.run.runs import open_run
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler, open_run
 from hdpkit.run.sweeps import Progress
 from hdpkit.run.trace import Trace
 

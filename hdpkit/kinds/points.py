@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Groups
-from hdpkit.data.files.table import Table, missing
-from hdpkit.data.files.tables import Columns
+from hdpkit.data.files.tables import Columns, Table, missing
 from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant

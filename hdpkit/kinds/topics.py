@@ -15,8 +15,8 @@ import numpy as np
 from hdpkit.allowed import Allowed
 from hdpkit.checks import positive_number
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.records import Layout
 from hdpkit.data.files.tables import Columns, rows_of
+from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import Named, TextCounter, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
-from hdpkit.data.files.dates import PERIODS
+from hdpkit.data.files.labels import PERIODS
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.files import check_place, save
 from hdpkit.franchise.franchise import Franchise

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.data.files.dates import date_keys, periods_of
+from hdpkit.data.files.labels import date_keys, periods_of
 from hdpkit.errors import DataError, StateError
 from hdpkit.posterior.trends import Trends, shares_in
 

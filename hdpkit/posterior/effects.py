@@ -11,8 +11,8 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import as_sequence, hashable, plain, text
-from hdpkit.data.files.dates import days_of, iso_date
-from hdpkit.data.files.table import missing, number_of
+from hdpkit.data.files.labels import days_of, iso_date
+from hdpkit.data.files.tables import missing, number_of
 from hdpkit.errors import DataError, ParameterError, StateError, importing_extra
 from hdpkit.posterior.documents import document_labels, of_documents
 from hdpkit.posterior.intervals import halves_of, interval

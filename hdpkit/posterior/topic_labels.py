@@ -13,8 +13,7 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import table_of_rows, unescaped
+from hdpkit.data.files.tables import Table, table_of_rows, unescaped
 from hdpkit.data.files.text_files import reading
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, TopicLabelsWarning, printable

@@ -11,7 +11,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, whole_numbers
-from hdpkit.data.files.dates import PERIODS, iso_date, periods_of
+from hdpkit.data.files.labels import PERIODS, iso_date, periods_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.intervals import checked_level, halves_of, interval_of_shares

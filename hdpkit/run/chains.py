@@ -21,13 +21,13 @@ from typing import Any
 import attrs
 import cloudpickle
 
+from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import maker
 from hdpkit.franchise.reading import ran_as_copies
 from hdpkit.random import Streams
 from hdpkit.run.collect import Plan
-from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Tick
 from hdpkit.run.sweeps import OneProcess, Progress
 from hdpkit.run.trace import ChainTrace, Trace
@@ -115,7 +115,7 @@ class _Supervisor:
         """Run all chains. The first Ctrl-C stops them after their current sweeps, the second at once."""
         waiting = list(range(self._chains))
         try:
-            with deferred_interrupt() as answer:
+            with HeldInterrupt() as answer:
                 while waiting or self._running:
                     while waiting and len(self._running) < self._processes:
                         self._begin(waiting.pop(0))

@@ -1,19 +1,21 @@
-"""From draws to a trace: recording, callbacks, Ctrl-C, and checkpoints."""
+"""From draws to a trace: recording, callbacks, checkpoints, Ctrl-C, and what is said at the end of a run."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
-from hdpkit.checks import function, items, positive_number, real_number, whole_number
-from hdpkit.errors import RunError
+from hdpkit._franchise_lock import HeldInterrupt
+from hdpkit.checks import choice, function, items, positive_number, real_number, whole_number
+from hdpkit.errors import InterruptedRunWarning, ManyTopicsWarning, RunError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
-from hdpkit.run.interrupt import deferred_interrupt
+from hdpkit.franchise.starts import serves_term_clusters
 from hdpkit.run.run_folder import ChainWriter
 from hdpkit.run.samples import Samples
 from hdpkit.run.sweeps import Chain, Progress
@@ -185,7 +187,7 @@ def _collect(
         try:
             with chain.hold() as answer:
                 for draw in draws:
-                    with deferred_interrupt():  # a draw is recorded completely or not at all
+                    with HeldInterrupt():  # a draw is recorded completely or not at all
                         if draw.sweep % plan.thin == 0:
                             trace.append(draw)
                         trace.append_moves(draw)
@@ -205,7 +207,7 @@ def _collect(
             draws.close()
         if checkpoints is not None:
             try:
-                with deferred_interrupt():
+                with HeldInterrupt():
                     checkpoints.undo()
                     checkpoints.end(stopped)
             except KeyboardInterrupt:  # during the last checkpoint, which is complete nevertheless
@@ -243,3 +245,73 @@ def _rescue(checkpoints: CheckpointWriter | None, error: BaseException) -> None:
             checkpoints.end(False)
         except RunError as second:
             error.add_note(f"The state could not be saved either: {second}")
+
+
+FEWEST_TOKENS = 2_000  # with fewer, the square root is a handful of topics, and a few more mean nothing
+
+
+def too_many_topics(n_topics: int, n_tokens: int) -> bool:
+    """Whether there are more topics than an average topic has tokens, in a corpus of 2,000 tokens or more."""
+    return n_tokens >= FEWEST_TOKENS and n_topics**2 > n_tokens
+
+
+def warn_of_many_topics(franchise: Franchise, n_tokens: int, trace: Any) -> None:
+    """Warn at the end of a run over a topic model if the last recorded state has too many topics.
+
+    Of several chains the one with the most topics counts. Only the declarations of the franchise are used.
+    """
+    if not (serves_term_clusters(franchise) and franchise.topology.n_levels > 1) or not trace.n_draws:
+        return
+    n_topics = int(np.max(trace["n_dishes"][..., -1]))
+    if not too_many_topics(n_topics, n_tokens):
+        return
+    measure = franchise.measure
+    shared = measure.conjugate or measure.seats_values
+    name = next(iter(measure.parameters)) if shared else "smoothing"  # eta, or smoothing
+    if name in measure.priors or not shared:
+        cause = (
+            f"{name} has a prior: it decreases as the number of topics grows, and a smaller {name} gives "
+            f"more topics. Give it a number, for instance {name} = 0.1."
+        )
+    else:
+        cause = f"A larger {name} gives fewer topics; so does a smaller concentration of the root."
+    warnings.warn(
+        f"{n_topics:,} topics for {n_tokens:,} tokens, {n_tokens / n_topics:,.0f} tokens each on average: "
+        f"there are more topics than an average topic has tokens. {cause}",
+        ManyTopicsWarning,
+        stacklevel=3,
+    )
+
+
+_ON_INTERRUPT = ("return", "raise")
+
+
+def check_on_interrupt(value: Any) -> str:
+    """Return ``on_interrupt`` if it is one of the two allowed values."""
+    return choice(
+        "on_interrupt", value, _ON_INTERRUPT,
+        remedy='"return" returns what was done, with a warning; "raise" raises KeyboardInterrupt.',
+    )  # fmt: skip
+
+
+def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
+    """Return the trace of a run; if Ctrl-C ended it early, warn ("return") or raise ("raise").
+
+    The KeyboardInterrupt has the trace as its attribute ``trace``.
+    """
+    if not trace.interrupted:
+        return trace
+    last: Any = trace["sweep"] if trace.n_draws else ()
+    done = f"after sweep {int(last.max())}" if len(last) else "before a sweep was recorded"
+    text = f"Ctrl-C ended the run {done}; {sweeps} had been asked for"
+    if on_interrupt == "raise":
+        error: Any = KeyboardInterrupt(text)
+        error.trace = trace
+        raise error
+    warnings.warn(
+        f"{text}. Go on with init=None (in a folder with resume()); "
+        'on_interrupt="raise" raises KeyboardInterrupt instead.',
+        InterruptedRunWarning,
+        stacklevel=3,
+    )
+    return trace

@@ -11,10 +11,9 @@ import numpy as np
 from hdpkit.checks import Codes
 from hdpkit.data import Corpus, GroupedData, Groups, NGrams, Sequences, ShardedCorpus
 from hdpkit.data.corpus import Cells, Tokens, reopen
-from hdpkit.data.cut import CutCorpus, cut_at
 from hdpkit.data.encode import NO_SYMBOL
 from hdpkit.data.files.counts import ID_LIMIT, TOKEN_LIMIT, Limits
-from hdpkit.data.sharded import reopen_shards
+from hdpkit.data.sharded import CutCorpus, cut_at, reopen_shards
 from hdpkit.errors import DataError, RunError
 
 _ORDERS = 10_000  # more than any model has

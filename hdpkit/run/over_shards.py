@@ -20,10 +20,18 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
 from hdpkit.run.run_folder import Checkpointed, RunFolder
-from hdpkit.run.shards.common import begin_without_documents, log_joint_of_all, one_document
-from hdpkit.run.shards.files import FromFolder, Stored, shard_file, summed, totals_of
+from hdpkit.run.shards.files import (
+    FromFolder,
+    Stored,
+    begin_without_documents,
+    log_joint_of_all,
+    one_document,
+    shard_file,
+    summed,
+    totals_of,
+)
 from hdpkit.run.shards.franchise import ShardedFranchise
-from hdpkit.run.shards.shard_state import OPENS, seat_bursts, whole_state
+from hdpkit.run.shards.state import OPENS, seat_bursts, whole_state
 from hdpkit.run.states import ChainState, Documents
 from hdpkit.stores._stirling import sum_of_logs
 

@@ -22,10 +22,9 @@ from hdpkit.data.files.corpora import (
     read_documents_of,
     read_texts,
 )
+from hdpkit.data.files.count_files import read_matrix_market
 from hdpkit.data.files.counts import Limits
-from hdpkit.data.files.matrix_market import read_matrix_market
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.text_files import reading
+from hdpkit.data.files.text_files import Layout, reading
 from hdpkit.errors import DataError, RunError
 from hdpkit.files import reading as what_is_read
 from hdpkit.run.run_folder import RUN, RunFolder

@@ -27,7 +27,7 @@ from hdpkit.checks import (
     whole_numbers,
 )
 from hdpkit.data import GroupedData, ShardedCorpus
-from hdpkit.data.cut import CutCorpus
+from hdpkit.data.sharded import CutCorpus
 from hdpkit.errors import CorruptRunError, LockedRunError, RunError, short_repr
 from hdpkit.files import (
     ChainFiles,
@@ -47,8 +47,7 @@ from hdpkit.franchise.sample import Sample, SeatingSample
 from hdpkit.run.data_file import RunData, data_of_tree, tree_of_data
 from hdpkit.run.describe import describe, described_franchise, described_start, rebuild
 from hdpkit.run.samples import SampleFile, Samples
-from hdpkit.run.trace import Trace
-from hdpkit.run.trace_files import PREFIX, check_columns, read_trace, write_trace
+from hdpkit.run.trace import PREFIX, Trace, check_columns, read_trace, write_trace
 
 STATE = "state.npz"
 SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit._franchise_lock import Claim
+from hdpkit._franchise_lock import Claim, HeldInterrupt
 from hdpkit.checks import one_of_kind
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
@@ -20,7 +20,6 @@ from hdpkit.franchise.starts import check_start, start
 from hdpkit.moves import Move, MoveInfo
 from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
-from hdpkit.run.interrupt import deferred_interrupt
 from hdpkit.run.progress import Clock, Tick
 from hdpkit.run.run_folder import ChainFolder
 from hdpkit.run.trace import Draw, MoveRecord, make_draw
@@ -277,7 +276,7 @@ def sweep_by_sweep(
         ensemble.expand_cells()
     clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
     if init is not None:
-        with deferred_interrupt() as answer, franchise.lock():
+        with HeldInterrupt() as answer, franchise.lock():
             ensemble.on_pulse(lambda fraction: answer())
             try:
                 ensemble.start(init, streams, chain.threads)
@@ -287,7 +286,7 @@ def sweep_by_sweep(
                 franchise.streams = Streams(streams.seed, streams.chain)
     franchise.kept = Kept.of(franchise)
     if begun is not None:
-        with deferred_interrupt():
+        with HeldInterrupt():
             begun()
     clock.begin()
     stands = franchise.sweep
@@ -298,7 +297,7 @@ def sweep_by_sweep(
             before, draw, late = franchise.kept, None, False
             try:
                 try:
-                    with deferred_interrupt() as answer:
+                    with HeldInterrupt() as answer:
                         draw = franchise.access.change(_sweep, moves, ensemble, streams, clock, answer)
                 except KeyboardInterrupt:
                     if draw is None:
@@ -316,7 +315,7 @@ def sweep_by_sweep(
             except BaseException:
                 franchise.kept = before
                 ensemble.on_pulse(None)
-                with deferred_interrupt():
+                with HeldInterrupt():
                     franchise.access.reopen(before.restore, franchise)
                 raise
             answer_looks(franchise)

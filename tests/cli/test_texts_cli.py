@@ -16,9 +16,8 @@ from forged_runs import forge_about
 
 import hdpkit as hk
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import escaped, unescaped, write_table, write_workbook
+from hdpkit.data.files.tables import Table, escaped, unescaped, write_table, write_workbook
+from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import CorruptRunError, DataError, RunError, printable
 from hdpkit.files import text_of
 from hdpkit.run.reading import load_reading, read_like

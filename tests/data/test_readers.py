@@ -17,8 +17,7 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.data.files import text_files
 from hdpkit.data.files.corpora import convert_corpus, read_corpus
-from hdpkit.data.files.ldac import read_vocabulary
-from hdpkit.data.files.matrix_market import read_matrix_market
+from hdpkit.data.files.count_files import read_matrix_market, read_vocabulary
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError
 

@@ -11,8 +11,8 @@ import pytest
 from hdpkit.cli.corpus import given_table
 from hdpkit.data.files.corpora import read_corpus
 from hdpkit.data.files.labels import read_labels
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.table import Table, missing
+from hdpkit.data.files.tables import Table, missing
+from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
 from hdpkit.kinds.hidden_markov import HiddenMarkov
 from hdpkit.kinds.mixture import Mixture

@@ -12,8 +12,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from hdpkit.allowed import NotAllowed
+from hdpkit.data.files.corpora import text_blocks
 from hdpkit.data.files.text_options import TextCounter, TextOptions
-from hdpkit.data.files.to_shards import text_blocks
 from hdpkit.errors import (
     DataError,
     HdpkitError,

@@ -26,7 +26,7 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, Move, MoveInfo, ReseatGroups, SplitMerge, TableCounts, TableGibbs
 from hdpkit.moves.protocol import EVERYWHERE, accepts, models_of
 from hdpkit.run.combinators import Mixture
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 from hdpkit.stores import Detail
 from hdpkit.testing import check_move
 from hdpkit.testing.cases import (

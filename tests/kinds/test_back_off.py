@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors
-from hdpkit.data.files.arpa import read_arpa
+from hdpkit.data.files.sentences import read_arpa
 
 TEXT = [["a", "b", "a"], ["c", "a", "b", "<unk>"], ["b", "b", "c", "a"], []]
 MORE = [["a", "b", "a", "c"], ["c", "never", "a"], ["b"], ["<unk>", "b", "a"], []]

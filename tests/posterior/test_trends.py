@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
-from hdpkit.data.files.dates import date_keys, iso_date, periods_of
+from hdpkit.data.files.labels import date_keys, iso_date, periods_of
 from hdpkit.errors import DataError
 from hdpkit.summaries import components, trends
 

@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from hdpkit._franchise_lock import HeldInterrupt
 from shard_cases import run_shards
 from stopping_moves import Raises
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
-from hdpkit.run.interrupt import deferred_interrupt
 
 
 class Press(moves.Move):
@@ -134,7 +134,7 @@ def test_a_move_that_raises_stop_iteration(way):
 
 def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
     def left():
-        held = deferred_interrupt()
+        held = HeldInterrupt()
         held.__enter__()  # and no __exit__
         return held
 
@@ -144,7 +144,7 @@ def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     again = left()
     done = []
-    with pytest.raises(KeyboardInterrupt), deferred_interrupt():  # noqa: PT012 - raised at the end of the block
+    with pytest.raises(KeyboardInterrupt), HeldInterrupt():  # noqa: PT012 - raised at the end of the block
         signal.raise_signal(signal.SIGINT)  # held back: the block before is over
         done.append("to the end of the block")
     assert done

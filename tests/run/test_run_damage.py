@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import read_npz
-from hdpkit.run import trace_files
+from hdpkit.run import trace as of_trace
 
 # ------------------------------------------------------------------------- kill -9
 
@@ -126,7 +126,7 @@ def test_random_bits(small, tmp_path, count):
 @pytest.mark.parametrize(("per_file", "thin"), [(1, 1), (2, 2), (3, 5), (500, 1)])
 def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path, monkeypatch):
     """So is what a kill leaves between the trace and the state, whichever checkpoint it comes in."""
-    monkeypatch.setattr(trace_files, "_SWEEPS", per_file)
+    monkeypatch.setattr(of_trace, "_SWEEPS", per_file)
 
     def run(**options):
         corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)

@@ -8,15 +8,14 @@ from hdpkit import shards
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.moves import document_sweeps
 from hdpkit.moves.document_sweeps import DocumentSweeps
-from hdpkit.run.shards import starts, worker
-from hdpkit.run.shards.messages import Opening
-from hdpkit.run.shards.shard_state import OPENS
-from hdpkit.run.shards.worker import Worker
+from hdpkit.run.shards import state, worker
+from hdpkit.run.shards.state import OPENS
+from hdpkit.run.shards.worker import Opening, Worker
 
 DATA = corpus()
 PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, DocumentSweeps.plan, Worker._due_in
 OPEN, COUNTED, COUNTS, FIRSTS = (
-    Opening.plus, CountedBursts.plus, worker.shard_counts, starts.firsts_of_cells
+    Opening.plus, CountedBursts.plus, worker.shard_counts, state.firsts_of_cells
 )  # fmt: skip
 
 
@@ -120,10 +119,10 @@ def one_table_for_each_word_of_a_document(patch):
         found = SEATING(self, number, info, corpus)
         return {**found, OPENS: FIRSTS(found["dish"], corpus)}
 
-    patch.setattr(starts.FromState, "seating", seating)
+    patch.setattr(state.FromState, "seating", seating)
 
 
-SEATING = starts.FromState.seating
+SEATING = state.FromState.seating
 BURSTY_BUGS = [
     counts_of_a_part_left_out,
     tokens_for_tables_of_words,

@@ -31,7 +31,7 @@ import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.errors import LockedRunError, SlowPartError
 from hdpkit.run.run_folder import holding
-from hdpkit.run.shards.messages import FOLDER
+from hdpkit.run.shards.worker import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 PRIORS = PROGRAM.with_name("shard_priors_program.py")

@@ -14,7 +14,7 @@ from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.files import checksum_of, npz_of
 from hdpkit.run.shards import files
-from hdpkit.run.shards import source as sources
+from hdpkit.run.shards import state as sources
 
 DATA = corpus()
 

@@ -12,7 +12,7 @@ from shard_cases import restaurant, run_shards
 
 import hdpkit as hk
 from hdpkit import shards
-from hdpkit.run.shards.messages import FOLDER
+from hdpkit.run.shards.worker import FOLDER
 
 
 def main(

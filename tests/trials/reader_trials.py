@@ -384,11 +384,10 @@ def read(kind, place):
 
     from hdpkit.cli.fit import fit
     from hdpkit.cli.options import read_config
-    from hdpkit.data.files.arpa import read_arpa, write_arpa
     from hdpkit.data.files.corpora import read_corpus
-    from hdpkit.data.files.ldac import read_vocabulary
-    from hdpkit.data.files.records import Layout
-    from hdpkit.data.files.sentences import read_sentences
+    from hdpkit.data.files.count_files import read_vocabulary
+    from hdpkit.data.files.sentences import read_arpa, read_sentences, write_arpa
+    from hdpkit.data.files.text_files import Layout
 
     if kind == "sentences":
         for words in read_sentences(place):
@@ -409,7 +408,7 @@ def read(kind, place):
         assert counts.shape == (len(corpus.names), len(corpus.vocabulary))
         assert (np.asarray(counts.sum(axis=1)) > 0).all()
     elif kind in ("xlsx", "npy"):
-        from hdpkit.data.files.table import Table
+        from hdpkit.data.files.tables import Table
         from hdpkit.kinds.mixture import Mixture
 
         named = place.with_name(f"table.{kind}")

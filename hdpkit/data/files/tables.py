@@ -1,22 +1,421 @@
-"""Tables written for other programs: CSV, TSV, Parquet, JSON lines, in chunks of rows."""
+"""Tables in files: CSV and similar, JSON lines, Parquet, arrays of NumPy, workbooks; by rows."""
 
 from __future__ import annotations
 
 import csv
+import enum
 import io
 import json
 import math
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from hdpkit.checks import is_missing
+from hdpkit.data.files.text_files import (
+    MAX_LINE_BYTES,
+    Layout,
+    ReadingNotes,
+    check_expansion,
+    find_column,
+    is_index,
+    open_regular,
+    place_of,
+    text_lines,
+)
 from hdpkit.errors import DataError, ParameterError, importing_extra, printable
 from hdpkit.files import refusals, written_aside
+
+TABLES = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl",
+    ".ndjson": "jsonl", ".json": "jsonl", ".npy": "npy", ".xlsx": "xlsx",
+}  # fmt: skip
+"""Suffix -> format of a table; files with other suffixes are CSV or similar."""
+
+_PACKED = (".gz", ".bz2", ".xz")
+_ROWS_IN = 1024  # at once, from formats with columns
+_MISSING = ("", "na", "nan", "null", "none", "#n/a")
+_COMMA = re.compile(r"[-+]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
+_Rows = Callable[[Sequence[int]], Iterator[tuple[int, Sequence[Any]]]]
+
+
+class Absent(enum.Enum):
+    """What an object of JSON lines without a key has in place of a cell."""
+
+    KEY = "no such key"
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a file's name in lower case, without that of a compression."""
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return os.path.splitext(name)[1]
+
+
+def missing(cell: Any) -> bool:
+    """Whether a cell has no value: it is empty, or a word for it."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in _MISSING
+    return cell is Absent.KEY or is_missing(cell)
+
+
+def number_of(cell: Any, delimiter: str = ",") -> float:
+    """The number in a cell; NaN if there is none. Unless commas separate cells, decimals may have one."""
+    if isinstance(cell, bool):
+        return math.nan
+    if isinstance(cell, str):
+        if "_" in cell:  # since Python accepts 1_000
+            return math.nan
+        if delimiter != "," and _COMMA.fullmatch(cell.strip()):
+            cell = cell.replace(",", ".")
+    try:
+        return float(cell)
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
+
+
+class Table:
+    """A table in a file.
+
+    ``header`` says whether the first row has the names of the columns. If it is None it does, and numbers
+    there are an error. ``format`` is one of the values of `TABLES`, by default by the suffix.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        layout: Layout | None = None,
+        notes: ReadingNotes | None = None,
+        *,
+        header: bool | None = None,
+        format: str | None = None,
+    ) -> None:
+        self.path = path
+        self.layout = layout or Layout()
+        self.notes = ReadingNotes() if notes is None else notes
+        self.format = format or TABLES.get(suffix_of(path), "text")
+        self.delimiter = ""  # of text
+        self.first = 1  # number of the row with the names
+        self.chosen: list[int] = []  # indices of the columns that `columns` chose
+        self._decimal = ""  # the first character of the table for it
+        own = {"parquet": self._parquet, "npy": self._npy, "jsonl": self._json}.get(self.format)
+        self.names, self._rows = self._with_header(header) if own is None else own()
+
+    def place(self, number: int) -> str:
+        """Name a row, for errors."""
+        return (
+            place_of(self.path)
+            + f", {'row' if self.format in ('parquet', 'npy', 'xlsx') else 'line'} {number}"
+        )
+
+    def column(self, parameter: str, wanted: str) -> int:
+        """Index of the column that has this name, or else this number, from 1."""
+        return find_column(self.names, place_of(self.path), parameter, wanted)
+
+    def columns(self, parameter: str, chosen: Sequence[str], key: int | None) -> list[int]:
+        """Indices of the chosen columns; if none are, of all with a name except ``key``."""
+        found = [self.column(parameter, name) for name in chosen] or [
+            i for i, name in enumerate(self.names) if i != key and not is_index(name)
+        ]
+        if not found:
+            raise DataError(
+                self.place(self.first), self.names, "a column with a name, beside that of the key",
+                "Name the columns in the first line, or give --no-header.",
+            )  # fmt: skip
+        self.chosen = found
+        return found
+
+    def rows(self, wanted: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The number of each row, and its cells in the columns with these indices."""
+        return self._rows(wanted)
+
+    def number(self, cell: Any) -> float:
+        """The number in a cell; NaN if there is none, or if its decimals aren't written as those before."""
+        value = number_of(cell, self.delimiter)
+        if isinstance(cell, str) and math.isfinite(value):
+            mark = next((one for one in ",." if one in cell), self._decimal)
+            if self._decimal not in ("", mark):
+                return math.nan
+            self._decimal = mark
+        return value
+
+    def refused(self, number: int, column: int | str, cell: Any, allowed: str, remedy: str) -> DataError:
+        """The error for a cell of a row; ``column`` is an index, or words for one."""
+        digits = re.sub("[.,]", "", str(cell))
+        if math.isnan(self.number(cell)) and digits != str(cell) and math.isfinite(number_of(digits)):
+            remedy = (
+                "Write decimals with a point (1.5), or all with a comma where commas don't separate columns; "
+                "and thousands without either (1000)."
+            )
+        named = f"column {self.names[column]!r}" if isinstance(column, int) else column
+        return DataError(f"{self.place(number)}, {named}", cell, allowed, remedy)
+
+    # ---------------------------------------------------------------- text and workbooks: a row with names
+
+    def _with_header(self, header: bool | None) -> tuple[list[str], _Rows]:
+        rows = self._workbook() if self.format == "xlsx" else self._text()
+        begun = list(islice(rows, 3))
+        if not begun:
+            raise DataError(place_of(self.path), "an empty file, no rows", "a table", "Check the path.")
+        self.first, cells = begun[0]
+        names = ["" if cell is None else str(cell).strip() for cell in cells]
+        if header is False:
+            names = [str(number) for number in range(1, len(names) + 1)]
+        else:
+            if header is None:
+                self._check_names(names)
+            del begun[0]
+            # R's write.table gives no names to columns of names. Between commas, numbers there may as well be
+            # the whole parts of numbers with decimal commas.
+            more = {len(_shortened(row, len(names))) - len(names) for _, row in begun}
+            n = more.pop() if len(more) == 1 else 0
+            if 0 < n <= _NAMES and (
+                self.delimiter != "," or all(math.isnan(number_of(cell)) for cell in begun[0][1][:n])
+            ):
+                names = [""] * n + names
+
+        def read(wanted: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+            for number, row in chain(begun, rows):
+                row = _shortened(row, len(names))
+                if len(row) != len(names):
+                    raise DataError(
+                        self.place(number), f"{len(row)} fields",
+                        f"a row of {len(names)} fields, as in line {self.first}",
+                        "Put fields that hold the delimiter into double quotes, complete the row or the "
+                        "first one, or give --delimiter or --no-quotes.",
+                    )  # fmt: skip
+                yield number, [row[i] for i in wanted]
+
+        return names, read
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        """Refuse a row with numbers, unless they count columns from 0 or 1, as pandas does."""
+        numbers = [number_of(name, self.delimiter) for name in names]
+        numbers = [number for number in numbers if math.isfinite(number)]
+        if numbers and numbers not in [[first + i for i in range(len(numbers))] for first in (0, 1)]:
+            raise DataError(
+                self.place(self.first), list(names), "a header, with the names of the columns",
+                "Give --no-header if it is a row of data, and --header if these are names.",
+            )  # fmt: skip
+
+    def _text(self) -> Iterator[tuple[int, list[Any]]]:
+        # The csv module has one limit for the entire process. It is raised and never lowered, since another
+        # thread may be reading.
+        if csv.field_size_limit() < MAX_LINE_BYTES:
+            csv.field_size_limit(MAX_LINE_BYTES)
+        quoting: Any = csv.QUOTE_MINIMAL if self.layout.quotes else csv.QUOTE_NONE
+        source = text_lines(self.path, self.layout.encoding, self.notes)
+        begun: list[tuple[int, str]] = []
+        for one in source:
+            begun.append(one)
+            if len(begun) == _BEGINNING[0] or sum(len(line) for _, line in begun) > _BEGINNING[1]:
+                break
+        told = _TOLD.fullmatch(begun[0][1].rstrip("\r\n")) if begun else None
+        if told:
+            del begun[0]
+        self.delimiter = self.layout.delimiter or (
+            told[1] if told else _detected([line for _, line in begun], quoting, _USUAL.get(self.format))
+        )
+        number = int(told is not None)  # of the last line
+        taken = 0  # characters of the row
+
+        def lines() -> Iterator[str]:
+            nonlocal number, taken
+            for number, line in chain(begun, source):
+                taken += len(line)
+                if taken > MAX_LINE_BYTES:
+                    raise DataError(
+                        self.place(number), f"a row of more than {MAX_LINE_BYTES} characters",
+                        "at most as long", "Check for a missing closing quote, or give --no-quotes.",
+                    )  # fmt: skip
+                yield line
+
+        rows = csv.reader(lines(), delimiter=self.delimiter, quoting=quoting, strict=True)
+        while True:
+            first, taken = number + 1, 0
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                begins = f" (in a row that begins in line {first})" if number > first else ""
+                raise DataError(
+                    f"{self.place(number)}{begins}", str(error), "a row of a table",
+                    "Correct the row. A quote inside a quoted field is doubled; give --no-quotes if quotes "
+                    "have no meaning here.",
+                ) from error  # fmt: skip
+            if row:
+                yield first, row
+
+    def _workbook(self) -> Iterator[tuple[int, list[Any]]]:
+        """The rows of the first sheet."""
+        with importing_extra("openpyxl", "pandas", ", to read workbooks of Excel", " Or write CSV."):
+            import openpyxl
+        width = 0
+        with open_regular(self.path) as raw:
+            try:
+                parts = zipfile.ZipFile(raw).infolist()
+                packed = sum(part.compress_size for part in parts)
+                check_expansion(place_of(self.path), sum(part.file_size for part in parts), packed)
+                book = openpyxl.load_workbook(raw, read_only=True, data_only=True)
+                sheet = book.worksheets[0]
+                sheet.reset_dimensions()
+                for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                    if number > _SHEET_ROWS:
+                        raise ValueError(f"more than {_SHEET_ROWS} rows")
+                    row = _shortened(list(cells), 0)
+                    if row:
+                        width = width or len(row)
+                        yield number, [*row, *[None] * (width - len(row))]
+            except DataError:
+                raise
+            except Exception as error:  # openpyxl raises errors of many types for damaged files
+                raise self._damaged("workbook of Excel", error) from error
+
+    def _damaged(self, what: str, error: Exception, row: int = 0) -> DataError:
+        return DataError(
+            place_of(self.path) + (f", after row {row}" if row else ""), f"{type(error).__name__}: {error}",
+            f"a whole {what}", "Download or write the file again.",
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- formats that name their columns
+
+    def _json(self) -> tuple[list[str], _Rows]:
+        lines = text_lines(self.path, self.layout.encoding, self.notes)
+        objects = ((number, self._object(number, line)) for number, line in lines if line.strip())
+        begun = list(islice(objects, 1))
+        if not begun:
+            raise DataError(
+                place_of(self.path), "an empty file, no rows", "one object per line", "Check the path."
+            )
+        # The key of a label may be missing in any object, even the first.
+        added = [name for name in self.layout.label_columns if not name.isdigit()]
+        names = list(dict.fromkeys([*begun[0][1], *added]))
+
+        def read(wanted: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+            for number, row in chain(begun, objects):
+                yield number, [row.get(names[i], Absent.KEY) for i in wanted]
+
+        return names, read
+
+    def _object(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            whole = (
+                " The file is an array: write one object per line." if line.lstrip().startswith("[") else ""
+            )
+            raise DataError(
+                self.place(number), f"{type(error).__name__}: {error}", "a JSON object", f"Correct it.{whole}"
+            ) from error
+        if not isinstance(row, dict):
+            remedy = "Write one object per line."
+            raise DataError(self.place(number), row, 'a JSON object, such as {"text": "..."}', remedy)
+        return row
+
+    def _parquet(self) -> tuple[list[str], _Rows]:
+        with importing_extra("pyarrow", "parquet", ", to read Parquet files"):
+            import pyarrow
+            import pyarrow.parquet
+        errors = (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError)
+        with open_regular(self.path) as raw:
+            try:
+                names = list(pyarrow.parquet.ParquetFile(raw).schema_arrow.names)
+            except errors as error:
+                raise self._damaged("Parquet file", error) from error
+
+        def read(wanted: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+            row = 0
+            needed = [names[i] for i in wanted]
+            with open_regular(self.path) as raw:
+                try:
+                    file = pyarrow.parquet.ParquetFile(raw)
+                    for batch in file.iter_batches(batch_size=_ROWS_IN, columns=list(dict.fromkeys(needed))):
+                        for cells in zip(*(batch.column(name).to_pylist() for name in needed), strict=True):
+                            row += 1
+                            yield row, cells
+                except errors as error:
+                    raise self._damaged("Parquet file", error, row) from error
+
+        return names, read
+
+    def _npy(self) -> tuple[list[str], _Rows]:
+        with open_regular(self.path):
+            pass
+        try:
+            with np.errstate(over="ignore"):
+                array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # NumPy raises errors of many types for a damaged header
+            raise self._damaged(".npy file with numbers", error) from error
+        if not isinstance(array, np.ndarray):  # a file of several arrays
+            raise DataError(place_of(self.path), array, "one array", "Write it with numpy.save.")
+        named = array.dtype.names
+        if array.ndim not in ((1,) if named else (1, 2)) or not (named or array.dtype.kind in "iufU"):
+            raise DataError(
+                place_of(self.path), f"{array.dtype}, {array.shape}",
+                "an array of numbers with one or two dimensions", "Write such an array with numpy.save.",
+            )  # fmt: skip
+        cells = array if named else array.reshape(len(array), array.size // max(1, len(array)))
+        names = list(named or (str(number) for number in range(1, cells.shape[1] + 1)))
+
+        def read(wanted: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+            for start in range(0, len(cells), _ROWS_IN):
+                for number, row in enumerate(cells[start : start + _ROWS_IN].tolist(), start + 1):
+                    yield number, [row[i] for i in wanted]
+
+        return names, read
+
+
+def _shortened(row: list[Any], width: int) -> list[Any]:
+    """A row without the empty cells at its end that are more than ``width``."""
+    while len(row) > width and (row[-1] is None or not str(row[-1]).strip()):
+        row = row[:-1]
+    return row
+
+
+_NAMES = 3  # the most columns of names that the header may leave out
+_BEGINNING = (200, 1 << 20)  # lines, and characters, from which the delimiter is detected
+_DELIMITERS = ("\t", ",", ";", "|")
+_USUAL = {"csv": ",", "tsv": "\t"}
+_TOLD = re.compile('"?sep=(.)"?\\1*', re.IGNORECASE)  # a first line by which Excel is told the delimiter
+
+
+def _detected(lines: Sequence[str], quoting: Any, usual: str | None) -> str:
+    """The delimiter by which most rows have as many fields as the first; of several, that with most fields.
+
+    A delimiter must be in the first row: commas and semicolons of texts below a single name separate nothing.
+    """
+    letters = [*([usual] if usual else []), *_DELIMITERS]
+    share, _, _, best = max((*_fit(lines, one, quoting), -place, one) for place, one in enumerate(letters))
+    if share >= 0.5:
+        return best
+    first = lines[0] if lines else ""
+    return usual or next((letter for letter in ("\t", ",", ";") if letter in first), " ")
+
+
+def _fit(lines: Sequence[str], delimiter: str, quoting: Any) -> tuple[float, int]:
+    """The share of rows with as many fields as the first by a delimiter, and how many these are."""
+    widths: list[int] = []
+    try:
+        for row in csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True):
+            if row:
+                widths.append(len(row))
+    except csv.Error:
+        widths.append(0)
+    first, *rest = widths or [0]
+    if first < 2 or not rest:
+        return 0.0, 0
+    most = max(set(rest), key=rest.count)
+    return rest.count(most) / len(rest) if first <= most <= first + _NAMES else 0.0, first
+
 
 _FORMULA = re.compile("[\\s\xad\u200c\u200d]*[-=+@\uff0d\uff1d\uff0b\uff20].*[^\\W_]", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)

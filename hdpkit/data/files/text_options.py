@@ -20,7 +20,7 @@ import numpy.typing as npt
 from hdpkit.allowed import Allowed
 from hdpkit.checks import as_float, choice, flag, instance, items, refuse, text, validator, whole_number
 from hdpkit.checks import path as checked_path
-from hdpkit.data.files.ldac import read_vocabulary
+from hdpkit.data.files.count_files import read_vocabulary
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
 from hdpkit.files import refusals, written_aside

@@ -12,7 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, real_number, whole_number
-from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.channels import Channels
 from hdpkit.kinds.signatures.spectra import arranged, given_channels, read_table, side_of

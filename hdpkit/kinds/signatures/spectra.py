@@ -17,9 +17,8 @@ from hdpkit.checks import choice, flag, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits
 from hdpkit.data.files.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.table import Table, missing, number_of
-from hdpkit.data.files.text_files import place_of, reading
+from hdpkit.data.files.tables import Table, missing, number_of
+from hdpkit.data.files.text_files import Layout, place_of, reading
 from hdpkit.errors import DataError
 from hdpkit.kinds.signatures.channels import CHANNELS, STRANDS, Channels, channels_of
 

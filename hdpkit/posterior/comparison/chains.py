@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, text
 from hdpkit.errors import ParameterError
@@ -19,8 +20,7 @@ from hdpkit.franchise.scores import INTEGRATED_OUT, dish_sizes, log_joint_of_cou
 from hdpkit.franchise.starts import check_start, start
 from hdpkit.posterior.comparison.report import shown
 from hdpkit.random import STARTS, Streams
-from hdpkit.run.interrupt import deferred_interrupt
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 from hdpkit.run.trace import Draw, MoveRecord
 
 USUAL_STARTS = ("auto", "one", "sequential")
@@ -339,7 +339,7 @@ def run_chain(
             before = time.perf_counter(), time.process_time()
             draw = next(draws)
             share = 1.0 if limit.clock == "wall" else _share_since(*before)
-            with deferred_interrupt():
+            with HeldInterrupt():
                 spent += share * seconds_of(draw)
                 for record in draw.moves:
                     moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)

@@ -41,7 +41,7 @@ from hdpkit.posterior.comparison.convergence import (
 )
 from hdpkit.posterior.comparison.result import Comparison, ScheduleResult
 from hdpkit.random import Seed, Streams
-from hdpkit.run.interrupt import check_on_interrupt
+from hdpkit.run.collect import check_on_interrupt
 
 
 def compare_schedules(

@@ -63,8 +63,7 @@ from hdpkit.posterior.comparison.predictive import (
 )
 from hdpkit.posterior.comparison.report import markdown, shown
 from hdpkit.random import Purpose, Seed, Streams
-from hdpkit.run.runs import Run
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Run, Scheduler
 
 NAMES = {"data": "data", "simulated": "simulated copy", "redrawn": "redrawn copy"}
 """What the three sides of a check are called, by attribute."""

@@ -19,10 +19,8 @@ import attrs
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError, SlowPartError
-from hdpkit.run.shards.job import ShardedJob
-from hdpkit.run.shards.messages import CountBlock, Failed, Swept
-from hdpkit.run.shards.source import spread
-from hdpkit.run.shards.worker import Worker
+from hdpkit.run.shards.state import ShardedJob, spread
+from hdpkit.run.shards.worker import CountBlock, Failed, Swept, Worker
 
 
 class Backend(abc.ABC):
