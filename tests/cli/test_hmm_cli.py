@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.pages.sections.states import read_states, read_transitions
+from hdpkit.pages.sections.points import read_states, read_transitions
 from hdpkit.report import write_report
 
 
