@@ -38,8 +38,8 @@ from hdpkit.errors import (
 )
 from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
-from hdpkit.posterior.evaluation import fixed_topics
-from hdpkit.posterior.evaluation.fixed_topics import halves
+from hdpkit.posterior.evaluation import completion as fixed_topics
+from hdpkit.posterior.evaluation.completion import halves
 from hdpkit.run.reading import read_like
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]

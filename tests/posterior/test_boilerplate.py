@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from fit_command import FIT
 
 from hdpkit.cli.main import main
-from hdpkit.posterior.boilerplate import boilerplate
+from hdpkit.posterior.repetition import boilerplate
 
 
 def test_the_terms_topics_and_shares_are_counted():

@@ -9,7 +9,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.alignment import merged_sample
 from hdpkit.summaries import components, reconstruction
 
 V, GROUPS, ETA = 40, 6, 0.1

@@ -13,8 +13,7 @@ from new_groups import NewGroupLaw
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.evaluation import fit_proportions
-from hdpkit.posterior.evaluation.completion import PASSES
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion
+from hdpkit.posterior.evaluation.completion import PASSES, FixedTopics, completion
 from hdpkit.testing.laws import outcomes
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]

@@ -354,10 +354,7 @@ def dendrogram(groups: Any, *, labels: Any = None) -> Any:
 def tree(
     drawn: Any, labels: Sequence[str], farthest: float, title: str, fills: Sequence[str] | None = None
 ) -> Any:
-    """A horizontal dendrogram of scipy's: the root is at the left, and each line has one leaf with its name.
-
-    ``fills`` are colours of dots before the names.
-    """
+    """A horizontal dendrogram of SciPy: its root is at the left, and each line has one leaf with its name."""
     branches = [
         {"branch": b, "order": i, "place": place, "distance": distance}
         for b, (heights, found) in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))

@@ -17,11 +17,10 @@ from hdpkit.pages.plots.components import by_group
 from hdpkit.pages.plots.topics import tree
 from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.documents import PRESENT
+from hdpkit.posterior.alignment import unit_rows
+from hdpkit.posterior.documents import PRESENT, Trends
 from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.repetition import repetition
-from hdpkit.posterior.trends import Trends
-from hdpkit.posterior.vectors import unit_rows
 
 _BURSTS = "concentration/bursts"
 
