@@ -75,16 +75,6 @@ def test_moves_leave_the_posterior_invariant(move, shape, each, law, inner, stor
         check_irreducible(model, whole, "a sweep of table Gibbs")
 
 
-@pytest.mark.parametrize("root", ["restaurant", hk.FixedWeights(3)], ids=["restaurant", "weights"])
-@pytest.mark.parametrize("store", ["explicit-reference", "histogram-reference", "counts", "counts-reference"])
-@pytest.mark.parametrize("shape", ["2+2", "three levels of three"])
-def test_every_store_and_root(shape, store, root):
-    model = model_of(shape, 1.0, 0.3, store=store, root=root)
-    for move in (moves.TableGibbs(), moves.DishGibbs()):
-        if move.n_steps(model.franchise):
-            check_exact(model, move)
-
-
 # Each law over the smallest, and the larger ones with one.
 PROPOSED = [*(("2+1", *law) for law in LAWS), ("2+2", *LAWS[3]), ("three levels of three", *LAWS[3])]
 
@@ -120,9 +110,6 @@ def test_words_that_repeat_within_a_block(move, b, a, terms):
 @pytest.mark.parametrize("move", [moves.SplitMerge(), moves.ReseatGroups(scans=None)], ids=repr)
 def test_words_that_repeat_within_a_proposal(move, inner, law, terms):
     check_exact(repeated(*law, terms=terms, inner=inner), move)
-
-
-# ------------------------------------------------------------------ the compiled bank
 
 
 def listed(monkeypatch, **kept):
@@ -234,34 +221,6 @@ def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
     franchise.audit()
 
 
-def test_statistics_are_those_of_the_readable_bank():
-    data = corpus()
-    franchise = franchise_over(data, hk.DirichletMultinomial)
-    readable = franchise_over(data, READABLE)
-    for sweep in range(5):
-        moves.TableGibbs().apply(franchise, RandomStream((sweep, 5)))
-    franchise.settle()
-    readable.thaw(franchise.freeze())
-    slots = franchise.slots.occupied_slots()
-    mine, theirs = (f.bank.statistics(slots, f.dishes) for f in (franchise, readable))
-    for one, other in zip(mine, theirs, strict=True):
-        assert one.cells == other.cells
-        assert one.totals == other.totals
-    for numbers in ("totals", "cells"):
-        pairs = [
-            sorted(zip(*map(list, getattr(f.bank, numbers)()), strict=True)) for f in (franchise, readable)
-        ]
-        assert pairs[0] == pairs[1]
-    wanted = readable.bank.log_marginals(slots, None)
-    assert np.allclose(franchise.bank.log_marginals(slots), wanted, rtol=1e-12)
-    assert franchise.bank.log_marginal_total(slots) == pytest.approx(wanted.sum(), rel=1e-12)
-    for i in range(0, len(data.values), 5):
-        predictives = [f.bank.log_predictive(i, slots) for f in (franchise, readable)]
-        assert np.allclose(*predictives, rtol=1e-12)
-    franchise.thaw(readable.freeze())
-    franchise.audit()
-
-
 @pytest.mark.parametrize("scanned", [16384, 0])
 def test_a_proposal_has_numbers_of_its_own(scanned, monkeypatch):
     """Customers of a reserved slot keep their dish, as in proposals of split and merge."""
@@ -294,8 +253,6 @@ class Opens(ScriptedSource):
     def bernoulli(self, p):
         return p > 0.0
 
-
-# ------------------------------------------------------------------ mistakes that are caught
 
 TABLE, DISH = moves.TableGibbs(), moves.DishGibbs()
 SPLIT, GROUPS = moves.SplitMerge(), moves.ReseatGroups(scans=None)

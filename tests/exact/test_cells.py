@@ -245,11 +245,3 @@ def test_planted_bugs_are_caught(fault):
     model = Model(*CASES["two documents"])
     with planted_fault(fault):
         assert max(model.distance(state, 0, audited=False) for state in model.states()[1::29]) > 1e-3
-
-
-def test_the_law_of_one_customer_is_invariant():
-    """It leaves theta phi invariant."""
-    theta = np.array([0.3, 0.3, 0.25, 0.15])
-    for term in range(3):
-        pi = theta * TOPICS[:, term]
-        assert np.abs(pi @ one_customer(theta, TOPICS[:, term]) - pi).max() < 1e-15

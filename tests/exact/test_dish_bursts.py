@@ -62,12 +62,6 @@ def test_gibbs_moves_are_exact(store, inner, root, a):
             check_irreducible(model, whole, "a sweep of table Gibbs")
 
 
-@pytest.mark.parametrize("shape", ["2+1", "three levels of three"])
-def test_they_are_at_other_shapes(shape):
-    for move in GIBBS:
-        check_exact(model_of(shape, terms=(0, 0, 0)), move)
-
-
 @pytest.mark.parametrize("move", [moves.Concentration(), moves.DishParameters()])
 def test_proposals_of_concentrations_from_the_prior_are_exact(move):
     model = model_of(terms=(0, 0, 0))
@@ -92,8 +86,6 @@ def test_the_log_joint_is_that_of_the_enumeration():
         franchise.audit()
     assert len(offset) == 1
 
-
-# ---------------------------------------------------------------------- a prior with a density
 
 FAMILY = SampledTests()
 PRIOR = hk.Gamma(1.5, 0.4)
@@ -165,8 +157,6 @@ def test_one_update_from_exact_draws_of_the_concentrations(name):
 
     FAMILY.check(name, run)
 
-
-# ---------------------------------------------------------------------- mistakes that are caught
 
 BUGS = [
     ("the old concentration of a block's dish", "hdpkit.measures.bursty",

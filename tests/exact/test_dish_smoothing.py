@@ -91,9 +91,6 @@ def test_the_log_joint_is_that_of_the_enumeration(kind):
     assert len(offset) == 1
 
 
-# ---------------------------------------------------------------------- proportions that are stored
-
-
 def stored(shape, kind, store="explicit", kernel="auto", **options):
     measure = kind(hk.Each(GRID), hk.Beta(*SHAPES), "stored", n_terms=3)
     franchise = tiny_franchise(shape, measure, store=store, kernel=kernel, corner=CORNER, **options)
@@ -122,8 +119,6 @@ def test_the_log_joint_has_the_density_of_proportions_and_smoothings(kind):
         offset.add(round(joint - math.log(model.density(state, given)), 9))
     assert len(offset) == 1
 
-
-# ---------------------------------------------------------------------- a prior with a density
 
 PRIOR = hk.Gamma(2.0, 2.0)
 UPDATES = {

@@ -244,19 +244,6 @@ def test_every_readable_kernel_at_every_corner(move, corner, shape):
     check(move, smaller(shape, move), corner, SYMMETRIC, kernels=READABLE)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
-@pytest.mark.parametrize("shape", [shape for shape in DEPTHS if shape != "3+2"])
-def test_lent_states_of_four_customers(move, shape):
-    check(move, smaller(shape, move), "discounts", SYMMETRIC, kernels=kernels_at(shape, "discounts", move))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("move", [move for move in DISCRETE if move.needs_tables], ids=repr)
-def test_many_branches_over_every_store(move):
-    check(move, smaller("3+2", move), "discounts", SYMMETRIC, kernels=COMPILED)
-
-
 # theta and d of a restaurant: no discount, a small one and a large one, theta from below zero to large.
 PITMAN_YOR = [(0.5, 0.0), (50.0, 0.0), *((theta, d) for d in (0.3, 0.9) for theta in (-0.2, 0.5, 50.0))]
 
@@ -313,14 +300,6 @@ def test_every_move_with_every_discount_and_concentration(move, number, shape):
     readable = None if shape == "2+1" else READABLE_STORES
     stores = stores_with(number, move)
     check(move, shape, paired(number), SYMMETRIC, stores=stores, kernels=kernels, readable=readable)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("move", [move for move in DISCRETE if is_lent(move)], ids=repr)
-@pytest.mark.parametrize("number", [number for number in range(8) if number not in WITH_LENT])
-@pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
-def test_lent_states_with_every_discount_and_concentration(move, number, shape):
-    check(move, shape, paired(number), SYMMETRIC, kernels=COMPILED)
 
 
 @pytest.mark.long
@@ -502,9 +481,6 @@ def test_thousands_of_states(move, shape, store):
 def test_split_merge_with_more_units(move, shape, store):
     model = ExactModel(tiny_franchise(shape, SYMMETRIC, store=store, corner="discounts"), WITNESS)
     check_exact(model, move, reversible=True)
-
-
-# ---------------------------------------------------------------------- what moves declare
 
 
 class AdoptDish(Move):

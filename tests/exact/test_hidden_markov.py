@@ -14,7 +14,6 @@ from state_homes_checks import (
     StateHomesModel,
     WeightedStateHomesModel,
     check_start_row,
-    check_start_row_of_sequences,
     check_sticky_scores,
     step_with_parameters,
     sticky_franchise,
@@ -37,9 +36,6 @@ ONE = hk.Sequences.from_arrays([[0, 1, 1, 0]])
 TWO = hk.Sequences.from_arrays([[0, 1], [1, 0]])
 GAPS = hk.Sequences.from_arrays([[0, None, 2], [None]])
 DATA = {"one sequence": ONE, "two sequences": TWO, "missing": GAPS}
-
-
-# ---------------------------------------------------------------------- exact kernels
 
 
 KERNELS = {"compiled": "fused", "readable": "reference"}
@@ -147,10 +143,6 @@ def test_a_start_row_with_a_concentration_of_its_own(sticky, store):
     assert weights_balance(rule, 3, data=three, store=store) > 30
 
 
-def test_the_beam_with_a_start_row_of_its_own():
-    check_start_row_of_sequences()
-
-
 @pytest.mark.parametrize("kappa", [0.0, 2.0])
 def test_concentrations_of_the_start_row_and_of_the_rows(kappa):
     check_start_row(kappa)
@@ -172,9 +164,6 @@ def test_single_sites_and_root_weights_are_in_balance(arrays, store, sticky):
 @pytest.mark.parametrize("sticky", [0.0, 1.2])
 def test_scores_are_those_of_the_enumeration(sticky):
     check_sticky_scores(sticky)
-
-
-# ---------------------------------------------------------------------- the law of the states
 
 
 def log_sequences(z, begins, alpha, gamma, kappa):
@@ -227,22 +216,10 @@ def law_of_states(arrays, alpha, gamma, eta, kappa):
     return {z: math.exp(log) / total for z, log in logs.items()}
 
 
-def by_number(law):
-    """Probability of each number of states."""
-    return np.bincount([max(z) for z in law], weights=list(law.values()))
-
-
 KNOWN = {
     "two sequences": ([[0, 1, 0], [1, 1]], 0.0, [0.1544, 0.3352, 0.3681, 0.1218, 0.0206]),
     "sticky": ([[0, 0, 1, 1]], 1.2, [0.3211, 0.5227, 0.1468, 0.0093]),
 }
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_the_law_of_the_number_of_states(name):
-    arrays, kappa, expected = KNOWN[name]
-    law = law_of_states(arrays, 0.8, 1.5, 0.4, kappa)
-    assert by_number(law) == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -265,8 +242,6 @@ def states_of(key):
     label = {}
     return [label.setdefault(dish, len(label)) for dish in key[0]]
 
-
-# ---------------------------------------------------------------------- whole sequences
 
 WHOLE = {
     "beam": moves.BeamSampler(),
@@ -335,9 +310,6 @@ def test_the_beam_over_another_measure(sticky):
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
 
 
-# ---------------------------------------------------------------------- parameters in the state
-
-
 @pytest.mark.parametrize(
     ("sticky", "move", "kernel"),
     [
@@ -366,30 +338,6 @@ def test_parameters_of_states_where_observations_are_missing():
     schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
     hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, audit_every=1)
     assert {x for values in seen for x in values} == {1.0, 2.0}
-
-
-def gaussian(n_sequences=3, length=200, seed=1):
-    """Sequences of three states that stay for about twenty steps."""
-    generator = np.random.default_rng(seed)
-    states = [np.cumsum(generator.random(length) < 0.05) % 3 for _ in range(n_sequences)]
-    return [generator.normal(5.0 * z, 0.5) for z in states], states
-
-
-def numbers_franchise(arrays, **options):
-    above = hk.Restaurant(hk.NormalGamma(5.0, 0.05, 2.0, 1.0), concentration=2.0)
-    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=20.0))
-    data = hk.Sequences.from_arrays(arrays)
-    return hk.Franchise(rows, data, store="counts", root="weights", **options)
-
-
-def test_threads_do_not_change_the_chain():
-    arrays, _ = gaussian(5)
-    ends = []
-    for threads in (1, 3):
-        schedule = hk.Scheduler([moves.BeamSampler(threads=threads), moves.RootWeights()])
-        trace = schedule.run(numbers_franchise(arrays), sweeps=5, rng=1)
-        ends.append(trace["log_joint"].tolist())
-    assert ends[0] == ends[1]
 
 
 def test_batches_of_numbers_on_several_threads_give_the_chain_of_one(monkeypatch):
@@ -453,9 +401,6 @@ def test_pieces_of_a_long_sequence_give_the_states_of_one():
             ends.append(states.tolist())
         assert ends[0] == ends[1]
         assert len(set(ends[0])) == n
-
-
-# ---------------------------------------------------------------------- splits and merges of states
 
 
 @pytest.mark.parametrize(("sticky", "data", "kernel"), SERVED)
@@ -526,9 +471,6 @@ def test_the_letters_of_beal_have_ten_states(init):
     assert np.mean(np.asarray(trace["n_dishes"][-100:]) == 10) > 0.5
 
 
-# ---------------------------------------------------------------------- readings and starts
-
-
 @pytest.mark.parametrize(
     ("sticky", "store", "root", "begin"),
     [
@@ -576,41 +518,3 @@ def test_given_states_are_seated_at_once_from_the_prior_of_tables():
         [np.bincount([labels[value] for value in one], minlength=len(labels)) for one in numbers]
     )
     assert stats.chi2_contingency(counts[:, counts.sum(axis=0) >= 20]).pvalue > 1e-4
-
-
-def test_a_user_s_measure_over_sequences():
-    """A measure in Python, with a missing observation: table Gibbs, and the beam with its own likelihood."""
-    arrays, _ = gaussian(2, 60)
-    arrays[0][3] = np.nan
-    above = hk.Restaurant(Centres(), concentration=2.0)
-    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=5.0))
-    franchise = hk.Franchise(rows, hk.Sequences.from_arrays(arrays), store="counts", root="weights")
-    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
-    schedule.run(franchise, sweeps=40, rng=0, audit_every=10)
-    assert 2 <= franchise.n_dishes <= 6
-
-
-class Centres(hk.BaseMeasure):
-    """Numbers around a centre, with variances 1 within and 100 between."""
-
-    def make(self):
-        return [0, 0.0]
-
-    def add(self, statistics, value):
-        statistics[0] += 1
-        statistics[1] += value
-
-    def remove(self, statistics, value):
-        statistics[0] -= 1
-        statistics[1] -= value
-
-    def log_predictive(self, value, many):
-        means = [(total / (n + 0.01), 1.0 + 1.0 / (n + 0.01)) for n, total in many]
-        return [-0.5 * (math.log(2 * math.pi * v) + (value - m) ** 2 / v) for m, v in means]
-
-    def draw_parameters(self, statistics, source):
-        n, total = statistics
-        return total / (n + 0.01) + source.normal() / math.sqrt(n + 0.01)
-
-    def log_likelihood(self, value, parameters):
-        return -0.5 * (math.log(2 * math.pi) + (value - parameters) ** 2)

@@ -43,10 +43,6 @@ def test_they_do_at_three_levels(store):
     check(known("three levels of three", store=store), MOVES[:2] if store == "counts" else MOVES[:3])
 
 
-def test_they_do_where_data_sit_at_the_root():
-    check(known("2+1 with one at the root", store="explicit"), MOVES[:1])
-
-
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_fused_sweeps_serve_components_with_pseudo_counts(store):
     franchise = known("2+1", PRIOR, store=store)
@@ -88,12 +84,6 @@ def test_components_over_other_measures_begin_with_observations(name):
     model = ExactModel(franchise)
     for move in MOVES[:3]:
         check_exact(model, move)
-
-
-def test_a_finite_model_has_them_among_its_dishes():
-    corner = Corner(1.5, 0.4, 0.0, 0.6)
-    root = hk.FixedWeights(4)
-    check(tiny_franchise("2+1", MEASURE, corner=corner, known=PRIOR, store="explicit", root=root), MOVES[:3])
 
 
 PLAIN = Corner(1.5, 0.7)
@@ -142,9 +132,6 @@ def test_the_log_joint_is_that_of_the_enumeration():
     model = ExactModel(known("2+1", store="explicit"), WITNESS)
     offsets = [model.enter(state).log_joint() - np.log(model.pi[state]) for state in range(len(model.states))]
     assert np.ptp(offsets) < 1e-10
-
-
-# ------------------------------------------------------------------ topics that differ by document
 
 
 BURSTS = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups(scans=None)]

@@ -8,16 +8,7 @@ from evaluation_checks import DENSITY, SHARES, law, three_levels, two_levels
 from new_groups import NewGroupLaw
 
 import hdpkit as hk
-from hdpkit.random import RandomStream
 from hdpkit.testing.laws import outcomes
-
-
-def test_the_witness_is_polyas_urn_where_there_is_no_discount():
-    theta, f, p = 1.3, DENSITY[:2], SHARES[0]
-    expected = sum(
-        f[0, k] * p[k] * f[1, m] * ((k == m) + theta * p[m]) / (1 + theta) for k in range(3) for m in range(3)
-    )
-    assert NewGroupLaw(f, p, theta, 0.0).evidence == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_witness_counts_tables_where_there_is_one():
@@ -57,33 +48,3 @@ def test_fold_in_of_a_training_document_gives_its_posterior(made, kernel, store)
     for dish, p in outcomes(lambda source: int(franchise.fold_in(one, 1, burn_in=0, rng=source).dishes[0])):
         folded[named[dish]] = folded.get(named[dish], 0.0) + p
     assert folded == pytest.approx(gibbs, abs=1e-12)
-
-
-def test_rows_of_both_kernels_agree_in_law_with_more_entries_than_dishes():
-    """Long groups open and close many tables; both kernels keep sizes that add up."""
-    rng = np.random.default_rng(0)
-    franchises = [two_levels(kernel=kernel) for kernel in ("auto", "reference")]
-    words = rng.integers(0, 3, size=200).tolist()
-    new = hk.Corpus.from_documents([words, [0]], n_terms=3)
-    means = [f.fold_in(new, 60, burn_in=10, rng=1).proportions for f in franchises]
-    assert means[0] == pytest.approx(means[1], abs=0.1)
-
-
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
-def test_a_source_that_fails_is_heard(kernel):
-    class Failing(RandomStream):
-        calls = 0
-
-        def choose(self, weights):
-            self.calls += 1
-            if self.calls == 5:
-                raise ZeroDivisionError("on purpose")
-            return super().choose(weights)
-
-    franchise, new = two_levels(kernel=kernel), hk.Corpus.from_documents([[0, 1, 2], [1, 1]], n_terms=3)
-    with pytest.raises(ZeroDivisionError, match="on purpose"):
-        franchise.fold_in(new, rng=Failing())
-    with pytest.raises(ZeroDivisionError, match="on purpose"):
-        hk.evaluate(franchise, new, method="left-to-right", rng=Failing())
-    franchise.audit()
-    assert franchise.fold_in(new, rng=0).n_groups == 2

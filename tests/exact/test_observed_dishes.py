@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from franchise_machine import Watcher
 from lumping import lump_matrix
 from observed_checks import (
     ATOMS,
@@ -12,7 +11,6 @@ from observed_checks import (
     STORES,
     Open,
     atoms_of,
-    check_observed_components,
     check_predictive,
     check_scored,
     check_simulated,
@@ -22,10 +20,9 @@ from observed_checks import (
 )
 
 import hdpkit as hk
-from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
-from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner
@@ -50,9 +47,6 @@ MANY = {  # many customers who eat one dish: many seatings
     "three levels": [0, 0, 0, 0],
     "three levels, inner customers": [0, 0, 0, 0],
 }
-
-
-# ---------------------------------------------------------------------- kernels
 
 
 def check(move, shape, values, corner, measure=ATOMS, stores=None, kernels=None):
@@ -211,9 +205,6 @@ def come_back(franchise, source):
 STEPS = {"start": lambda franchise, source: start(franchise, "sequential", source), "leave": come_back}
 
 
-# ---------------------------------------------------------------------- predictives, scores, simulated data
-
-
 @pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)
 @pytest.mark.parametrize("name", PREDICTIVES)
 def test_predictives_are_exact(name, store, kernel):
@@ -254,41 +245,3 @@ def test_a_remainder_has_its_share_everywhere_and_cannot_be_simulated():
         for keep in (None, "hyperparameters", "seating"):
             with pytest.raises(DeclarationError, match="remainder of Open"):
                 franchise.simulate(0, keep=keep)
-
-
-# ---------------------------------------------------------------------- what is refused
-
-
-def test_dishes_are_neither_born_nor_exchanged():
-    franchise = observed("2+2", [0, 0, 1, 0])
-    before = franchise.freeze()
-    source = ScriptedSource()
-    units = franchise.units(1)
-    with pytest.raises(StateError, match="observed"):
-        franchise.open_dish()
-    with pytest.raises(StateError, match="observed"):
-        franchise.move_units(units, np.array([0]), 1, source)
-    with pytest.raises(StateError, match="observed"), franchise.reserved(1):
-        pass
-    with pytest.raises(ParameterError, match="values"):
-        franchise.enter_given(np.ones(4, dtype=np.int32), 0, 4, source)
-    view = franchise.restaurant("document", 0)
-    view.unseat(0)
-    for dish in (1, 2, 3, -1, 0.5):
-        with pytest.raises(ParameterError, match="value"):
-            view.seat(0, dish)
-    view.seat(0, 0)
-    for init in ("one", hk.init.Random(2), [0, 0, 1, 0]):
-        with pytest.raises(ParameterError, match="observed"):
-            hk.Scheduler([TableGibbs()]).run(franchise, sweeps=1, rng=0, init=init)
-    franchise.audit()
-    assert np.array_equal(franchise.freeze()["slots"], before["slots"])
-
-
-def test_components_know_all_atoms_at_all_times():
-    check_observed_components()
-    franchise = observed("2+2", [0, 0, 1, 0], store="histogram")
-    watcher = Watcher(franchise)
-    franchise.register("watcher", watcher)
-    hk.Scheduler([TableGibbs(), DishGibbs()]).run(franchise, sweeps=5, rng=0, audit_every=1)
-    assert watcher.known == {0, 1, 2}

@@ -2,18 +2,17 @@
 
 import collections
 import functools
+import importlib
+import inspect
 import itertools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from audited_steps import audited_steps
 from bugs import BUGS
-from counts_checks import *  # noqa: F403 - its checks are among those of this file
-from evaluation_checks import *  # noqa: F403 - the same
-from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
-from indicator_checks import *  # noqa: F403 - the same
-from known_checks import *  # noqa: F403 - the same
 from marginals import (
     beta_bernoulli_log_marginal,
     dirichlet_multinomial_log_marginal,
@@ -22,17 +21,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     von_mises_fisher_log_marginal,
 )
-from observed_checks import *  # noqa: F403 - the same
 from planted import planted
-from proposal_checks import *  # noqa: F403 - the same
-from replica_checks import *  # noqa: F403 - the same
-from root_checks import *  # noqa: F403 - the same
-from selection_checks import *  # noqa: F403 - the same
-from several_parents_checks import *  # noqa: F403 - the same
-from shared_values_checks import *  # noqa: F403 - the same
-from smoothing_checks import *  # noqa: F403 - the same
-from state_homes_checks import *  # noqa: F403 - the same
-from tempering_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves
@@ -77,9 +66,6 @@ def enumerate_steps(model, move, *, reversible=False):
     """The exact-kernel test of every step, every branch of it audited."""
     matrices = audited_steps(model, move, reversible)
     return check_exact(model, move, matrices=matrices, reversible=reversible)
-
-
-# ---------------------------------------------------------------------- seating moves, enumerated
 
 
 # The smallest shapes come first: most bugs show there.
@@ -189,9 +175,6 @@ def check_allocation():
             assert abs(log_q - expected) <= 1e-12
 
 
-# ---------------------------------------------------------------------- stores
-
-
 def check_draw_of_sizes():
     """Sharing a table of histograms: size s with weight (s - d) times the number of such tables."""
 
@@ -223,9 +206,6 @@ def check_labelled_seating():
             law = law_of(lambda source, draw=draw, shape=model.shape: frozen_key(draw(source), shape))
             # Dishes are numbered by appearance: one seating has one numbering.
             assert law == pytest.approx(dict.fromkeys(fitting[bins], 1 / len(fitting[bins])), abs=1e-12)
-
-
-# ---------------------------------------------------------------------- base measures
 
 
 class Grid:
@@ -355,9 +335,6 @@ def check_contract_of_bits():
     check_contracts(BITS)
 
 
-# ---------------------------------------------------------------------- scores and draws of the prior
-
-
 def check_scores():
     log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
     for corner in ("middle", "discounts"):
@@ -375,9 +352,6 @@ def check_prior_draws():
     prior = np.exp([log_prior(key, model.shape, theta, d) for key in model.states])
     assert abs(prior.sum() - 1.0) <= 1e-12
     assert np.abs(model.matrix(draw_seating) - prior).max() <= 1e-12
-
-
-# ---------------------------------------------------------------------- components and frozen states
 
 
 class Census(hk.Part):
@@ -459,9 +433,6 @@ def check_resumed_runs():
         assert all(np.array_equal(a["seating"][name], b["seating"][name]) for name in a["seating"])
 
 
-# ---------------------------------------------------------------------- streams and schedules
-
-
 class Words(hk.moves.Move):
     """Draws words and writes them down; in some sweeps Ctrl-C comes after that."""
 
@@ -522,16 +493,32 @@ def check_combinators():
     assert np.abs(matrix(dish.repeat(2)) - of_dish @ of_dish).max() <= 1e-12
 
 
-# ---------------------------------------------------------------------- the tests
+def checks_in(module):
+    """The checks of a module: its functions `check_...` that are called without arguments."""
+    found = {name: one for name, one in vars(module).items() if name.startswith("check_")}
+    return {
+        name: check
+        for name, check in found.items()
+        if check.__module__ == module.__name__
+        and all(one.default is not one.empty for one in inspect.signature(check).parameters.values())
+    }
 
-CHECKS = {
-    name: check
-    for name, check in list(globals().items())
-    if name.startswith("check_") and name not in ("check_exact", "check_contracts")
-}
+
+CHECKS = checks_in(sys.modules[__name__])
+for path in sorted((Path(__file__).parents[1] / "support").glob("*_checks.py")):
+    CHECKS |= checks_in(importlib.import_module(path.stem))
 
 
-@pytest.mark.parametrize("name", CHECKS)
+SLOW = (
+    "check_choices_of_parents", "check_kept_parameters_of_sequences", "check_labelled_arms",
+    "check_left_to_right", "check_predictions", "check_sequences", "check_split_merge_of_candidates",
+    "check_start_row_of_sequences", "check_tempered_in_python",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in CHECKS]
+)
 def test_check_passes_on_healthy_code(name):
     CHECKS[name]()
 

@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 from replica_checks import (
-    check_exchanges,
-    check_readable_tempered_measure,
-    check_states_pass_all_powers,
     tempered_log_marginal,
     tempered_model,
 )
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.moves.replica_exchange import tempered
-from hdpkit.testing.exact import TOLERANCE, check_exact
+from hdpkit.testing.exact import check_exact
 
 CASES = {
     f"{type(move).__name__}, {shape}, {store}, {kernel}": (move, shape, store, kernel)
@@ -65,18 +61,6 @@ def test_the_compiled_bank_has_the_marginals_of_the_formula(power, symmetric):
     assert bank.log_marginals(slots) == pytest.approx([log_marginal(values[1000:1503])], abs=1e-9)
 
 
-def test_the_readable_measure_has_the_marginals_of_the_formula():
-    check_readable_tempered_measure()
-
-
-def test_exchanges_leave_the_joint_law_invariant():
-    check_exchanges()
-
-
-def test_every_state_reaches_every_power():
-    check_states_pass_all_powers()
-
-
 def test_power_1_is_the_measure_itself():
     measure = hk.DirichletMultinomial(hk.Gamma(1.0, 1.0), n_terms=3)
     assert type(measure.tempered(1.0)) is hk.DirichletMultinomial
@@ -85,16 +69,3 @@ def test_power_1_is_the_measure_itself():
     for power in (0.0, -1.0, 1.5, float("nan"), "half"):
         with pytest.raises(errors.ParameterError, match="power"):
             measure.tempered(power)
-
-
-def test_the_likelihood_under_another_power():
-    model = tempered_model(1.0, "2+2")
-    franchise = model.enter(len(model.states) // 2)
-    dishes, values = franchise.dishes, np.asarray(franchise.data.values)
-    for power in (1.0, 0.4):
-        log_marginal = tempered_log_marginal(0.5, power)
-        expected = sum(log_marginal(values[dishes == k].tolist()) for k in range(franchise.n_dishes))
-        assert franchise.log_likelihood(franchise.measure.tempered(power)) == pytest.approx(
-            expected, abs=TOLERANCE
-        )
-        assert tempered(franchise, power).log_likelihood() == pytest.approx(expected, abs=TOLERANCE)

@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 import pytest
 from lumping import lump_matrix
-from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 
 import hdpkit as hk
@@ -195,43 +194,6 @@ def test_stores_have_one_law(shape):
         assert np.abs(lumped.matrix[np.ix_(order, order)] - Q).max() <= TOLERANCE
 
 
-def test_a_marginal_in_closed_form_changes_nothing():
-    for one, other in zip(
-        (model_of("2+2"), model_of("three levels")),
-        (model_of("2+2", kind=WithMarginal), model_of("three levels", kind=WithMarginal)),
-        strict=True,
-    ):
-        for state in range(0, len(one.states), 7):
-            a, b = one.enter(state).log_joint(), other.enter(state).log_joint()
-            assert a == pytest.approx(b, abs=1e-12)
-
-
-def test_all_in_one_restaurant_is_the_plain_measure():
-    """Where dishes differ by the root's restaurant and there is one vector, they don't differ."""
-    vector = 0.5
-    own = ExactModel(tiny("2+2", ((vector,) * 3,), "root"))
-    plain = ExactModel(
-        tiny_franchise(
-            "2+2",
-            hk.DirichletMultinomial(vector, n_terms=3),
-            store="explicit",
-            corner=CORNER,
-            values=TERMS[:4],
-        ),
-        dirichlet_multinomial_log_marginal(vector, 3),
-    )
-    assert own.states == plain.states
-    assert np.abs(own.pi - plain.pi).max() <= TOLERANCE
-    for step in range(4):
-        P, Q = (
-            model.matrix(lambda f, rng, step=step: moves.TableGibbs().apply(f, rng, (step, step + 1)))
-            for model in (own, plain)
-        )
-        assert np.abs(P - Q).max() <= TOLERANCE
-
-
-# ------------------------------------------------------------------ planted bugs
-
 IN_BANK = "hdpkit.measures.by_restaurant"
 IGNORED = PlantedBug(
     "restaurant ignored",
@@ -334,8 +296,6 @@ def test_faults_of_a_bank_are_caught(name, fault, shape, move, monkeypatch):
     monkeypatch.setattr(RestaurantBank, name, fault)
     caught(model, move)
 
-
-# ------------------------------------------------------------------ the state
 
 THREE = TinyShape({"author": list("aaaabbbbb"), "document": [0, 0, 1, 1, 2, 2, 2, 3, None]}, 9)
 WORDS = [0, 0, 1, 1, 2, 0, 0, 2, 1]

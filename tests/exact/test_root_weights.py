@@ -32,12 +32,6 @@ CORNERS = {
     "concentrations below 0": Corner(-0.2, -0.1, 0.3, 0.6),
 }
 SHAPES = ["flat 3", "2+1", "2+1 with one at the root", "three levels of three", "2+2"]
-LARGER = [
-    "flat 4",
-    "three levels, inner customers",
-    pytest.param("three levels", marks=pytest.mark.long),
-    pytest.param("3+2", marks=pytest.mark.long),
-]
 # Compiled kernels at every corner, readable ones at the one that has all there is to get wrong.
 CELLS = [(*cell, corner) for cell in COMPILED for corner in CORNERS]
 CELLS += [(*cell, "concentrations below 0") for cell in READABLE]
@@ -48,9 +42,6 @@ def weighted(shape="2+2", store="histogram", kernel="auto", corner="no discount"
     return tiny_franchise(
         shape, MEASURE, store=store, kernel=kernel, corner=corner, root="weights", **options
     )
-
-
-# ---------------------------------------------------------------------- detailed balance, enumerated
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -82,14 +73,6 @@ def test_steps_of_fused_sweeps_are_reversible(store, shape, corner):
     assert check_balance(model, moves.TableGibbs()) > len(model.states)
 
 
-@pytest.mark.parametrize("shape", LARGER)
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_larger_franchises_are_reversible(store, shape):
-    model = ExactWeightModel(weighted(shape, store, corner="discounts"), WITNESS)
-    for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
-        assert check_balance(model, move)
-
-
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_the_log_joint_is_that_of_the_enumeration(store, corner):
@@ -113,8 +96,6 @@ def _root_customers(franchise):
     root = franchise.restaurant("root")
     return [root.customers_of(dish) for dish in dict.fromkeys(franchise.dishes.tolist())]
 
-
-# ---------------------------------------------------------------------- one step from exact draws
 
 MOVES = {
     "TableGibbs": moves.TableGibbs(),

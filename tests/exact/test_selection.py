@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
-from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from marginals import selected_numbers
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.franchise.starts import start
 from hdpkit.measures.proportions import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -34,39 +32,6 @@ def tiny(shape, store="histogram", kernel="auto", measure=STORED, **options):
     return tiny_franchise(shape, measure, store=store, kernel=kernel, **options)
 
 
-# ---------------------------------------------------------------------- documents [[0, 0, 1], [1, 2]]
-
-DISHES = np.array([0.16694, 0.50981, 0.28309, 0.03912])  # P(K = 1..4)
-TABLES = np.array([0.13816, 0.42730, 0.36287, 0.07167])  # P(tables = 2..5)
-UNIFORM = hk.Beta(1.0, 1.0)
-
-
-def five_words(measure, store="histogram", **options):
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2]], n_terms=3)
-    root = hk.Restaurant(base=measure, concentration=1.0)
-    return hk.Franchise(
-        hk.Restaurant(base=root, concentration=0.8, each="document"), corpus, store=store, **options
-    )
-
-
-@pytest.mark.parametrize("kind", [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference])
-def test_dishes_and_tables_by_enumeration(kind):
-    franchise = five_words(kind(0.5, UNIFORM), "explicit", kernel="reference")
-    start(franchise, "one", hk.random.RandomStream((1, 1)))
-    witness = sparse_dirichlet_multinomial_log_marginal(0.5, 3, (1.0, 1.0))
-    for model in (ExactModel(franchise, witness), ExactModel(franchise)):
-        dishes, tables = np.zeros(6), np.zeros(6)
-        for state, probability in enumerate(model.pi):
-            entered = model.enter(state)
-            dishes[entered.n_dishes] += probability
-            tables[entered.n_tables] += probability
-        assert np.abs(dishes[1:5] - DISHES).max() < 6e-6
-        assert np.abs(tables[2:] - TABLES).max() < 6e-6
-
-
-# ---------------------------------------------------------------------- stored: detailed balance
-
-
 @pytest.mark.parametrize("shape", ["flat 3", "2+1", "three levels of three"])
 @pytest.mark.parametrize(("store", "kernel", "measure"), CELLS, ids=str)
 def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, kernel, measure, shape):
@@ -74,14 +39,6 @@ def test_steps_of_gibbs_moves_are_reversible_for_seating_and_proportions(store, 
     assert check_balance(model, moves.TableGibbs()) > len(model.states)
     if not shape.startswith("flat"):
         assert check_balance(model, moves.DishGibbs()) > len(model.states)
-
-
-@pytest.mark.parametrize("shape", ["flat 4", "2+2", "2+1 with one at the root"])
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_larger_franchises_are_reversible(store, shape):
-    model = ExactSelectionModel(tiny(shape, store, "generic"))
-    for move in [moves.TableGibbs(), *([] if shape.startswith("flat") else [moves.DishGibbs()])]:
-        assert check_balance(model, move)
 
 
 @pytest.mark.parametrize("measure", [STORED, READABLE], ids=["compiled", "readable"])
@@ -95,8 +52,6 @@ def test_the_log_joint_is_that_of_the_enumeration(measure):
         franchise.audit()
     assert len(offset) == 1
 
-
-# ---------------------------------------------------------------------- stored: one step, Geweke's test
 
 MOVES = {
     "TableGibbs": moves.TableGibbs(),
@@ -122,19 +77,8 @@ ONE_STEP |= {
     for name in ("TableGibbs", "SplitMerge", "Selectors", "SelectorCounts")
 }
 PRIOR, WIDE = hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
-MEASURES = {
-    "integrated": hk.SparseDirichletMultinomial(PRIOR, WIDE, n_terms=3),
-    "stored": hk.SparseDirichletMultinomial(PRIOR, WIDE, "stored", n_terms=3),
-    "fixed": hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3),
-    "stored, readable": SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
-}
 for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
-
-
-# Each scheme over both stores, each schedule with both schemes; the rest with -m long.
-IN_TURN = {("integrated", "explicit", 1), ("integrated", "histogram", 4), ("stored", "explicit", 4)}
-IN_TURN |= {("stored", "histogram", 1)}
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
@@ -143,9 +87,6 @@ def test_one_step_from_exact_draws(name):
     model = ExactSelectionModel(tiny(shape, store, kernel, measure))
     draws = 500 if kernel == "generic" else 250
     FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, draws * more, seed))
-
-
-# ---------------------------------------------------------------------- draws given a dish
 
 
 def law_of_selectors(move, given, seed):
@@ -181,8 +122,6 @@ def test_numbers_of_selected_terms(name):
         name, lambda more, seed: [one_sample_p(law_of_selectors(move, 0.3, seed)[1:], law[1:] / law.sum())]
     )
 
-
-# ---------------------------------------------------------------------- parameters, given all else
 
 SHAPE = hk.Gamma(3.0, 2.0)
 CONDITIONALS = {
@@ -247,14 +186,3 @@ def test_one_update_from_exact_draws_of_a_parameter(name):
         return [one_sample_p(np.bincount(bins, minlength=10), np.full(10, 0.1))]
 
     FAMILY.check(name, run)
-
-
-# ---------------------------------------------------------------------- laws of the parameters themselves
-
-
-def selected(measure, values, **given):
-    """p(values, R terms are selected) under a measure with other parameters."""
-    present = {**{key: float(x) for key, x in measure.parameters.items()}, **given}
-    pi = present.get("selection")
-    shapes = None if pi is not None else (present["r"], present["s"])
-    return np.array(selected_numbers(present["smoothing"], 3, list(values), shapes, pi))

@@ -10,12 +10,10 @@ from state_homes_checks import sticky_franchise
 from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.posterior.hidden_states import Densities, HiddenStates, hidden_states
 from hdpkit.random import RandomStream
 from hdpkit.steps.state_sequences import scaled_rows
-
-# ---------------------------------------------------------------------- given parameters: all paths
 
 
 def given_states(n=3, seed=0):
@@ -94,12 +92,6 @@ def test_densities_and_transitions_beyond_the_range_of_doubles(seed, scaled):
     assert [*first, *rest] == pytest.approx(norms, rel=1e-12)
 
 
-def test_equal_paths_have_the_smallest_states():
-    states = HiddenStates(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), 3, lambda values: np.zeros((1, 3)))
-    rows = densities(np.array([[0.0, 0.0, -1.0]] * 4), np.zeros(4, dtype=bool))
-    assert states.best_paths(rows, np.array([0, 4])).tolist() == [0, 0, 0, 0]
-
-
 @pytest.mark.parametrize("threads", [1, 3])
 def test_sequences_are_passed_by_themselves(threads):
     """Several sequences, an empty one and one of several pieces of the filter: bit for bit the same."""
@@ -122,48 +114,6 @@ def test_sequences_are_passed_by_themselves(threads):
         )
         assert smoothed[first:end].tolist() == states.smoothed(alone[1], bounds).tolist()
         assert path[first:end].tolist() == states.best_paths(own, bounds).tolist()
-
-
-def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
-    states, logs = given_states()
-    missing = np.arange(6) == 3
-    norms, _ = states.filtered(densities(logs, missing), np.array([0, 6]))
-    monkeypatch.setattr("hdpkit.posterior.hidden_states.BATCH", 2)
-    offsets = np.array([0, 0, 5, 6])
-    for values in (np.arange(6), np.arange(6.0)):
-        states = HiddenStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])
-        found, last = states.log_probabilities(values, missing, offsets)
-        assert last[0].tolist() == [0.0, 0.0, 0.0]
-        assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
-        alone = states.filtered(densities(logs[5:], missing[5:]), np.array([0, 1]))[0]
-        assert found[5] == pytest.approx(alone[0], abs=1e-14)
-
-
-@pytest.mark.parametrize("scaled", [False, True])
-def test_densities_far_from_each_other_do_not_underflow(scaled):
-    logs = np.array([[-1e5, -3.0], [-2.0, -1e5], [-1e4, -1e4 - 1.0]])
-    states = HiddenStates(
-        np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2, lambda values: logs[values]
-    )
-    bounds = np.array([0, 3])
-    norms, filters = states.filtered(densities(logs, np.zeros(3, dtype=bool), scaled), bounds)
-    assert norms.sum() == pytest.approx(
-        math.log(0.5 * 0.2) - 5.0 - 1e4 + math.log(0.9 + 0.1 / math.e), abs=1e-9
-    )
-    assert states.smoothed(filters, bounds)[:2] == pytest.approx(
-        np.array([[0.0, 1.0], [1.0, 0.0]]), abs=1e-12
-    )
-
-
-def test_an_observation_that_no_state_allows_is_named():
-    states, _ = given_states()
-    logs = np.zeros((7, 3))
-    logs[5] = -np.inf
-    with pytest.raises(errors.DataError, match="observation 1 of a sequence"):
-        states.filtered(densities(logs, np.zeros(7, dtype=bool)), np.array([0, 4, 7]), threads=2)
-
-
-# ---------------------------------------------------------------------- the posterior predictive
 
 
 ALPHA, GAMMA, ETA = 0.8, 1.5, 0.4
@@ -219,21 +169,6 @@ def test_log_probability_of_new_sequences_is_a_ratio_of_evidences(case, held):
     assert 0.0 < found.standard_error < 0.05
 
 
-def test_samples_of_a_chain_give_the_scores_of_its_states():
-    franchise = small([[0, 1, 0], [1, 1]], hk.Gamma(2.0, 1.0))
-    new = hk.Sequences.from_arrays([[0, 1], [], [None, 0]], n_terms=2)
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.RootWeights(), moves.Sticky()])
-    trace = schedule.run(franchise, 5, rng=1, samples=hk.Samples(after=4))
-    now = hk.evaluate(franchise, new, rng=3)
-    of_sample = hk.evaluate(franchise, new, samples=trace.samples, rng=3)
-    assert of_sample.group_log_probability == pytest.approx(now.group_log_probability, abs=1e-12)
-    assert of_sample.group_tokens.tolist() == [2, 0, 1]
-    assert of_sample.group_log_probability[1] == 0.0
-
-
-# ---------------------------------------------------------------------- readings of a state
-
-
 def fitted(kappa=1.2, **options):
     franchise = sticky_franchise("weights", kappa, **options)
     hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=2)
@@ -277,9 +212,6 @@ def test_new_sequences_have_the_law_of_the_readings():
     assert np.all(np.abs(after / after.sum() - expected) < 4.5 * np.sqrt(0.25 / after.sum()))
 
 
-# ---------------------------------------------------------------------- forecasts
-
-
 def log_ratio(old, given, more):
     return log_evidence([*old, given + more], 0.0) - log_evidence([*old, given] if given else old, 0.0)
 
@@ -319,3 +251,15 @@ def test_states_ahead_are_powers_of_the_transitions():
         expected = fixed.start @ np.linalg.matrix_power(fixed.transitions, h)
         assert found.ahead[1, h] == pytest.approx(expected, abs=1e-12)
     assert found.next.tolist() == found.ahead[:, 0].tolist()
+
+
+def test_samples_of_a_chain_give_the_scores_of_its_states():
+    franchise = small([[0, 1, 0], [1, 1]], hk.Gamma(2.0, 1.0))
+    new = hk.Sequences.from_arrays([[0, 1], [], [None, 0]], n_terms=2)
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.RootWeights(), moves.Sticky()])
+    trace = schedule.run(franchise, 5, rng=1, samples=hk.Samples(after=4))
+    now = hk.evaluate(franchise, new, rng=3)
+    of_sample = hk.evaluate(franchise, new, samples=trace.samples, rng=3)
+    assert of_sample.group_log_probability == pytest.approx(now.group_log_probability, abs=1e-12)
+    assert of_sample.group_tokens.tolist() == [2, 0, 1]
+    assert of_sample.group_log_probability[1] == 0.0

@@ -10,10 +10,6 @@ from shared_values_checks import (
     DrawShiftOnTheLine,
     SharedModel,
     Shifted,
-    check_refused_values,
-    check_shared_values,
-    check_thawed_values,
-    check_values_at_starts,
     shifted,
 )
 from state_homes_checks import StateHomesModel, sticky_franchise
@@ -57,13 +53,6 @@ def test_a_continuous_value_has_its_law():
     assert check_together(cases, [moves.TableGibbs(), DrawShiftOnTheLine()], 100, 3, 0)
 
 
-def test_kept_with_the_state():
-    check_shared_values()
-    check_thawed_values()
-    check_values_at_starts()
-    check_refused_values()
-
-
 SCHEDULE = [moves.TableGibbs(), DrawShiftOnTheLine(), moves.SplitMerge(), moves.Concentration()]
 
 
@@ -71,17 +60,6 @@ def franchise_of(n=30):
     values = np.random.default_rng(1).normal(np.repeat([0.0, 3.0], n // 2))
     root = hk.Restaurant(Shifted(), concentration=hk.Gamma(1.0, 1.0))
     return hk.Franchise(root, hk.Groups.from_arrays([values]))
-
-
-@pytest.mark.parametrize("more", [[], [moves.ReplicaExchange((1.0, 0.6))]])
-def test_a_run_resumes_bit_for_bit(tmp_path, more):
-    scheduler = hk.Scheduler([*SCHEDULE, *more])
-    whole = scheduler.run(franchise_of(), sweeps=6, rng=4, audit_every=1)
-    scheduler.run(franchise_of(), sweeps=3, rng=4, folder=tmp_path / "run")
-    resumed = hk.open_run(tmp_path / "run", allow=[Shifted, DrawShiftOnTheLine]).resume(sweeps=3)
-    for key in ("log_joint", "shift/value", "n_dishes"):
-        assert resumed[key].tolist() == whole[key].tolist()
-    assert len(set(whole["shift/value"].tolist())) > 1
 
 
 def test_a_transaction_and_a_failed_sweep_go_back():
@@ -113,45 +91,6 @@ class Wrong(moves.Move):
         state.set_shared_value("shift", math.inf)
 
 
-def test_arrays_are_read_only_and_named_by_place():
-    part = hk.SharedValue([[1.0, 2.0]])
-    assert part.scalars(None) == {"value[0,0]": 1.0, "value[0,1]": 2.0}
-    with pytest.raises(ValueError, match="read-only"):
-        part.value[0, 0] = 3.0
-    with pytest.raises(AttributeError):
-        part.value = 3.0
-
-
-def test_a_value_of_another_measure_is_refused():
-    franchise = shifted()
-    for part in ("mean", None, hk.SharedValue(0.0)):
-        with pytest.raises(errors.ParameterError, match="shift"):
-            franchise.set_shared_value(part, 1.0)
-    frozen = franchise.freeze()
-    for wrong in ({}, {"value": "x"}, {"value": np.zeros(2)}):
-        with pytest.raises(errors.HdpkitError, match=r"shift|value"):
-            franchise.thaw({**frozen, "components": {"shift": wrong}})
-        franchise.thaw(frozen)
-
-
-def test_samples_that_do_not_have_the_value_are_refused():
-    franchise = franchise_of()
-    trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=2, rng=1)
-    assert trace["shift/value"].shape == (2,)
-    assert np.isfinite(franchise.sample().n_dishes)
-
-
-def test_further_data_keep_the_value_and_its_start():
-    franchise = franchise_of()
-    hk.Scheduler(SCHEDULE).run(franchise, sweeps=2, rng=1)
-    more = franchise.data.plus(hk.Groups.from_arrays([[0.1, 3.2]]))
-    made = franchise.with_documents(more)
-    assert made.measure.shift == franchise.measure.shift != 0.0
-    made.audit()
-    hk.Scheduler([moves.TableGibbs()]).run(made, sweeps=1, rng=1)
-    assert made.measure.shift == 0.0
-
-
 def test_a_value_that_changes_within_a_block_at_a_power_stays():
     franchise, twin = shifted("3+3"), shifted("3+3")
     with franchise.at_power(0.5):
@@ -162,25 +101,3 @@ def test_a_value_that_changes_within_a_block_at_a_power_stays():
     franchise.audit()
     assert franchise.log_joint() == twin.log_joint()
     assert half == 0.5 * twin.log_likelihood()
-
-
-class Kept(hk.NormalGamma):
-    """A measure that keeps its value in a field; the value changes nothing."""
-
-    shared = hk.SharedValue(0.0, hk.Normal(0.0, 1.0))
-
-    def parts(self, state):
-        return {"drift": self.shared}
-
-    def given(self, parts):
-        return self
-
-
-def test_each_franchise_has_its_own_value():
-    data = hk.Groups.from_arrays([[0.1, 0.2, 1.0]])
-    one, other = (hk.Franchise(hk.Restaurant(Kept()), data) for _ in range(2))
-    one.set_shared_value("drift", 3.0)
-    copied = one.copy()
-    copied.set_shared_value("drift", 4.0)
-    values = [franchise.measure_parts["drift"].value for franchise in (one, other, copied)]
-    assert values == [3.0, 0.0, 4.0]

@@ -91,13 +91,6 @@ def test_the_law_is_that_of_the_other_stores(shape, corner):
         assert all(abs(found[value] - p) <= 1e-10 for value, p in expected.items())
 
 
-def documents(root="restaurant", store="counts", **options):
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2]], n_terms=3)
-    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.5)
-    restaurant = hk.Restaurant(restaurant, each="document", concentration=0.7, **options)
-    return hk.Franchise(restaurant, corpus, store=store, root=root)
-
-
 def larger(store="counts", levels=3, kernel="auto"):
     rng = np.random.default_rng(5)
     documents = [rng.integers(0, 12, rng.integers(0, 40)).tolist() for _ in range(18)]

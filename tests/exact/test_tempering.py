@@ -10,14 +10,11 @@ from tempering_checks import (
     WITNESSED,
     AtPower,
     at_power_model,
-    check_annealed_split_merge,
-    check_at_power,
-    check_tempered_exchanges,
     tempered_case,
 )
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.base_measures import NormalGammaReference
 from hdpkit.moves.replica_exchange import tempered
 from hdpkit.random import RandomStream
@@ -56,18 +53,6 @@ def test_what_a_tempered_measure_serves_is_exact_over_everything(move):
     assert check_move(move, measure=BITS.tempered(0.6), shapes=["2+1"], corners=["discounts"])
 
 
-def test_blocks_multiply_and_end():
-    check_at_power()
-
-
-def test_scans_of_a_split_at_powers():
-    check_annealed_split_merge()
-
-
-def test_exchanges_leave_the_joint_law_invariant():
-    check_tempered_exchanges()
-
-
 @pytest.mark.parametrize("name", ["bits by four methods", "counts"])
 @pytest.mark.parametrize("arrays", [[[0, 1], [1]], [[0, None], [1]]])
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.SplitMergeStates(scans=0)], ids=repr)
@@ -77,15 +62,6 @@ def test_hidden_markov_models_and_missing_observations(arrays, move, name):
     for kernel in ("reference", "auto"):
         franchise = sticky_franchise(root, 0.0, data, "counts", kernel=kernel, measure=measure.tempered(0.6))
         check_exact(StateHomesModel(franchise, lambda values: 0.6 * witness(values)), move)
-
-
-def test_drawn_states_are_refused_at_a_power_that_has_no_parameters():
-    data = hk.Sequences.from_arrays([[0, 1, 3], [1]])
-    franchise = sticky_franchise("weights", 0.0, data, "counts", measure=hk.GammaPoisson(1.0, 1.0))
-    exchange = moves.ReplicaExchange((1.0, 0.5))
-    with pytest.raises(errors.ScheduleError, match="draw_parameters"):
-        hk.Scheduler([moves.BeamSampler(), exchange]).run(franchise, 1, rng=0)
-    hk.Scheduler([moves.TableGibbs(), moves.RootWeights(), exchange]).run(franchise, 2, rng=0)
 
 
 def log_bernoulli(value, p):
@@ -120,27 +96,6 @@ def test_the_likelihood_is_that_of_the_power():
             assert at.log_likelihood(at.measure.tempered(0.5)) == pytest.approx(0.5 * whole, abs=1e-11)
 
 
-def test_a_parameter_of_the_measure_is_drawn_at_the_power():
-    """The density of the parameter is that of the marginals to the power."""
-    franchise = tiny_franchise("2+1", NormalGammaReference(hk.Normal(0.0, 1.0), 0.5, 1.5, 0.8).tempered(0.4))
-    for mean in (0.3, -0.8):
-        franchise.set_base_parameters(mean=mean)
-        alone = tiny_franchise("2+1", NormalGammaReference(mean, 0.5, 1.5, 0.8))
-        assert franchise.log_likelihood() == pytest.approx(0.4 * alone.log_likelihood(), abs=1e-12)
-
-
-# ---------------------------------------------------------------------- runs
-
-
-SCHEDULE = [
-    moves.TableGibbs(),
-    moves.SplitMerge(scans=2, annealed=True),
-    moves.Concentration(),
-    moves.BaseMeasureParameters(),
-    moves.ReplicaExchange((1.0, 0.5, 0.2)),
-]
-
-
 def points(kind=hk.NormalGamma):
     generator = np.random.default_rng(1)
     values = generator.normal(np.repeat([-2.0, 2.0], 12))
@@ -148,17 +103,6 @@ def points(kind=hk.NormalGamma):
     return hk.Franchise(
         hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0)), hk.Groups.from_arrays([values])
     )
-
-
-@pytest.mark.parametrize("kind", [hk.NormalGamma, NormalGammaReference])
-def test_a_run_resumes_bit_for_bit(kind, tmp_path):
-    scheduler = hk.Scheduler(SCHEDULE)
-    whole = scheduler.run(points(kind), sweeps=6, rng=4, audit_every=1)
-    scheduler.run(points(kind), sweeps=3, rng=4, folder=tmp_path / "run")
-    resumed = hk.open_run(tmp_path / "run").resume(sweeps=3)
-    for key in ("log_joint", "base/mean", "replicas/walker", "n_dishes"):
-        assert resumed[key].tolist() == whole[key].tolist()
-    assert sum(row["tried"] for row in whole.moves if row["move"].startswith("Replica")) > 0
 
 
 class Fails(moves.Move):
@@ -192,54 +136,21 @@ def test_a_failed_step_ends_the_block():
     assert (type(franchise.measure), franchise.log_joint()) == (measure, before)
 
 
-def test_a_transaction_within_a_block_goes_back_to_the_power():
-    franchise = points()
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=1)
-    whole = franchise.log_likelihood()
-    with franchise.at_power(0.5):
-        with pytest.raises(ZeroDivisionError), franchise.transaction():
-            Fails().apply(franchise, RandomStream((1, 1)))
-        assert franchise.log_likelihood() == pytest.approx(0.5 * whole, abs=1e-9)
-    assert franchise.log_likelihood() == pytest.approx(whole, abs=1e-9)
-    franchise.audit()
+SCHEDULE = [
+    moves.TableGibbs(),
+    moves.SplitMerge(scans=2, annealed=True),
+    moves.Concentration(),
+    moves.BaseMeasureParameters(),
+    moves.ReplicaExchange((1.0, 0.5, 0.2)),
+]
 
 
-# ---------------------------------------------------------------------- what is refused
-
-
-WITHOUT = {
-    "observed dishes": hk.Uniform(3),
-    "dishes that differ by restaurant": hk.Bursty(hk.DirichletMultinomial(0.5, n_terms=3), concentration=2.0),
-    "numbers of dishes": hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(1, 1)), 0.5, n_terms=3),
-    "stored proportions": hk.SparseDirichletMultinomial(0.5, hk.Beta(1, 1), "stored", n_terms=3),
-    "an update of its own": coins(update=lambda parameter, values, generator: parameter),
-}
-
-
-@pytest.mark.parametrize("which", WITHOUT)
-def test_measures_without_powers_are_refused_when_the_run_begins(which):
-    franchise = tiny_franchise("2+1", WITHOUT[which], store="explicit")
-    with pytest.raises(errors.ScheduleError, match="powers of the likelihood"):
-        hk.Scheduler([moves.TableGibbs(), moves.ReplicaExchange((1.0, 0.5))]).run(franchise, 1, rng=0)
-    with pytest.raises(errors.StateError, match="has_powers"), franchise.at_power(0.5):
-        pass
-
-
-@pytest.mark.parametrize(
-    "move", [moves.SliceGibbs(), moves.CountGibbs(), moves.DrawTopics(), moves.DishParameters()], ids=repr
-)
-def test_moves_that_a_power_does_not_serve_are_refused_when_the_run_begins(move):
-    data = hk.Groups.from_labels([1, 3, 0, 2], {"group": [0, 0, 1, 1]})
-    root = hk.Restaurant(hk.GammaPoisson(1.0, 1.0))
-    franchise = hk.Franchise(hk.Restaurant(root, each="group"), data, store="counts", root="weights")
-    before = franchise.sweep
-    with pytest.raises(errors.ScheduleError, match="moves"):
-        hk.Scheduler([move, moves.ReplicaExchange((1.0, 0.5))]).run(franchise, 2, rng=0)
-    assert franchise.sweep == before
-
-
-def test_annealed_scans_need_scans():
-    franchise = points()
-    for move in (moves.SplitMerge(annealed=True), moves.SplitMerge(scans=0, annealed=True)):
-        with pytest.raises(errors.ScheduleError, match="annealed"):
-            hk.Scheduler([move]).run(franchise, 1, rng=0)
+@pytest.mark.parametrize("kind", [hk.NormalGamma, NormalGammaReference])
+def test_a_run_resumes_bit_for_bit(kind, tmp_path):
+    scheduler = hk.Scheduler(SCHEDULE)
+    whole = scheduler.run(points(kind), sweeps=6, rng=4, audit_every=1)
+    scheduler.run(points(kind), sweeps=3, rng=4, folder=tmp_path / "run")
+    resumed = hk.open_run(tmp_path / "run").resume(sweeps=3)
+    for key in ("log_joint", "base/mean", "replicas/walker", "n_dishes"):
+        assert resumed[key].tolist() == whole[key].tolist()
+    assert sum(row["tried"] for row in whole.moves if row["move"].startswith("Replica")) > 0

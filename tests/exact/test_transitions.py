@@ -1,7 +1,5 @@
 """The matrix checks pass a right kernel and fail each wrong one."""
 
-from __future__ import annotations
-
 import math
 
 import marginals
@@ -73,31 +71,12 @@ def test_a_gibbs_step_towards_the_wrong_law_fails(chain):
     assert detailed_balance_error(step, pi) > 1e-5
 
 
-def test_errors_of_a_matrix_by_hand():
-    pi = [0.5, 0.25, 0.25]
-    turn = np.roll(np.eye(3), 1, axis=1)
-    assert stationary_error(turn, [1 / 3] * 3) <= TOLERANCE
-    assert detailed_balance_error(turn, [1 / 3] * 3) == pytest.approx(1 / 3)  # invariant but not reversible
-    assert stationary_error(turn, pi) == pytest.approx(0.25)
-    assert row_error(turn) == 0
-    assert row_error([[0.5, 0.4], [0.0, 1.0]]) == pytest.approx(0.1)
-    assert row_error([[1.25, -0.25], [0.0, 1.0]]) == pytest.approx(0.25)
-
-
 def test_not_a_number_never_passes():
     P = np.array([[math.nan, 1.0], [0.5, 0.5]])
     assert (
         row_error(P) == stationary_error(P, [0.5, 0.5]) == detailed_balance_error(P, [0.5, 0.5]) == math.inf
     )
     assert lump_matrix(P, ["a", "b"]).error == math.inf
-
-
-def test_irreducible():
-    assert is_irreducible(np.roll(np.eye(4), 1, axis=1))
-    assert is_irreducible([[1.0]])
-    assert not is_irreducible(np.eye(2))
-    assert not is_irreducible([[0.5, 0.5], [0.0, 1.0]])  # weakly connected: there is no way back
-    assert not is_irreducible([[0.5, 0.5, 0], [0.5, 0.5, 0], [0.3, 0.3, 0.4]])
 
 
 def test_lumping_a_lumpable_chain():

@@ -88,15 +88,6 @@ def test_a_run_makes_nothing_as_large_as_the_customers(kind, init, monkeypatch, 
     assert fr.dish_parameters().shape == fr.dish_counts.shape
 
 
-def test_restaurants_are_those_of_the_tokens():
-    cells, customers = franchise("levels"), franchise("levels", tokens())
-    assert by_cell(cells)
-    assert not by_cell(customers)
-    for name in ("parent", "level", "declaration", "home", "first"):
-        assert np.array_equal(getattr(cells.topology, name), getattr(customers.topology, name))
-    assert np.array_equal(cells.topology.sizes(), customers.topology.sizes())
-
-
 @pytest.mark.parametrize("root", ["weights", hk.FixedWeights(6)], ids=str)
 @pytest.mark.parametrize("known", [None, FROZEN], ids=["unknown", "known"])
 @pytest.mark.parametrize("kind", ["documents", "levels"])
@@ -139,44 +130,6 @@ def test_an_order_of_customers_is_no_order_of_dishes():
         assert np.abs(halves[0] - halves[1]).max() < 0.1
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"root": "restaurant"}, {"store": "histogram"}, {"kernel": "generic"}, {"kernel": "reference"},
-        {"corpus": hk.Corpus.from_documents([[0, 1], [1]])},
-        {"measure": hk.Bursty(hk.DirichletMultinomial(0.5), 20.0, 0.2)},
-    ],
-)  # fmt: skip
-def test_everything_else_tells_customers_apart_from_the_start(options):
-    assert not by_cell(franchise(**options))
-
-
-def test_runs_that_need_customers_do_not_depend_on_how_a_corpus_was_made():
-    ends = []
-    for corpus in (tokens(), None):
-        fr = franchise(corpus=corpus)
-        hk.Scheduler([moves.TableGibbs(), moves.CountGibbs(), moves.RootWeights()]).run(fr, sweeps=3, rng=1)
-        ends.append(state(fr))
-    assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize(("kind", "known"), [("documents", None), ("levels", FROZEN), ("bursts", None)])
-def test_documents_that_are_held_stay(kind, known):
-    fr = franchise(kind, known=known)
-    run(fr, kind)
-    fr.hold([3, 4])
-    begin = np.append(0, np.cumsum(fr.data.document_lengths))
-
-    def held(number):
-        return sorted(np.bincount(fr.dishes[begin[number] : begin[number + 1]], minlength=80).tolist())
-
-    before = [held(number) for number in (3, 4, 9)]
-    run(fr, kind, 5, rng=2, init=None, audit_every=1)
-    assert fr.held_groups() == [3, 4]
-    assert [held(3), held(4)] == before[:2]
-    assert held(9) != before[2]
-
-
 CHANGES = [
     ("cell_runs", lambda a: a + 1),
     ("run_dish", lambda a: a[:-1]),
@@ -201,9 +154,6 @@ def test_a_frozen_state_that_contradicts_itself_is_refused(kind, place, key, cha
     if place == "bank":
         fr.thaw(frozen)
     assert state(fr) == before
-
-
-# ---------------------------------------------------------------------- bursts
 
 
 def test_customers_have_the_tables_of_their_cells():

@@ -5,15 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
-from kind_cases import CASES, COUNTS, GAMMA, started
+from kind_cases import CASES, GAMMA, started
 from montecarlo import swept
 from states import same_state
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError
 from hdpkit.random import Streams
 
+ALLOWED = ["kind_cases", "parameter_cases", "shared_values_checks"]
 NEW = {"author": ["a", None, "d"]}
 
 
@@ -35,8 +35,8 @@ def test_a_chain_goes_on_bit_for_bit(name, tmp_path):
         assert np.array_equal(rest["log_joint"], expected["log_joint"][3:])
     assert same_state(part.freeze(), early)
     for sweeps in (1, 3):
-        trace = hk.open_run(folder, allow=["kind_cases", "parameter_cases"]).resume(sweeps)
-    run = hk.open_run(folder, allow=["kind_cases", "parameter_cases"])
+        trace = hk.open_run(folder, allow=ALLOWED).resume(sweeps)
+    run = hk.open_run(folder, allow=ALLOWED)
     back = run.franchise()
     assert same_state(back.freeze(), whole.freeze())
     assert set(trace) == set(expected)
@@ -71,15 +71,14 @@ def test_a_chain_does_not_depend_on_threads(name):
     assert same_state(ends[2], ends[0])
 
 
-# ------------------------------------------------------------------ data that join
-
-
 @pytest.mark.parametrize("name", [name for name in CASES if isinstance(CASES[name].make().data, hk.Corpus)])
 def test_documents_join(name):
     franchise, init = started(name)
     hk.Scheduler(CASES[name].schedule).run(franchise, 3, rng=1, init=init)
     before, dishes = franchise.freeze(), franchise.dishes
-    new = hk.Corpus.from_counts(np.array([[1, 1, 1, 0, 0, 0], [0] * 6, [0, 0, 0, 0, 0, 7]]), groups=NEW)
+    new = hk.Corpus.from_counts(
+        np.array([[1, 1, 1, 0, 0, 0], [0] * 6, [0, 0, 0, 0, 0, 7]]), groups=NEW, names=list("xyz")
+    )
     more = franchise.data.plus(new)
     joined = franchise.with_documents(more, rng=3)
     assert same_state(franchise.freeze(), before)
@@ -98,29 +97,6 @@ def test_documents_join(name):
         assert np.array_equal(now[: len(old)], old)
     assert joined.base_parameters == franchise.base_parameters
     assert joined.held_groups() == franchise.held_groups()
-
-
-def test_documents_join_authors_who_were_there_and_new_ones():
-    groups = {"author": ["bob" if i % 2 else "eve" for i in range(10)]}
-    corpus = hk.Corpus.from_counts(COUNTS, groups=groups, names=[f"d{i}" for i in range(10)])
-    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
-    author = hk.Restaurant(base=root, each="author", concentration=hk.Each(GAMMA))
-    franchise = hk.Franchise(hk.Restaurant(base=author, each="document"), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 5, rng=1)
-    franchise.set_concentration("author", [2.0, 3.0])
-    new = hk.Corpus.from_documents(
-        [[0, 1], [2, 3], [4]], n_terms=6, groups={"author": ["ann", "eve", None]}, names=["n0", "n1", "n2"]
-    )
-    joined = franchise.with_documents(corpus.plus(new), rng=0)
-    joined.audit()
-    assert set(joined.keys("author")) == {"ann", "bob", "eve"}
-    assert joined.keys("document")[-3:] == ["n0", "n1", "n2"]
-    for name in ("bob", "eve"):
-        old = franchise.concentration("author")[franchise.keys("author").index(name)]
-        assert joined.concentration("author")[joined.keys("author").index(name)] == old
-    assert joined.restaurant("author", "ann").n_customers >= 1
-    with pytest.raises(DataError, match="names"):
-        corpus.plus(corpus)
 
 
 @pytest.mark.parametrize("store", ["histogram", "counts", "explicit"])

@@ -103,18 +103,6 @@ def test_a_split_gives_one_new_id_and_a_merge_gives_none():
     assert merges > 3
 
 
-def test_a_start_begins_a_chain_of_its_own():
-    state = franchise()
-    run(state, TABLES, 15)
-    fresh = franchise()
-    for one in (state, fresh):
-        run(one, TABLES, 5, rng=3)
-    assert np.array_equal(state.dish_ids, fresh.dish_ids)
-    state.clear()
-    assert state.dish_ids.shape == (0,)
-    assert state.freeze()["births"] == 0
-
-
 @pytest.mark.parametrize("ids", [None, [0], [0.5], "ab", "twice", "beyond", "negative"])
 def test_ids_that_contradict_the_state_are_refused(ids):
     state = franchise()
@@ -136,12 +124,3 @@ def test_ids_that_contradict_the_state_are_refused(ids):
         with pytest.raises(DataError):
             state.thaw(bad)
     assert same(state.freeze(), frozen)
-
-
-def test_observed_dishes_are_the_atoms():
-    data = hk.Corpus.from_documents([[0, 1, 1], [3, 0]], n_terms=5)
-    root = hk.Restaurant(base=hk.Uniform(), concentration=1.0, discount=0.2)
-    state = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), data)
-    run(state, [moves.TableGibbs()], 2)
-    assert state.dish_ids.tolist() == [0, 1, 2, 3, 4]
-    assert "dish_ids" not in state.freeze()

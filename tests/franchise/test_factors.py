@@ -54,17 +54,6 @@ def test_any_number_of_dishes_and_empty_documents():
     assert limited.n_dishes <= 2
 
 
-def test_topics_that_are_given():
-    start = hk.init.Factors(topics=8.0 * LAWS)
-    assert start == hk.init.Factors(topics=LAWS)
-    assert hash(start) == hash(hk.init.Factors(topics=LAWS))
-    for by_cell in (True, False):
-        options = {"store": "counts", "root": "weights"} if by_cell else {}
-        topics = started(corpus(by_cell), start, **options).sample().topics()
-        cosine = topics @ LAWS.T / np.outer(np.linalg.norm(topics, axis=1), np.linalg.norm(LAWS, axis=1))
-        assert cosine.max(axis=0).min() > 0.95
-
-
 @pytest.mark.parametrize("by_cell", [True, False])
 @pytest.mark.parametrize("init", [hk.init.Factors(4), hk.init.Factors(topics=LAWS[2:])], ids=["n", "topics"])
 def test_known_components_begin_with_what_is_theirs(by_cell, init):

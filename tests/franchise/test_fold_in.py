@@ -30,9 +30,6 @@ def named(documents, **options):
 ANIMALS = [["cat", "dog", "cat"], ["cow", "dog"], ["hen", "hen", "cow"]]
 
 
-# ---------------------------------------------------------------------- what it returns
-
-
 def test_what_it_returns():
     franchise = two_levels()
     new = named([[0, 1, 2, 2], [], [1]], n_terms=3, names=["a", "b", "c"])
@@ -58,39 +55,6 @@ def test_what_it_returns():
     assert repr(found).startswith(f"<FoldIn: 3 groups (document), 5 customers, {K} dishes and a new one")
 
 
-def test_the_same_number_gives_the_same_result_and_nothing_changes():
-    franchise, new = two_levels(), named([[0, 1, 2, 2], [1]], n_terms=3)
-    before = franchise.freeze()
-    first = franchise.fold_in(new, 3, rng=7)
-    again, other = franchise.fold_in(new, 3, rng=7), franchise.fold_in(new, 3, rng=8)
-    assert first.proportions.tobytes() == again.proportions.tobytes()
-    assert first.dishes.tolist() == again.dishes.tolist()
-    assert first.proportions.tobytes() != other.proportions.tobytes()
-    after = franchise.freeze()
-    assert before.keys() == after.keys()
-    assert all(np.array_equal(before["seating"][k], after["seating"][k]) for k in before["seating"])
-    assert franchise._seeded_calls == 0
-    franchise.audit()
-
-
-def test_documents_do_not_influence_each_other():
-    """A document's law is its own; with a stream of words its draws depend on what was drawn before."""
-    franchise = two_levels()
-    alone = franchise.fold_in(named([[0, 1, 2]], n_terms=3), 4, rng=1)
-    first = franchise.fold_in(named([[0, 1, 2], [2, 2]], n_terms=3), 4, rng=1)
-    assert first.proportions[0].tobytes() == alone.proportions[0].tobytes()
-
-
-@pytest.mark.parametrize(
-    "options", [{"store": "counts", "root": "weights"}, {"root": "weights"}, {"store": "explicit"}]
-)
-def test_stores_and_roots(options):
-    franchise = two_levels(**options)
-    found = franchise.fold_in(named([[0, 1, 2, 2], []], n_terms=3), 5, rng=0)
-    weights, rest = franchise.root_weights()
-    assert found.proportions[1] == pytest.approx(np.append(weights, rest), abs=1e-14)
-
-
 def test_customers_in_any_order_come_back_in_that_of_the_data():
     values, labels = [5.0, -5.0, 5.1, -5.1, 4.9], ["x", "y", "x", "y", "x"]
     data = hk.Groups.from_labels(values, {"place": labels})
@@ -105,18 +69,6 @@ def test_customers_in_any_order_come_back_in_that_of_the_data():
     assert np.mean(found.dishes == [dish_of[-5.0], dish_of[5.0]] * 2) >= 0.5
 
 
-def test_without_customers_everything_is_new():
-    franchise = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), named([[0, 1]])
-    )
-    found = franchise.fold_in(named([[0, 1, 1]]), 2, rng=0)
-    assert found.proportions.tolist() == [[1.0]]
-    assert found.dishes.tolist() == [0, 0, 0]
-
-
-# ---------------------------------------------------------------------- words
-
-
 def test_words_are_matched_by_the_vocabularies():
     franchise = topics(named(ANIMALS))
     new = [["hen", "dog"], ["cow", "cow", "cat"]]
@@ -125,9 +77,6 @@ def test_words_are_matched_by_the_vocabularies():
     numbers = {word: i for i, word in enumerate(franchise.data.vocabulary)}
     ids = franchise.fold_in(named([[numbers[w] for w in document] for document in new]), 3, rng=2)
     assert own.proportions.tobytes() == same.proportions.tobytes() == ids.proportions.tobytes()
-
-
-# ---------------------------------------------------------------------- labels
 
 
 def test_labels_of_inner_levels_name_restaurants():
@@ -139,18 +88,6 @@ def test_labels_of_inner_levels_name_restaurants():
         path = [("root", None)] + ([("journal", key)] if key else [])
         assert found.proportions[row] == pytest.approx(row_of(franchise, *path), abs=1e-14)
 
-
-def test_groups_of_other_labels_than_documents():
-    """New authors, each with several documents; the names of the old ones mean nothing."""
-    corpus = named([[0, 0], [1], [2, 1]], n_terms=3, groups={"author": ["ann", "ann", "bob"]})
-    franchise = topics(corpus, each="author")
-    new = named([[0], [1, 2], [2]], n_terms=3, groups={"author": ["cid", "ann", "cid"]})
-    found = franchise.fold_in(new, 2, rng=0)
-    assert (found.label, found.names) == ("author", ("cid", "ann"))
-    assert found.group.tolist() == [0, 1, 1, 0]
-
-
-# ---------------------------------------------------------------------- every measure
 
 EXAMPLES = [
     pytest.param(example, id=f"{name}-{number}")

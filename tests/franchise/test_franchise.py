@@ -7,7 +7,6 @@ import weakref
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 from states import same_state
 
 import hdpkit as hk
@@ -15,7 +14,7 @@ from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import Detail, at_least, detail_of, stores
+from hdpkit.stores import Detail, at_least, detail_of
 from hdpkit.stores.labelled_seating import aggregate
 from hdpkit.testing.cases import CORNERS, tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
@@ -61,19 +60,6 @@ def typed(error):
     return True
 
 
-# ------------------------------------------------------------------------- declarations
-
-
-def test_a_prior_starts_at_its_mean_and_a_number_stays():
-    franchise = hk.Franchise(two_levels(), corpus())
-    assert franchise.concentration("root") == 0.5
-    assert franchise.concentration("document") == 0.7
-    assert franchise.discount("root") == 0.0
-    franchise.set_concentration("root", 9.0)
-    franchise.reset_hyperparameters()
-    assert franchise.concentration("root") == 0.5
-
-
 def test_each_gives_every_restaurant_its_own():
     root = hk.Restaurant(hk.DirichletMultinomial(0.5))
     lower = hk.Restaurant(root, concentration=hk.Each(hk.Gamma(3.0, 1.0)), each="document")
@@ -90,18 +76,6 @@ def test_each_gives_every_restaurant_its_own():
     assert franchise.log_prior() == pytest.approx(
         sum(hk.Gamma(3.0, 1.0).log_density(value) for value in franchise.concentration("document"))
     )
-
-
-def test_a_negative_concentration_above_minus_discount_is_legal():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=-0.2, discount=0.3)
-    franchise = stirred(
-        started(hk.Restaurant(root, concentration=-0.1, discount=0.5, each="document"), corpus())
-    )
-    franchise.audit()
-    assert math.isfinite(franchise.log_joint())
-
-
-# ------------------------------------------------------------------------- trees
 
 
 def test_an_inner_label_must_be_a_function_of_the_outer():
@@ -131,32 +105,6 @@ def test_a_missing_inner_label_seats_at_the_deepest_restaurant():
     stirred(franchise).audit()
 
 
-@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
-def test_every_depth(depth, store, kernel):
-    labels = {
-        "shelf": [0] * 5 + [1] * 4,
-        "book": [0] * 3 + [1] * 2 + [2] * 4,
-        "page": [0, 0, 1, 2, 2, 3, 3, 4, 5],
-    }
-    restaurant = hk.Restaurant(MEASURE, concentration=hk.Gamma(1.0, 1.0))
-    for label in list(labels)[: depth - 1]:
-        restaurant = hk.Restaurant(restaurant, concentration=hk.Gamma(1.0, 1.0), discount=0.2, each=label)
-    data = hk.Groups.from_labels([0, 0, 1, 1, 2, 0, 2, 1, 2], labels)
-    if kernel == "fused" and depth != 2:
-        with pytest.raises(errors.KernelError):
-            hk.Franchise(restaurant, data, store=store, kernel=kernel)
-        return
-    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel)
-    assert franchise.topology.n_levels == depth
-    used = [moves.TableGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1), moves.Concentration()]
-    used += [moves.DishGibbs()] if depth > 1 else []
-    trace = hk.Scheduler(used).run(franchise, sweeps=8, rng=3, audit_every=1)
-    tables = [trace[f"n_tables/{declaration.name}"] for declaration in franchise.declarations]
-    assert np.array_equal(trace["n_tables"], tables[0] if depth == 1 else sum(tables[1:]))
-    assert np.array_equal(tables[0], trace["n_dishes"])
-
-
 def test_empty_documents_are_legal():
     data = hk.Corpus.from_documents([[], [0, 1], [], [1]], n_terms=2, names=["a", "b", "c", "d"])
     franchise = stirred(started(two_levels(), data))
@@ -171,20 +119,6 @@ def test_empty_documents_are_legal():
         franchise, sweeps=3, rng=0, audit_every=1
     )
     assert np.isfinite(trace["log_joint"]).all()
-
-
-@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
-@pytest.mark.parametrize("documents", [[[0]], [[0, 0, 0], [0]], [[0], []]])
-def test_one_term_and_one_token(documents, store, kernel):
-    data = hk.Corpus.from_documents(documents, n_terms=1)
-    franchise = hk.Franchise(two_levels(), data, store=store, kernel=kernel)
-    used = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
-    trace = hk.Scheduler(used).run(franchise, sweeps=5, rng=0, audit_every=1)
-    assert np.allclose(trace["log_likelihood"], 0.0)
-    assert np.array_equal(franchise.dish_parameters(), np.ones((franchise.n_dishes, 1)))
-
-
-# ------------------------------------------------------------------------- what leaves a franchise
 
 
 def test_weights_by_hand():
@@ -204,73 +138,6 @@ def test_weights_by_hand():
         assert view.probability() == pytest.approx(by_hand[-1])
         assert view.probability(1) == pytest.approx(by_hand[1])
     assert np.allclose(rows.sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize(("store", "kernel"), STORES_AND_KERNELS)
-def test_view_reads_seats_and_unseats(store, kernel):
-    franchise = started(two_levels(), corpus(), init="one", store=store, kernel=kernel)
-    view = franchise.restaurant("document", 0)
-    assert view.customers.tolist() == [0, 1, 2]
-    assert view.n_customers == 3
-    sizes = detail_of(franchise.store) >= Detail.SIZES
-    if sizes:
-        assert int(view.table_sizes().sum()) == 3
-        assert view.n_tables == len(view.table_sizes(0))
-    else:
-        with pytest.raises(errors.StateError, match="sizes of tables"):
-            view.table_sizes()
-    assert view.tables_of(0) == view.n_tables
-    assert view.dishes.tolist() == [0]
-    assert (view.concentration, view.discount) == (0.7, 0.0)
-    assert "document" in repr(view)
-    assert franchise.restaurant("root").n_customers == franchise.n_tables
-
-    view.unseat(1, 5)
-    assert franchise.dishes[1] == -1
-    assert view.n_customers == 2
-    franchise.audit()
-    view.seat(1, 1, 5)  # the next number is a new dish
-    assert (franchise.dishes[1], franchise.n_dishes) == (1, 2)
-    assert view.dishes.tolist() == [0, 1]
-    assert view.tables_of(1) == 1
-    assert not sizes or view.table_sizes(1).tolist() == [1]
-    view.unseat(1, 5)
-    assert franchise.n_dishes == 1
-    view.seat(1, rng=5)  # drawn
-    assert franchise.dishes[1] >= 0
-    franchise.audit()
-
-
-# ------------------------------------------------------------------------- scores
-
-
-@pytest.mark.parametrize("eta", [0.5, [0.3, 1.1, 0.6]])
-@pytest.mark.parametrize("measure", [DirichletMultinomial, DirichletMultinomialReference])
-def test_log_likelihood_by_hand(eta, measure):
-    root = hk.Restaurant(measure(eta))
-    franchise = started(hk.Restaurant(root, each="document"), corpus(), init=[0, 0, 1, 1, 2, 0, 1])
-    vector = np.full(3, eta) if np.ndim(eta) == 0 else np.array(eta)
-    by_hand = 0.0
-    for n in franchise.dish_counts:
-        by_hand += gammaln(vector.sum()) - gammaln(vector.sum() + n.sum())
-        by_hand += np.sum(gammaln(vector + n) - gammaln(vector))
-    assert franchise.log_likelihood() == pytest.approx(by_hand, rel=1e-12)
-
-
-@pytest.mark.parametrize("shape", ["flat 5", "3+2", "three levels, inner customers"])
-@pytest.mark.parametrize("corner", sorted(CORNERS))
-def test_log_joint_is_the_same_on_all_stores(shape, corner):
-    first = stirred(tiny_franchise(shape, MEASURE, store="explicit", corner=corner))
-    frozen = first.freeze()
-    for name in at_least(Detail.SIZES):
-        other = tiny_franchise(shape, MEASURE, store=name, corner=corner)
-        known = detail_of(stores[name].thing) is Detail.SEATS
-        seating = frozen["seating"] if known else aggregate(frozen["seating"])
-        other.thaw({**frozen, "seating": seating})
-        other.audit()
-        assert other.log_seating() == pytest.approx(first.log_seating(), rel=1e-12)
-        assert other.log_joint() == pytest.approx(first.log_joint(), rel=1e-12)
-    assert first.log_joint() == first.log_seating() + first.log_likelihood() + first.log_prior()
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels"])
@@ -296,9 +163,6 @@ def test_log_seating_of_every_state(shape, corner, store):
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-# ------------------------------------------------------------------------- the whole
-
-
 def test_simulate():
     franchise = stirred(started(two_levels(), corpus()))
     before = franchise.freeze()
@@ -319,21 +183,6 @@ def test_simulate():
         for s in range(5)
     )
     assert np.array_equal(before["seating"]["dish"], franchise.freeze()["seating"]["dish"])
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-def test_size_counts_are_the_tables_of_some_restaurants_by_size(store):
-    franchise = stirred(started(two_levels(), corpus(), store=store))
-    names = [("root", None), ("document", 0), ("document", 1), ("document", 2)]
-    sizes = [franchise.restaurant(*name).table_sizes().tolist() for name in names]
-    for nodes in ([0], [1, 3], [], [0, 1, 2, 3]):
-        found = franchise.size_counts(nodes)
-        assert [column.dtype for column in found] == [np.int64, np.int64]
-        expected = np.unique([s for node in nodes for s in sizes[node]], return_counts=True)
-        assert [column.tolist() for column in found] == [column.tolist() for column in expected]
-
-
-# ------------------------------------------------------------------------- one thread at a time
 
 
 class InAnotherThread(moves.Move):
@@ -380,27 +229,6 @@ def test_a_second_thread_is_busy(use):
     again = started(two_levels(), corpus())
     hk.Scheduler([moves.TableGibbs(), InAnotherThread(lambda f: None)]).run(again, sweeps=2, rng=0)
     assert np.array_equal(again.dishes, franchise.dishes)
-
-
-def test_copies_run_in_threads():
-    franchise = started(two_levels(), corpus())
-    scheduler = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
-    scheduler.run(franchise, sweeps=1, rng=0)
-    copies = [franchise.copy() for _ in range(4)]
-    threads = [
-        threading.Thread(target=scheduler.run, args=(one, 50), kwargs={"init": None}) for one in copies
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    scheduler.run(franchise, sweeps=50, init=None)
-    for one in copies:
-        one.audit()
-        assert np.array_equal(one.dishes, franchise.dishes)
-
-
-# ------------------------------------------------------------------------- measures that fail
 
 
 class Tripped(Exception):

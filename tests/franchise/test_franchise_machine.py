@@ -1,7 +1,5 @@
 """State machines over franchises: every store, kernel and measure that combine, depths one to three."""
 
-import itertools
-
 import numpy as np
 import pytest
 from bugs import BUGS
@@ -11,8 +9,6 @@ from planted import planted
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
 from hdpkit.errors import AuditError, HdpkitError
-from hdpkit.parts import Part
-from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
@@ -65,12 +61,6 @@ def test_machine_catches_dishes_that_come_and_go(name):
         )
 
 
-def test_every_store_and_every_depth_has_its_turn():
-    compiled = {(store, kernel) for store, kernel, _ in CASES}
-    assert compiled >= set(itertools.product(("explicit", "histogram"), ("fused", "generic", "reference")))
-    assert {shape.depth for shape in FRANCHISE_SHAPES.values()} == {1, 2, 3}
-
-
 class KeepsATable(HistogramReference):
     """A removal that closes a table forgets to say so."""
 
@@ -102,28 +92,6 @@ def test_machine_catches_a_rejected_proposal_that_leaves_a_trace(monkeypatch):
 
 def franchise_of_nine():
     return tiny_franchise(FRANCHISE_SHAPES["two levels"], MEASURES["compiled"], values=[0, 1, 2] * 3)
-
-
-def test_component_is_told_inside_the_step():
-    franchise = franchise_of_nine()
-    franchise.set_concentration("root", 50.0)  # many dishes are born and die
-    watcher, told = Watcher(franchise), []
-
-    class Log(Part):
-        def born(self, slot):
-            told.append(("born", slot))
-
-        def died(self, slot):
-            told.append(("died", slot))
-
-    franchise.register("watcher", watcher)
-    franchise.register("log", Log())
-    source = RandomStream((1, 1))
-    for _ in range(5):
-        franchise.reseat(0, 9, source)
-    assert {what for what, _ in told} == {"born", "died"}
-    assert watcher.known == set(franchise.slots.occupied_slots().tolist())
-    franchise.audit()
 
 
 def test_a_held_slot_is_not_reused_until_released():

@@ -1,15 +1,10 @@
 """Inconsistent frozen states raise an error before any of their numbers is used as an index."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.starts import start
-from hdpkit.measures.python_bank import PythonBank
-from hdpkit.random import RandomStream
 
 WORST = (0, -1, 2**31 - 1, -(2**31), 1000)
 
@@ -122,52 +117,6 @@ def test_parameters_are_such_as_the_likelihood_takes(forge):
     state.audit()
 
 
-class Scale(hk.Part):
-    """A number that statistics of dishes depend on."""
-
-    value = 1.0
-
-    def freeze(self):
-        return {"value": self.value}
-
-    def thaw(self, frozen):
-        self.value = frozen["value"]
-
-
-class ScaledBank(PythonBank):
-    """A bank that multiplies values by a part of its measure."""
-
-    def read(self, parts):
-        self.scale = parts["scale"]
-
-    def begin(self, slot):
-        pass
-
-    def rebuild(self, dishes, slots):
-        self.used = self.scale.value
-        super().rebuild(dishes, slots)
-
-
-class Scaled(hk.NormalGamma):
-    def parts(self, state):
-        return {"scale": Scale()}
-
-    def bank(self, data):
-        return ScaledBank(self, list(data.values))
-
-
-def test_statistics_are_computed_after_the_parts_that_they_depend_on():
-    franchise = hk.Franchise(hk.Restaurant(Scaled()), hk.Groups.from_labels([0.1, 2.0, 0.3]))
-    start(franchise, "one", RandomStream((1, 1)))
-    franchise.measure_parts["scale"].value = 3.0
-    twin = franchise.copy()
-    assert twin.measure_parts["scale"].value == twin.bank.used == 3.0
-    with contextlib.suppress(ZeroDivisionError), franchise.transaction():
-        franchise.measure_parts["scale"].value = 5.0
-        raise ZeroDivisionError
-    assert franchise.measure_parts["scale"].value == franchise.bank.used == 3.0
-
-
 class Opens(moves.Move):
     """A mistake of a user's: a dish that nobody gets."""
 
@@ -195,30 +144,4 @@ def test_a_dish_without_customers_is_not_saved(store, tmp_path):
     with pytest.raises(errors.ClosedError):
         state.freeze()
     state.thaw(frozen)
-    state.audit()
-
-
-@pytest.mark.parametrize("out", ["clear", "thaw"])
-def test_a_dish_opened_outside_a_move_says_how_to_get_rid_of_it(out):
-    state, scheduler = franchise("histogram"), hk.Scheduler([moves.TableGibbs()])
-    scheduler.run(state, 2, rng=0)
-    frozen, n = state.freeze(), state.n_dishes
-    state.open_dish(None)
-    assert state.n_dishes == n + 1
-    assert "no customers yet" in type(state).n_dishes.__doc__
-    for refused in (
-        state.freeze,
-        state.snapshot,
-        lambda: scheduler.run(state, 1, rng=0, init=None),
-        lambda: scheduler.run(state, 1, rng=0),
-    ):
-        with pytest.raises(errors.StateError, match=r"open_dish = \[.*clear\(\) or thaw") as raised:
-            refused()
-        assert "A move" not in str(raised.value)
-    if out == "clear":
-        state.clear()
-    else:
-        state.thaw(frozen)
-    state.snapshot()
-    scheduler.run(state, 1, rng=0, init="auto" if out == "clear" else None)
     state.audit()

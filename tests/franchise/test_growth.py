@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import moves
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.starts import start
 from hdpkit.franchise.steps import Steps
@@ -50,9 +50,6 @@ def same_tree(franchise):
         assert franchise.topology.keys_of(level) == fresh.keys_of(level)
 
 
-# ------------------------------------------------------------------ the tree
-
-
 @pytest.mark.parametrize("order", [1, 2, 3, 5, 12])
 def test_restaurants_are_the_suffixes_that_occur(order):
     sentences = text(1, 30)
@@ -67,33 +64,6 @@ def test_restaurants_are_the_suffixes_that_occur(order):
     assert len(found) == len(set(found)) == topology.n_nodes - 1
     assert set(found) | {()} == expected
     assert (topology.parent[1:] < np.arange(1, topology.n_nodes)).all()
-
-
-def test_a_tree_is_what_labels_would_make():
-    data = ngrams(text(2, 20), 4)
-    labels = {
-        name: [data.keys(name)[c] if c >= 0 else None for c in data.codes(name)] for name in data.labels
-    }
-    grown = hk.Franchise(chain(4), data)
-    plain = hk.Franchise(chain(4), hk.Groups.from_labels(data.values, labels))
-    for i in range(len(data)):
-        paths = [
-            [
-                f.topology.keys_of(int(f.topology.declaration[n]))[place_of(f, n)]
-                for n in f.topology.path(home)
-            ]
-            for f in (grown, plain)
-            for home in [int(f.topology.home[i])]
-        ]
-        assert paths[0] == paths[1]
-
-
-def place_of(franchise, node):
-    declaration = int(franchise.topology.declaration[node])
-    return np.arange(franchise.topology.n_nodes)[franchise.topology.nodes(declaration)].tolist().index(node)
-
-
-# ------------------------------------------------------------------ exact kernels over trees
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -137,9 +107,6 @@ def test_new_customers_enter_by_their_predictive(store):
         if not source.advance():
             break
     assert law == pytest.approx({0: share / (share + fresh), 1: fresh / (share + fresh)}, abs=1e-12)
-
-
-# ------------------------------------------------------------------ coming and going
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -199,25 +166,12 @@ def test_latent_dishes_live_through_growth(store, measure):
         franchise.audit()
 
 
-def test_contexts_that_empty_are_freed():
-    franchise = franchise_over(ngrams([["a", "b"], ["c", "d"]], 3))
-    before = franchise.topology.n_nodes
-    view = franchise.restaurant("context 1", ("c",))
-    assert view.n_customers == 1
-    franchise.discard(1, 2, rng=1)
-    assert franchise.topology.n_nodes == before - 4  # (c), (d), (<s>, c), (c, d)
-    assert ("c",) not in franchise.keys("context 1")
-    with pytest.raises(errors.ParameterError, match="a context of length 1 that occurs"):
-        _ = view.n_customers
-    franchise.extend(franchise.data.plus([["c"]]), rng=2)
-    assert view.n_customers == 1  # the view is live: its context came back
-
-
 def test_views_follow_their_context():
     franchise = franchise_over(ngrams([["a", "b", "a", "b"], ["b"]], 3), "explicit")
     view = franchise.restaurant("context 2", ("a", "b"))
     assert franchise.restaurant("context 1", "a").n_customers >= 1  # a bare symbol will do at level 1
     assert view.n_customers == 2
+    assert "2 customers" in repr(view)
     p = view.probability(0)
     view.unseat(int(view.customers[0]), 1)
     assert view.n_customers == 1
@@ -225,27 +179,6 @@ def test_views_follow_their_context():
     assert view.n_customers == 2
     assert 0 < p < 1
     franchise.audit()
-
-
-@pytest.mark.parametrize("store", at_least(Detail.SIZES))
-def test_an_extension_that_fails_leaves_all_as_it_was(store, monkeypatch):
-    franchise = franchise_over(ngrams(text(5, 10), 3), store)
-    before, data, joint = franchise.freeze()["seating"], franchise.data, franchise.log_joint()
-    enter = franchise.enter
-
-    def fails(first, last, source):
-        enter(first, last - 1, source)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(franchise, "enter", fails)
-    with pytest.raises(KeyboardInterrupt):
-        franchise.extend(data.plus(text(6, 10, n_words=9)), rng=1)
-    after = franchise.freeze()["seating"]
-    assert franchise.data is data
-    assert all(np.array_equal(before[key], after[key]) for key in before)
-    franchise.audit()
-    same_tree(franchise)
-    assert franchise.log_joint() == pytest.approx(joint, abs=1e-9)
 
 
 def test_hyperparameters_of_new_restaurants():
@@ -265,38 +198,6 @@ def test_hyperparameters_of_new_restaurants():
     assert dict(zip(franchise.keys("context 1"), franchise.concentration("context 1"), strict=True)) == {
         ("<s>",): 1.0, ("b",): 3.0, ("c",): 3.0
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("method", ["auto", "slice"])
-def test_levels_without_restaurants_keep_their_starting_values(method):
-    restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
-    for level in (1, 2, 3):
-        restaurant = hk.Restaurant(
-            restaurant, each=f"context {level}", concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 3.0)
-        )
-    franchise = hk.Franchise(restaurant, ngrams([["a"], []], 4))
-    schedule = [moves.TableGibbs(), moves.Discount(method), moves.Concentration(method)]
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1)
-    assert set(trace["discount/context 3"]) == {0.25}
-    assert set(trace["concentration/context 3"]) == {2.0}
-    assert len(set(trace["discount/context 1"])) == 5
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_a_restaurant_for_every_context_of_a_long_text(store):
-    generator = np.random.default_rng(0)
-    sentences = [generator.zipf(1.4, size=20).clip(max=2000).tolist() for _ in range(5000)]
-    franchise = franchise_over(ngrams(sentences, 6), store)
-    assert franchise.topology.n_nodes > 180_000
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1, init=None)
-    customers, tables = franchise.totals()
-    assert customers.min() >= 1
-    below = np.bincount(franchise.topology.parent[1:], weights=tables[1:], minlength=len(tables))
-    own = np.bincount(franchise.topology.home, minlength=len(tables))
-    assert np.array_equal(customers, below + own)
-
-
-# ------------------------------------------------------------------ snapshots
 
 
 @pytest.mark.parametrize("store", at_least(Detail.SIZES))
@@ -401,3 +302,18 @@ def test_parts_come_back_where_an_extension_fails(monkeypatch, root):
     assert part.of == before
     assert np.array_equal(franchise.root_weights()[0], weights[0])
     franchise.audit()
+
+
+@pytest.mark.parametrize("method", ["auto", "slice"])
+def test_levels_without_restaurants_keep_their_starting_values(method):
+    restaurant = hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 1.0))
+    for level in (1, 2, 3):
+        restaurant = hk.Restaurant(
+            restaurant, each=f"context {level}", concentration=hk.Gamma(2.0, 1.0), discount=hk.Beta(1.0, 3.0)
+        )
+    franchise = hk.Franchise(restaurant, ngrams([["a"], []], 4))
+    schedule = [moves.TableGibbs(), moves.Discount(method), moves.Concentration(method)]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=5, rng=1)
+    assert set(trace["discount/context 3"]) == {0.25}
+    assert set(trace["concentration/context 3"]) == {2.0}
+    assert len(set(trace["discount/context 1"])) == 5

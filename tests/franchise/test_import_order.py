@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import hdpkit as hk
 from hdpkit.kinds import ESTIMATORS
 
@@ -61,31 +59,3 @@ def test_names_are_those_that_type_checkers_see():
     assert set(seen) == modules | set(ESTIMATORS)
     assert set(hk.__all__) == {*hk._HOMES, *modules, "get_include", *ESTIMATORS}
     assert set(hk.__all__) <= set(dir(hk))
-
-
-def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'Restaurnat'"):
-        hk.Restaurnat  # noqa: B018
-    with pytest.raises(ImportError):
-        from hdpkit import nothing  # noqa: F401
-
-
-def test_a_module_is_pickled_by_its_name():
-    cloudpickle = pytest.importorskip("cloudpickle")
-    assert cloudpickle.loads(cloudpickle.dumps(lambda: hk))() is hk
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["simulate", "fold_in", "transitions", "start", "state_probabilities", "draw_sequences", "_summed_out"],
-)
-def test_a_franchise_has_the_methods_of_later_rooms_whatever_was_imported(name):
-    program = (
-        "import hdpkit as hk, sys\n"
-        "root = hk.Restaurant(hk.DirichletMultinomial(0.5))\n"
-        "corpus = hk.Corpus.from_documents([[0, 1]], n_terms=2)\n"
-        "franchise = hk.Franchise(hk.Restaurant(root, each='document'), corpus)\n"
-        f"print(franchise.{name}.__name__, hk.Franchise.{name}.__name__)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.split() == [name, name], done.stderr

@@ -2,7 +2,6 @@
 
 import pickle
 
-import attrs
 import cloudpickle
 import numpy as np
 import pytest
@@ -12,14 +11,12 @@ from hdpkit import errors, moves
 from hdpkit.moves.registry import moves as registered_moves
 from hdpkit.random import RandomStream
 from hdpkit.steps import sweeps
-from hdpkit.steps.step import KERNELS, STEPS, step
+from hdpkit.steps.step import step
 from hdpkit.stores import HistogramReference, stores
-from hdpkit.testing import ExactModel, check_exact, check_move, check_store, tiny_franchise
-from hdpkit.testing.combinations import stores_and_kernels
+from hdpkit.testing import ExactModel, check_exact, check_store
 
 DATA = hk.Corpus.from_documents([[0, 1], [1]], n_terms=2)
 TINY = hk.DirichletMultinomial(0.5)
-TREES = ("flat 3", "2+1", "three levels of three")
 
 
 class Counted(HistogramReference):
@@ -94,15 +91,6 @@ def test_a_registered_store_is_a_store(store):
     assert Counted.joined > 0
 
 
-def test_a_registered_kernel_is_chosen(store, kernel):
-    made, twin = franchise(store), franchise("histogram-reference")
-    for one in (made, twin):
-        hk.Scheduler([moves.TableGibbs()]).run(one, sweeps=5, rng=0, init="sequential")
-    assert kernel
-    assert made.log_joint() == twin.log_joint()
-    assert franchise("histogram").kernel("reseat") != "reference"  # not for another store
-
-
 def test_a_registered_kernel_is_exact(store, kernel):
     check_exact(ExactModel(franchise(store)), moves.TableGibbs())
     assert kernel
@@ -144,48 +132,6 @@ def test_a_step_that_needs_tables_runs_where_they_are():
         made.run_step(looks, source=source)
     with made.labelled_seating(source):
         assert made.run_step(looks, source=source) == "ExplicitStore"
-
-
-def chosen_or_refused(made, one):
-    try:
-        return made._kernel_of(one)
-    except errors.HdpkitError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_choice_does_not_depend_on_the_order_of_registration(seed, monkeypatch):
-    """Modules register kernels when they are imported: in whatever order, the same kernel is chosen."""
-
-    terms = TINY.for_data(DATA)
-    cells = [
-        (tree, name, kernel, "restaurant")
-        for tree in TREES
-        for name, kernel in stores_and_kernels(terms, shape=tree)
-    ]
-    cells += [(tree, "counts", kernel, "weights") for tree in TREES[1:] for kernel in KERNELS]
-
-    def chosen():
-        found = []
-        for tree, store, kernel, root in cells:
-            made = tiny_franchise(tree, terms, store=store, kernel=kernel, root=root)
-            for one in STEPS.values():
-                found.append(chosen_or_refused(made, one))
-        return found
-
-    before, generator = chosen(), np.random.default_rng(seed)
-    for one in STEPS.values():
-        rows = one.kernels
-        monkeypatch.setattr(one, "kernels", [])
-        for number in generator.permutation(len(rows)):
-            told = attrs.asdict(rows[number], recurse=False)
-            one.kernel(told.pop("name"), told.pop("run"), **told)
-    assert chosen() == before
-
-
-def test_a_move_over_a_step_of_its_own_passes_the_contract():
-    report = check_move(Backwards(), shapes=["2+1"], corners=["middle"])
-    assert any("histogram-reference" in line for line in report)
 
 
 @pytest.mark.parametrize("registry", [hk.base_measures, hk.stores, registered_moves])

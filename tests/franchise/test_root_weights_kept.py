@@ -31,28 +31,3 @@ def test_states_go_from_a_restaurant_to_weights_and_back():
     assert same(franchise.freeze(), before)
     plain.thaw(franchise.freeze())
     plain.audit()
-
-
-@pytest.mark.parametrize("gamma", [1e-10, 1e6])
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_extreme_concentrations(gamma, store):
-    franchise = weighted(concentration=gamma, store=store)
-    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge(), moves.RootWeights()])
-    trace = schedule.run(franchise, sweeps=50, rng=1, audit_every=1)
-    assert np.isfinite(trace["log_joint"]).all()
-    assert (trace["n_dishes"].mean() < 1.5) == (gamma < 1.0)
-
-
-def test_a_part_that_fails_at_a_birth_leaves_no_dish():
-    class Failing(hk.Part):
-        def born(self, slot, source, customers):
-            raise ValueError("on purpose")
-
-    franchise = weighted("restaurant")
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1)
-    franchise.register("failing", Failing())
-    n = franchise.n_dishes
-    with pytest.raises(ValueError, match="on purpose"), franchise.transaction():
-        franchise.open_dish(RandomStream((1, 1)))
-    assert franchise.n_dishes == n
-    franchise.audit()

@@ -95,28 +95,6 @@ def test_a_sample_says_what_the_franchise_says(name):
         assert sample.label == "document"
 
 
-def test_sparse_topics_with_a_smoothing_each():
-    franchise = two_levels(hk.SparseDirichletMultinomial(hk.Gamma(1.0, 2.0)))
-    schedule = [moves.TableGibbs(), moves.BaseMeasureParameters()]
-    hk.Scheduler(schedule).run(franchise, 3, rng=1)
-    assert np.allclose(franchise.sample().topics(), franchise.dish_parameters(), rtol=1e-12)
-
-
-def test_counts_by_cell():
-    counts = np.random.default_rng(0).poisson(1.0, size=(10, 6))
-    root = hk.Restaurant(base=hk.DirichletMultinomial(0.3), concentration=2.0)
-    franchise = hk.Franchise(
-        hk.Restaurant(base=root, concentration=1.0, each="document"),
-        hk.Corpus.from_counts(counts), store="counts", root="weights",
-    )  # fmt: skip
-    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(franchise, 5, rng=0, init=hk.init.Random(3))
-    sample = franchise.sample()
-    assert np.array_equal(np.asarray(sample.counts.sum(axis=0)), counts.sum(axis=0))
-    assert np.array_equal(np.asarray(sample.group_counts.sum(axis=1)), counts.sum(axis=1))
-    assert np.allclose(sample.group_weights(), franchise.group_weights("document"), rtol=1e-12)
-    assert np.allclose(sample.topics(), franchise.dish_parameters(), rtol=1e-12)
-
-
 def test_tables_teach_topics_where_terms_repeat():
     franchise = begun(FRANCHISES["bursty"])
     sample = franchise.sample()
@@ -139,13 +117,6 @@ def test_tables_teach_topics_where_terms_repeat():
     assert np.array_equal(merged.counts.toarray()[0], franchise.dish_counts.sum(axis=0))
     for array in (sample.tables.data, sample.tables.indptr):
         assert not array.flags.writeable
-
-
-def test_nobody_seated():
-    sample = two_levels().sample()
-    assert sample.ids.shape == (0,)
-    assert sample.topics().shape == (0, 6)
-    assert np.allclose(sample.group_weights(), 1.0)
 
 
 def test_samples_change_no_more_and_travel():

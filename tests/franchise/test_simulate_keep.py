@@ -68,24 +68,6 @@ def test_data_by_cell_have_the_law_of_data_by_customer(levels, root):
             assert scipy.stats.chi2_contingency(table).pvalue > 1e-4, name
 
 
-def test_data_by_cell_are_complete_states():
-    given = franchise(3, "weights", "auto", hk.Gamma(1.0, 1.0))
-    schedule = hk.Scheduler([moves.CountGibbs(), moves.RootWeights(), moves.Concentration()])
-    for keep in (None, "hyperparameters", "seating", "dishes"):
-        made = given.simulate(3, keep=keep)
-        made.audit()
-        again = given.simulate(3, keep=keep)
-        assert np.array_equal(made.data.to_counts().toarray(), again.data.to_counts().toarray())
-        assert np.array_equal(made.data.document_lengths, given.data.document_lengths)
-        same = np.array_equal(made.concentration("root"), given.concentration("root"))
-        assert same is (keep is not None)
-        schedule.run(made, 3, rng=0, init=None)
-        made.audit()
-    given.hold([0])
-    with pytest.raises(StateError, match="held"):
-        given.simulate(3, keep="hyperparameters")
-
-
 MEASURES = {
     "topics": (hk.DirichletMultinomial(0.5, n_terms=3), {}),
     "sparse": (hk.SparseDirichletMultinomial(0.5, selection=0.6, n_terms=3), {}),
@@ -134,3 +116,21 @@ def test_values_drawn_again_have_the_law_of_new_values_of_the_dishes(case):
     again = simulate_in_place(state.copy(), RandomStream((3, 3)), keep="dishes")
     other = state.simulate(RandomStream((3, 3)), keep="dishes")
     assert np.asarray(again.data.values).tolist() == np.asarray(other.data.values).tolist()
+
+
+def test_data_by_cell_are_complete_states():
+    given = franchise(3, "weights", "auto", hk.Gamma(1.0, 1.0))
+    schedule = hk.Scheduler([moves.CountGibbs(), moves.RootWeights(), moves.Concentration()])
+    for keep in (None, "hyperparameters", "seating", "dishes"):
+        made = given.simulate(3, keep=keep)
+        made.audit()
+        again = given.simulate(3, keep=keep)
+        assert np.array_equal(made.data.to_counts().toarray(), again.data.to_counts().toarray())
+        assert np.array_equal(made.data.document_lengths, given.data.document_lengths)
+        same = np.array_equal(made.concentration("root"), given.concentration("root"))
+        assert same is (keep is not None)
+        schedule.run(made, 3, rng=0, init=None)
+        made.audit()
+    given.hold([0])
+    with pytest.raises(StateError, match="held"):
+        given.simulate(3, keep="hyperparameters")

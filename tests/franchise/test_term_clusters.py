@@ -37,12 +37,6 @@ def test_subjects_without_a_common_term_come_apart():
     franchise.audit()
 
 
-def test_one_seed_one_start():
-    corpus = two_subjects()
-    a, b = (started(franchise_of(corpus), hk.init.TermClusters(5), seed=3).dishes for _ in range(2))
-    assert np.array_equal(a, b)
-
-
 def test_the_default_is_this_start_for_topic_models_with_enough_data():
     corpus = two_subjects()
     assert len(corpus) >= FEWEST
@@ -54,18 +48,6 @@ def test_the_default_is_this_start_for_topic_models_with_enough_data():
     little = two_subjects(4, 10)
     default, same = started(franchise_of(little), "auto"), started(franchise_of(little), "sequential")
     assert np.array_equal(default.dishes, same.dishes)
-
-
-def test_sparse_topics_start_sequentially_by_default():
-    sparse = [
-        hk.Franchise(
-            hk.Restaurant(hk.Restaurant(hk.SparseDirichletMultinomial(0.1)), each="document"), two_subjects()
-        )
-        for _ in range(2)
-    ]
-    default, same = started(sparse[0], "auto"), started(sparse[1], "sequential")
-    assert np.array_equal(default.dishes, same.dishes)
-    started(sparse[0], hk.init.TermClusters(3))
 
 
 def labels(corpus, k=None, threads=1, seed=3):
@@ -123,14 +105,3 @@ def test_clusters_do_not_depend_on_threads_or_the_width_of_registers(monkeypatch
         monkeypatch.setattr(starts, "instruction_set", lambda: "baseline")
         assert np.array_equal(labels(corpus), one)
         monkeypatch.undo()
-
-
-def test_a_start_does_not_depend_on_threads():
-    corpus = many_subjects(300)
-    found = []
-    for threads in (1, 2, 3):
-        franchise = franchise_of(corpus)
-        hk.Scheduler([moves.TableGibbs()], threads=threads).run(franchise, sweeps=1, rng=4)
-        found.append(franchise.dishes)
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])

@@ -6,8 +6,7 @@ from states import same_state
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import BusyError, ClosedError, DataError, ParameterError, StateError
-from hdpkit.franchise.guard import Locked
+from hdpkit.errors import ClosedError
 from hdpkit.random import RandomStream
 
 
@@ -224,77 +223,6 @@ def test_a_state_that_cannot_be_restored_is_kept(failed):
     with made.transaction():
         assert same_state(made.freeze(), before)
     TABLES.run(made, 1, init=None)
-
-
-def test_bad_arguments_do_not_close():
-    made = franchise()
-    TABLES.run(made, 1, rng=0)
-    before = made.freeze()
-    for use in (
-        lambda: made.reseat(0, 9, source()),
-        lambda: made.reseat(0, 1, None),
-        lambda: made.set_concentration("root", -1.0),
-        lambda: made.set_base_parameters(eta=1.0),
-        lambda: made.thaw({}),
-        lambda: made.units(1),
-        lambda: made.register("a", None),
-        lambda: made.hold([7]),
-        lambda: made.restaurant("document", 0).seat(0),
-    ):
-        with pytest.raises((DataError, ParameterError, StateError)) as caught:
-            use()
-        assert not isinstance(caught.value, ClosedError)
-    assert same_state(made.freeze(), before)
-
-
-def test_every_member_of_a_closed_franchise_says_so():
-    measure = Fails()
-    made = franchise(measure)
-    TABLES.run(made, 1, rng=0)
-    made.measure.left = 2
-    with pytest.raises(ValueError, match="on purpose"):
-        made.reseat(0, 8, source())
-    declared = {name for kind in type(made).__mro__ for name, member in vars(kind).items()
-                if isinstance(member, property) and issubclass(kind, Locked) and name[0] != "_"}  # fmt: skip
-    assert len(declared) > 10
-    for name in declared:
-        with pytest.raises(ClosedError):
-            getattr(made, name)
-
-
-def test_a_part_that_fails():
-    class Part(hk.Part):
-        def born(self, slot, source, customers):
-            raise ValueError("on purpose")
-
-    made = franchise()
-    TABLES.run(made, 2, rng=0)
-    made.register("part", Part())
-    before = made.freeze()
-    with pytest.raises(ValueError, match="on purpose"):
-        TABLES.run(made, 30, init=None)
-    after = made.freeze()
-    assert after["sweep"] >= before["sweep"]
-    made.audit()
-
-
-def test_other_threads_are_busy_in_a_transaction():
-    import threading
-
-    made, seen = franchise(), []
-    TABLES.run(made, 1, rng=0)
-
-    def read():
-        try:
-            made.dishes  # noqa: B018
-        except BusyError as error:
-            seen.append(error)
-
-    with made.transaction():
-        thread = threading.Thread(target=read)
-        thread.start()
-        thread.join()
-    assert len(seen) == 1
 
 
 def test_a_thawed_state_has_no_error_of_before():

@@ -1,7 +1,5 @@
 """The package's random draws: their laws, the same bits everywhere, sources of each kind, bad input."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from decimal import Decimal, localcontext
@@ -16,8 +14,6 @@ from scipy import special, stats
 from hdpkit.errors import StateError
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
-
-# ------------------------------------------------------------------ laws
 
 N = 20_000
 
@@ -157,24 +153,6 @@ def test_the_probability_to_accept_a_gamma_draw():
             assert beyond_cubes(t) == pytest.approx(exact, rel=1e-12, abs=0.0)
 
 
-@pytest.mark.parametrize("n", [1, 5, 19, 20, 21, 40, 90])
-@pytest.mark.parametrize("p", [1e-3, 0.3, 0.5, 0.77])
-def test_binomials_have_their_moments(n, p):
-    counts = RandomStream((n, 77)).binomial(n, p, 40_000)
-    deviation = math.sqrt(n * p * (1 - p))
-    assert abs(counts.mean() - n * p) < 5 * deviation / 200
-    assert binomial_law(n, p)(1, n)[0] > 1e-5
-
-
-def test_the_largest_number_of_trials():
-    stream, n = RandomStream((1, 9)), 2**53
-    counts = stream.binomial(n, 0.25, 2000)
-    scaled = (counts - n // 4) / math.sqrt(n * 0.1875)
-    assert uniformity(special.ndtr(scaled)) > 1e-4
-    assert stream.binomial(n, 1.0) == n
-    assert stream.binomial(n, 0.0) == stream.binomial(0, 0.5) == 0
-
-
 @pytest.mark.parametrize("shape", [1e-300, 1e-9, 0.5, 1e9, 1e300, 1.7976931348623157e308])
 def test_nothing_overflows(shape):
     stream = RandomStream((3, 3))
@@ -194,8 +172,6 @@ def test_a_uniform_is_neither_0_nor_1(word, drawn):
     stream.give(word)
     assert stream.uniform() == drawn
 
-
-# ------------------------------------------------------------------ the same bits on every machine
 
 DRAWN = {
     "uniform": lambda s: s.uniform(1000),
@@ -226,28 +202,6 @@ def test_the_bits_are_those_of_every_machine(name):
     assert found == DIGESTS[name]
 
 
-def test_draws_come_one_by_one():
-    together, single = RandomStream((8, 8)), RandomStream((8, 8))
-    assert together.gamma([0.5, 2.0], size=(3, 2)).tolist() == [
-        [single.gamma(0.5), single.gamma(2.0)] for _ in range(3)
-    ]
-    assert together.binomial([[5], [500]], [0.2, 0.7]).tolist() == [
-        [single.binomial(n, p) for p in (0.2, 0.7)] for n in (5, 500)
-    ]
-    assert together.normal(2).tolist() == [single.normal(), single.normal()]
-    for drawn, kind in (
-        (single.beta(1, 2), float),
-        (single.binomial(9, 0.5), int),
-        (single.uniform(), float),
-    ):
-        assert type(drawn) is kind
-    assert single.uniform(0).shape == (0,)
-    assert single.binomial(9, 0.5, size=(2, 3)).dtype == np.int64
-
-
-# ------------------------------------------------------------------ scripts
-
-
 def test_a_script_hands_over_values_and_records_their_density():
     source = ScriptedSource(continuous=[0.25, -1.5, 2.5, 0.3, 0.2, 0.3, 0.5])
     assert source.uniform() == 0.25
@@ -272,19 +226,6 @@ def test_a_script_hands_over_values_and_records_their_density():
     assert (source.log_density, source.values) == (0.0, ())
 
 
-def test_branches_are_walked_through_with_the_same_values():
-    """A birth of probability 1/3 with a stick: on every path the stick is the given one."""
-    source, found = ScriptedSource(continuous=[0.2]), {}
-    while True:
-        outcome = source.beta(1.0, 3.0) if source.choose([2.0, 1.0]) else None
-        found[source.path] = (outcome, source.probability, source.log_density)
-        if not source.advance():
-            break
-    assert found[0,] == (None, pytest.approx(2 / 3), 0.0)
-    assert found[1,] == pytest.approx((0.2, 1 / 3, math.log(3 * 0.8**2)), rel=1e-14)
-    assert len(found) == 2
-
-
 @pytest.mark.parametrize(
     ("n", "p"), [(0, 0.3), (1, 0.5), (6, 0.3), (6, 0.0), (6, 1.0), (40, 1e-9), (40, 0.999)]
 )
@@ -299,8 +240,6 @@ def test_a_binomial_is_a_choice_of_branches(n, p):
     assert [law.get(k, 0.0) for k in range(n + 1)] == pytest.approx(pmf, rel=1e-11, abs=1e-300)
     assert sum(law.values()) == pytest.approx(1.0, abs=1e-14)
 
-
-# ------------------------------------------------------------------ sources overridden in Python
 
 CALLS = {
     "uniform": (lambda s: s.uniform(), 0.5, [0.0, 1.0, math.nan, None, "x", [0.5]]),
@@ -332,40 +271,3 @@ def test_methods_of_a_subclass_are_called(name):
     kind = type("Own", (RandomStream,), {name: fails})
     with pytest.raises(KeyError, match="mine"):
         call(Asked(kind((1, 1))))
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_what_a_subclass_leaves_alone_is_as_it_was(name):
-    class Own(RandomStream):
-        def choose(self, weights):
-            return 0
-
-    call = CALLS[name][0]
-    assert np.array_equal(call(Asked(Own((1, 1)))), call(RandomStream((1, 1))))
-
-
-# ------------------------------------------------------------------ bad input
-
-SHAPE = [
-    0.0,
-    -1.0,
-    1e-301,
-    math.nan,
-    math.inf,
-    "1",
-    None,
-    True,
-    [1.0, 0.0],
-    [[1.0], [1.0, 2.0]],
-    10**400,
-]
-BAD = [(lambda s, x: s.gamma(x), "shape", SHAPE)]
-BAD += [(lambda s, x: s.log_gamma(x), "shape", SHAPE)]
-BAD += [(lambda s, x: s.beta(x, 1.0), "a", SHAPE), (lambda s, x: s.log_beta(1.0, x), "b", SHAPE)]
-BAD += [(lambda s, x: s.dirichlet(x), "shapes", [*SHAPE, [], 1.0, [[1.0]]])]
-BAD += [(lambda s, x: s.binomial(x, 0.5), "n", [-1, 2**53 + 2, 2.0, math.nan, "1", None, True, [1, -1]])]
-BAD += [(lambda s, x: s.binomial(3, x), "p", [-1e-300, 1.0000001, math.nan, "1", None, True, [0.5, 2.0]])]
-SIZES = [-1, 1.0, "1", True, (2, -1), (2.0,), [3]]
-BAD += [(lambda s, x: s.uniform(x), "size", SIZES), (lambda s, x: s.normal(x), "size", SIZES)]
-BAD += [(lambda s, x: s.gamma([1.0, 2.0], x), "size", [*SIZES, 3, (2, 1)])]
-BAD += [(lambda s, x: s.beta(x, [1.0, 2.0, 3.0]), "a, b", [[1.0, 2.0]])]

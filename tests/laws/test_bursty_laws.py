@@ -14,10 +14,9 @@ from scipy.special import expit
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
-from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, SplitMerge, TableGibbs
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, TableGibbs
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.cases import TinyShape, tiny_franchise
-from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.pvalues import SampledTests
 
 B, A = hk.Gamma(1.5, 0.4), hk.Beta(1.2, 2.0)
@@ -108,35 +107,6 @@ def test_one_step(label):
     FAMILY.check(label, lambda more, seed: one_step(*STEPS[label], 400 * more, seed))
 
 
-def test_a_state_has_fewer_tables_than_terms():
-    totals, cells = counted(franchise_of())
-    assert sum(t for _, t in cells) < sum(n for n, _ in cells) == len(VALUES)
-    assert max(t for _, t in totals) > 1
-
-
-def test_the_priors_of_bursts_count_in_the_joint():
-    franchise = franchise_of()
-    for key, prior, values in (("concentration/bursts", B, (0.7, 3.0)), ("discount/bursts", A, (0.2, 0.6))):
-        priors = []
-        for x in values:
-            franchise.set_base_parameters(**{key: x})
-            priors.append(franchise.log_prior() - prior.log_density(x))
-        assert priors[0] == pytest.approx(priors[1], abs=1e-12)
-
-
-def test_other_parameters_are_updated_alone():
-    franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
-    before = franchise.base_parameters
-    BaseMeasureParameters().apply(franchise, Streams(1).source(1))
-    after = franchise.base_parameters
-    assert {key for key in before if before[key] != after[key]} == {"eta"}
-    for move in (Concentration(), Discount()):
-        before = franchise.base_parameters
-        move.apply(franchise, Streams(1).source(2))
-        after = franchise.base_parameters
-        assert {key for key in before if before[key] != after[key]} == {f"{move.updates[0]}/bursts"}
-
-
 def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
     """Parts of the likelihood are kept while eta changes: they are computed anew after every other change."""
     franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
@@ -146,71 +116,6 @@ def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
         copy = franchise.copy()
         copy.bank.rebuild(franchise.store.dishes(), franchise.slots.occupied_slots())
         assert franchise.log_likelihood() == pytest.approx(copy.log_likelihood(), abs=1e-12)
-
-
-# ------------------------------------------------------------------ data drawn from the model
-
-SMALL = TinyShape({"document": [0] * 5 + [1] * 4 + [2] * 3}, 12)
-BY_AUTHOR = TinyShape({"author": [*"aaaaaaabbbbb"], "document": [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2}, 12)
-INNER = {
-    "readable": DirichletMultinomialReference,
-    "compiled": hk.DirichletMultinomial,
-    "sparse": lambda eta, n_terms: hk.SparseDirichletMultinomial(eta, hk.Beta(1.0, 1.5), n_terms=n_terms),
-}
-
-
-def tiny(shape=SMALL, inner="compiled", discount=A, **options):
-    eta = 0.4 if inner == "sparse" else hk.Gamma(2.0, 3.0)
-    each = options.pop("each", "document")
-    measure = hk.Bursty(INNER[inner](eta, n_terms=3), B, discount, each=each)
-    values = np.arange(shape.n_customers) % 3
-    prior = hk.Gamma(1.0, 0.5)
-    return tiny_franchise(shape, measure, concentration=(prior, prior), values=values, **options)
-
-
-def with_tables(franchise):
-    """The usual statistics, and those of the tables in dishes."""
-    customers, tables = franchise.totals_in_dishes()
-    cells = franchise.bank.cells()
-    found = statistics(franchise)
-    found["tables in dishes"] = float(tables.sum())
-    found["restaurants in dishes"] = float(len(customers))
-    found["terms that share tables"] = float(np.count_nonzero(cells[0] > cells[1]))
-    return found
-
-
-ALL = [TableGibbs(), Concentration(), Discount(), BaseMeasureParameters()]
-GEWEKE = {
-    "readable": (tiny(inner="readable"), ALL),
-    "compiled": (tiny(), ALL),
-    "auxiliary": (tiny(), [TableGibbs(), Concentration("auxiliary"), Discount("auxiliary")]),
-    "no discount": (
-        tiny(discount=0.0),
-        [TableGibbs(), DishGibbs(), Concentration(), BaseMeasureParameters()],
-    ),
-    "dishes": (tiny(store="explicit"), [DishGibbs(), *ALL]),
-    "sparse": (tiny(inner="sparse"), [TableGibbs(), Concentration(), Discount()]),
-    "authors": (tiny(BY_AUTHOR, each="author"), [TableGibbs(), DishGibbs(), Concentration(), Discount()]),
-    "split and merge": (tiny(), [SplitMerge(), *ALL]),
-}
-for label_, (franchise_, _) in GEWEKE.items():
-    FAMILY.register(label_, list(with_tables(franchise_)))
-
-
-# The others repeat these parts over another bank, and moves that are enumerated.
-BEFORE = ("compiled", "auxiliary", "authors", "sparse")
-
-
-@pytest.mark.parametrize(
-    "label", [pytest.param(one, marks=[] if one in BEFORE else pytest.mark.long) for one in GEWEKE]
-)
-def test_geweke(label):
-    franchise, schedule = GEWEKE[label]
-
-    def run(more, seed):
-        return geweke(franchise, schedule, 250 * more, 3, seed, statistics=with_tables)
-
-    FAMILY.check(label, run)
 
 
 @pytest.mark.parametrize(("b", "a"), [(0.7, 0.0), (2.0, 0.4), (100.0, 0.0)])

@@ -30,9 +30,6 @@ for n, coarse in SPREADS:
 TABLES = [(3, 0.5), (40, 0.01), (40, 0.7), (40, 1.0), (40, 3.5), (2000, 0.02), (2000, 1.7), (50_000, 0.3)]
 for n, a in TABLES:
     FAMILY.register(f"tables, {n}, {a}")
-# Finite Dirichlet allocation, [[0, 0, 1], [1, 2]], V = 3, K = 3, a = b = 0.5.
-USED = np.array([0.03487, 0.49886, 0.46628])
-FAMILY.register("topics used in a finite model")
 WHAT = ("topics", "shared", "tables")
 for one in WHAT:
     FAMILY.register(f"cells against customers: {one}")
@@ -105,19 +102,6 @@ def franchise(counts, root="weights", concentration=1.5, eta=0.5, burst=None):
     base = hk.Restaurant(base=measure, concentration=1.0)
     document = hk.Restaurant(base=base, concentration=concentration, each="document")
     return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=root)
-
-
-def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
-    fr = franchise([[2, 1, 0], [0, 1, 1]], root=hk.FixedWeights(3))
-
-    def run(more, seed):
-        # Every tenth sweep: what comes between makes them nearly independent.
-        chain = swept([moves.CountGibbs()], fr, 3000 * more, seed % 2**31, init="one")
-        used = np.bincount([state.n_dishes for state in chain][::10], minlength=4)[1:]
-        assert isinstance(fr.store, KeepsCells)
-        return one_sample_p(used, USED / USED.sum())
-
-    FAMILY.check("topics used in a finite model", run)
 
 
 def every_15th(chain, read):

@@ -16,9 +16,7 @@ from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.measure_checks import MeasureFailure, statistics_of
 from hdpkit.testing.measure_contract import check_contract
-from hdpkit.testing.normalisation import totals
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
-from hdpkit.testing.supports import _total
 
 FAMILY = SampledTests()
 DRAWS = 3000
@@ -90,16 +88,6 @@ def _statistics(measure, values):
     if hasattr(statistics, "smoothing") and not measure.conjugate:
         statistics.smoothing = 0.4
     return statistics
-
-
-def test_who_draws_parameters_has_their_likelihood():
-    for name in base_measures:
-        for measure in base_measures[name].examples():
-            both = [measure.supports(method) for method in ("draw_parameters", "log_likelihood")]
-            if measure.conjugate:  # else the parameters are in the state, and no move has to draw them
-                assert both[0] == both[1], name
-            if measure.conjugate and not measure.atomic and type(measure).__module__.startswith("hdpkit."):
-                assert all(both), name
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -199,43 +187,6 @@ def _means(shapes, totals):
     return shapes / np.maximum(totals, 1e-9)[:, None]
 
 
-@pytest.mark.parametrize("name", MEASURES)
-def test_likelihoods_add_up_to_one(name):
-    measure, values = _ready(name)
-    source = Streams(3).source(1)
-    given = _statistics(measure, values)
-    drawn = [measure.draw_parameters(given, source) for _ in range(2)]
-
-    def density(value):
-        with np.errstate(all="ignore"):
-            try:
-                return np.exp([measure.log_likelihood(value, one) for one in drawn])
-            except Exception:  # no value of this measure
-                return np.full(len(drawn), np.nan)
-
-    if getattr(measure, "n_terms", None) is not None:
-        total = sum(density(v) for v in range(measure.n_terms))
-        assert total == pytest.approx(np.ones(2), abs=1e-12)
-        return
-    if measure.support is not None:
-        found = [_total(measure.support, density, values)]
-    else:
-        found = [(total, tolerance) for _, total, tolerance in totals(density, values) if total is not None]
-    assert any(np.all(np.abs(total - 1.0) <= tolerance) for total, tolerance in found), found
-
-
-def test_a_drawn_covariance_has_its_mean_and_its_density():
-    measure, values = _ready("normal-inverse-wishart 1")
-    given = statistics_of(measure, values)
-    _, _, dof, scale = measure._posterior(given)
-    source = Streams(5).source(1)
-    drawn = [measure.draw_parameters(given, source) for _ in range(4000)]
-    found = np.mean([one.covariance for one in drawn], axis=0)
-    assert found == pytest.approx(scale / (dof - 3.0), rel=0.1)
-    law = stats.multivariate_normal(drawn[0].mean, drawn[0].covariance)
-    assert measure.log_likelihood(values[0], drawn[0]) == pytest.approx(law.logpdf(values[0]), rel=1e-9)
-
-
 @pytest.mark.parametrize("case", STEP)
 def test_one_step_leaves_seating_and_weights_invariant(case):
     kind, move = STEP[case]
@@ -278,3 +229,15 @@ class _Unfinished(hk.BetaBernoulli):
 def test_the_contract_finds_wrong_draws(measure, what):
     with pytest.raises(MeasureFailure, match=what):
         check_contract(measure)
+
+
+def test_a_drawn_covariance_has_its_mean_and_its_density():
+    measure, values = _ready("normal-inverse-wishart 1")
+    given = statistics_of(measure, values)
+    _, _, dof, scale = measure._posterior(given)
+    source = Streams(5).source(1)
+    drawn = [measure.draw_parameters(given, source) for _ in range(4000)]
+    found = np.mean([one.covariance for one in drawn], axis=0)
+    assert found == pytest.approx(scale / (dof - 3.0), rel=0.1)
+    law = stats.multivariate_normal(drawn[0].mean, drawn[0].covariance)
+    assert measure.log_likelihood(values[0], drawn[0]) == pytest.approx(law.logpdf(values[0]), rel=1e-9)

@@ -172,16 +172,3 @@ def test_planted_bugs_are_seen_in_samples(bug, what):
     with planted(next(one for one in BUGS if one.name == bug)):
         p_values = RUNS[what][0](case, draws, 4)
     assert min(p_values) < SampledTests.FIRST / FAMILY.n_p_values  # it fails at the first look
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_what_needs_no_particle_is_exact(name):
-    case = Case(*MODELS[name])
-    found = hk.evaluate(case.franchise, case.data, method="left-to-right", particles=2, rng=1)
-    assert found.group_log_probability[1] == pytest.approx(math.log(case.law(1).evidence), abs=1e-12)
-    assert found.group_log_probability[2] == 0.0  # an empty group
-    proportions = case.franchise.fold_in(case.data, 3, rng=0).proportions
-    # A group without customers has labels only where documents have them.
-    path = case.paths[2] if "words" in case.kind else [("root", None)]
-    assert proportions[2] == pytest.approx(row_of(case.franchise, *path), abs=1e-14)
-    assert proportions.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)

@@ -13,12 +13,9 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
-from hdpkit.stores import Detail, at_least, detail_of
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.pvalues import SampledTests
-
-# ---------------------------------------------------------------------- the laws themselves
 
 
 def test_laws_have_the_densities_of_the_enumerated_seatings():
@@ -52,9 +49,6 @@ def test_laws_have_the_densities_of_the_enumerated_seatings():
                 said = 0.0 if sums is None else sum(sums.log_density(x + d) for x in np.atleast_1d(theta))
                 expected.append(log_seating(own, [d, d]) + beta.log_density(d) + said + jacobian)
             assert np.diff(law.log_density_on_the_line(places)) == pytest.approx(np.diff(expected), abs=1e-9)
-
-
-# ---------------------------------------------------------------------- one step
 
 
 @attrs.frozen
@@ -228,27 +222,3 @@ def test_one_step_catches(bug, label):
     name, move = ONE_STEP[label]
     with planted(next(one for one in BUGS if one.name == bug)):
         assert min(one_step(franchise_of(name), move, DRAWS, 1).values()) < LIMIT
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_all_stores_give_the_same_draws(name):
-    moves = [Concentration(), Discount(), Concentration("slice"), Discount("slice")]
-    ends = []
-    seating = franchise_of(name, "explicit").freeze()
-    for store in at_least(Detail.SIZES):
-        franchise = franchise_of(name, store)
-        franchise.thaw(seating if detail_of(franchise.store_type) is Detail.SEATS else aggregated(seating))
-        source = Streams(1).source(2)
-        for move in moves:
-            if serves(franchise, move):
-                move.apply(franchise, source)
-        ends.append(
-            [np.atleast_1d(get("document")).tolist() for get in (franchise.concentration, franchise.discount)]
-        )
-    assert all(end == ends[0] for end in ends)
-
-
-def aggregated(frozen):
-    from hdpkit.stores.labelled_seating import aggregate
-
-    return {**frozen, "seating": aggregate(frozen["seating"])}

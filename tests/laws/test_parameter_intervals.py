@@ -133,22 +133,6 @@ def test_ends_are_quantiles_of_the_posterior(name, states):
         assert ends == pytest.approx(first)
 
 
-def test_draws_repeat_and_use_no_random_numbers_of_the_chain(tmp_path):
-    measure, x, _ = CASES["normal-inverse-Wishart"]
-    _, one = in_one_dish(measure, x, chains=2, folder=tmp_path / "run")
-    franchise, other = in_one_dish(measure, x)
-    stored = hk.open_run(tmp_path / "run").samples
-    assert len(stored) == len(one.samples) == 2 * len(other.samples)
-    drawn = [sample.parameters["drawn"] for sample in one.samples]
-    for a, b in zip(drawn, stored, strict=True):
-        np.testing.assert_array_equal(a, b.parameters["drawn"])
-    for a, b in zip(drawn, other.samples, strict=False):  # those of chain 0
-        np.testing.assert_array_equal(a, b.parameters["drawn"])
-    assert len(np.unique(np.concatenate(drawn)[..., 0, 0])) == 20 * len(drawn)  # different in each
-    again = [franchise.sample().parameters["drawn"] for _ in range(2)]
-    np.testing.assert_array_equal(*again)
-
-
 def test_merged_components_have_draws():
     x = np.array([0.0, 0.2, 9.0, 9.1])
     franchise = hk.Franchise(

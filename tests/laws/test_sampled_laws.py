@@ -5,8 +5,6 @@ All p-values are registered in FAMILY before the first is computed; a right samp
 the power as it was measured; the tests at the end plant them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterator
@@ -135,8 +133,6 @@ def flat(depth: int) -> list[Move]:
     """The default schedule without the move that a flat mixture leaves nothing to do."""
     return [move for move in DEFAULT if depth > 1 or not isinstance(move, DishGibbs)]
 
-
-# ------------------------------------------------------------------ the cases, all registered here
 
 GEWEKE: dict[str, tuple[str, Franchise, list[Move]]] = {}  # test -> registered move, franchise, schedule
 
@@ -294,8 +290,6 @@ for method_ in ("slice", "metropolis"):
 LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look
 
 
-# ------------------------------------------------------------------ parameters of the base measure
-
 # Geweke's test draws the data anew at the end of a round, so an update that ignores the data passes it. Hence
 # one step from exact draws of eta given a fixed seating (its distribution function inverted on a grid).
 # Missing Jacobian, prior or likelihood: by slice 9 of 9 runs with 1,500 draws, the largest p-value 2e-48 (a
@@ -342,8 +336,6 @@ def test_one_step_of_eta(method):
     )
 
 
-# ------------------------------------------------------------------ Geweke
-
 # Planted bugs: in how many runs, each with its own seed, the first look fell below the limit (1e-7), and the
 # largest p-value of these runs. Where that is orders below the limit the power is over 0.99.
 # With 200 replicas of 4 rounds:
@@ -380,8 +372,6 @@ def test_geweke(name):
 def test_every_registered_continuous_move_has_a_geweke_test():
     assert not uncovered(), f"write a case in which check() lets these run: {uncovered()}"
 
-
-# ------------------------------------------------------------------ one step
 
 # Planted bugs, as above; p-values of invariance.
 # - split-merge, q left out: 40 of 40, 1.0e-76 (sequential allocation, histogram, middle), and 40 of 40,
@@ -427,8 +417,6 @@ def test_one_step_of_a_whole_sweep(name):
     FAMILY.check(name, lambda more, seed: one_step(model, move, DRAWS * more, seed, **law))
 
 
-# ------------------------------------------------------------------ calibration
-
 # Planted bugs, as above, default schedule, with 300 chains; with 100 the logarithms are a third of these, and
 # the repeat has 400.
 # - Beta(a, n) for Beta(a + 1, n): depth 1 40 of 40, 3.8e-22; depth 2 20 of 20, 4.0e-84.
@@ -451,9 +439,6 @@ def test_running_backwards_is_the_exact_time_reversal(store, corner):
         backwards = model.matrix(lambda f, source, s=schedule: apply_backwards(f, s, source))
         flow = model.pi[:, None] * forwards
         assert np.abs(flow - (model.pi[:, None] * backwards).T).max() <= 1e-12
-
-
-# ------------------------------------------------------------------ planted bugs
 
 
 class _AnyGamma(type):
@@ -557,13 +542,6 @@ def test_check_geweke_raises_under_a_bug_and_only_then():
     assert len(report) == 2 * len(at_least(Detail.COUNTS))
     with planted_here("scale for rate"), pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
-
-
-def test_check_geweke_gives_discounts_priors_where_a_move_updates_them():
-    report = check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
-    assert len(report) == len(at_least(Detail.COUNTS)) + len(at_least(Detail.SIZES))
-    with planted_here("a and b exchanged"), pytest.raises(SampledTestFailure, match="Discount"):
-        check_geweke(Discount(), shapes=["2+2"], replicas=60, rounds=2)
 
 
 @pytest.mark.parametrize(("kind", "depth", "method"), OF_DISCOUNTS)

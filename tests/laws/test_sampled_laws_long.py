@@ -5,8 +5,6 @@ docs/correctness.md. The family's seed is printed with it; to repeat a run give 
 HDPKIT_REPLICAS multiplies all numbers of draws: 3 makes the run three hours of two cores, in place of one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -5,7 +5,6 @@ import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
-from montecarlo import swept
 from scipy import stats
 
 import hdpkit as hk
@@ -54,12 +53,6 @@ ETAS = {"small": 0.05, "middle": 0.5, "one": 1.0, "large": 3.0}
 COUNTS = [0, 0, 1, 2, 5, 6, 7, 40]
 for one in ETAS:
     FAMILY.register(f"topics, eta {one}", len(COUNTS))
-
-# Finite Dirichlet allocation, [[0, 0, 1], [1, 2]], V = 3, K = 3, a = b = 0.5.
-USED = np.array([0.03487, 0.49886, 0.46628])
-FINITE = {"SliceGibbs": moves.SliceGibbs(), "CountGibbs": moves.CountGibbs()}
-for one in FINITE:
-    FAMILY.register(f"topics used: {one}")
 
 
 @pytest.mark.parametrize("case", ONE_STEP)
@@ -132,22 +125,6 @@ def test_topics_of_labels_without_customers_have_their_law(case):
         return one_sample_p(found, law / law.sum())
 
     FAMILY.check(f"new topics: {case}", run)
-
-
-@pytest.mark.parametrize("move", FINITE)
-def test_the_number_of_topics_used_has_its_law_in_a_finite_model(move):
-    corpus = hk.Corpus.from_documents([["0", "0", "1"], ["1", "2"]])
-    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
-    document = hk.Restaurant(base=base, concentration=1.5, each="document")
-    franchise = hk.Franchise(document, corpus, store="counts", root=hk.FixedWeights(3))
-
-    def run(more, seed):
-        # Every tenth sweep: what comes between makes them nearly independent.
-        numbers = [state.n_dishes for state in swept([FINITE[move]], franchise, 4000 * more, seed % 2**31)]
-        used = np.bincount(numbers[::10], minlength=4)[1:]
-        return one_sample_p(used, USED / USED.sum())
-
-    FAMILY.check(f"topics used: {move}", run)
 
 
 HEAVY = 2000  # documents

@@ -11,7 +11,6 @@ from hdpkit import moves
 from hdpkit.franchise.starts import start
 from hdpkit.moves.sticky import set_kappa
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.geweke import geweke
 
 ARRAYS = [[0, 0, 0, 0, 1, 1, 1, 0], [0, 0, 1]]
 ALPHA, KAPPA = hk.Gamma(2.0, 1.0), hk.Gamma(1.5, 0.5)
@@ -96,35 +95,3 @@ def test_one_number_given_the_other(which):
 
 def _set(franchise):
     return lambda value: franchise.set_concentration("rows", value)
-
-
-SCHEDULES = {
-    "single sites": [moves.TableGibbs()],
-    "beam": [moves.BeamSampler()],
-    "both": [moves.BeamSampler(), moves.TableGibbs()],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "begin"),
-    [
-        ("both", hk.Gamma(2.0, 1.0)),
-        ("beam", None),
-        ("single sites", None),
-        pytest.param("both", None, marks=pytest.mark.long),
-        pytest.param("beam", hk.Gamma(2.0, 1.0), marks=pytest.mark.long),
-        pytest.param("single sites", hk.Gamma(2.0, 1.0), marks=pytest.mark.long),
-    ],
-)
-def test_geweke(name, begin):
-    """Data of two sequences with a missing observation, drawn again and again (Geweke 2004)."""
-    data = hk.Sequences.from_arrays([[0, 0, 1, None], [0, 1]], n_terms=2)
-    above = hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=hk.Gamma(3.0, 2.0))
-    rule = hk.PreviousDish(sticky=hk.Gamma(2.0, 2.0), start_concentration=begin)
-    rows = hk.Restaurant(above, concentration=ALPHA, each=rule, name="rows")
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    schedule = [*SCHEDULES[name], moves.Sticky(), moves.Concentration(), moves.RootWeights()]
-    p_values = geweke(franchise, schedule, 500, 4, 17)
-    assert {"sticky/kappa", "sticky/share"} <= set(p_values)
-    assert ("concentration/start" in p_values) == (begin is not None)
-    assert min(p_values.values()) > 1e-3 / len(p_values), p_values

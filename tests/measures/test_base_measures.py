@@ -20,7 +20,6 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishartReference,
 )
-from hdpkit.measures.python_bank import PythonBank
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {
@@ -219,9 +218,6 @@ def test_statistics_and_posterior_means_leave_the_bank(name, parameters, n_dims)
         assert statistics.n == expected.n
 
 
-# ---------------------------------------------------------------------- hard numbers
-
-
 def offset_data(D, offset, spread, n=200):
     generator = np.random.default_rng(7)
     # Multiples of 1/4096: exact in doubles also beside the offset, so that the truth can be computed near 0.
@@ -357,9 +353,6 @@ def test_outliers_underflow_nowhere():
         assert weights.max() == 1.0
 
 
-# ---------------------------------------------------------------------- input
-
-
 def clusters(n_each=60, seed=3):
     """Points of six clusters far apart, and the covariance within each of them."""
     generator = np.random.default_rng(seed)
@@ -382,15 +375,6 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
     given = hk.NormalGamma.hierarchical(np.zeros(3), variances=4.0)
     assert (given.rate, given.priors) == (2.0, measure.priors)
-
-
-def test_compiled_banks_start_as_the_readable_ones():
-    data = hk.Groups.from_labels([[0.0, 1.0], [2.0, -1.0]], {})
-    assert isinstance(NormalGammaReference().bank(data), PythonBank)
-    bank = hk.NormalGamma(n_dims=2).bank(data)
-    (statistics,) = bank.statistics([0], np.array([-1, -1], dtype=np.int32))
-    assert statistics.n == 0
-    assert not statistics.mean.any()
 
 
 @pytest.mark.parametrize("measure", [hk.DirichletMultinomial(0.5), hk.SparseDirichletMultinomial(0.5)])

@@ -9,13 +9,7 @@ from smoothing_checks import Grid
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.errors import (
-    DataError,
-    ParameterError,
-    StateError,
-)
 from hdpkit.random import RandomStream
-from hdpkit.testing import tiny_franchise
 
 KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 GAMMA = hk.Gamma(2.0, 4.0)
@@ -39,16 +33,6 @@ def schedule(scheme="integrated"):
     return hk.Scheduler(
         [moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing(), moves.BaseMeasureParameters(), *more]
     )
-
-
-def smoothings(franchise):
-    return franchise.parts["smoothing"].smoothings()
-
-
-# ---------------------------------------------------------------------- the measure
-
-
-# ---------------------------------------------------------------------- states
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -98,71 +82,6 @@ def test_a_block_of_many_customers_under_one_dish(size):
     mean = np.log(np.mean(np.exp(measure.log_block(values, offered))))
     assert row[-1] == pytest.approx(mean, rel=1e-11)
 
-
-def test_smoothings_are_checked_in_a_frozen_state():
-    for kind in KINDS:
-        franchise = each(kind)
-        schedule().run(franchise, sweeps=2, rng=0)
-        frozen = franchise.freeze()
-        parameters = frozen["bank"]["parameters"]
-        for wrong in (
-            parameters[:-1],
-            [*parameters[:-1], np.array(0.0)],
-            [*parameters[:-1], np.array(np.nan)],
-            [*parameters[:-1], np.array([1.0, 2.0])],
-            [*parameters[:-1], np.array("a")],
-            [*parameters[:-1], np.array(1e7)],
-        ):
-            with pytest.raises(DataError):
-                franchise.thaw({**frozen, "bank": {**frozen["bank"], "parameters": wrong}})
-        franchise.thaw(frozen)
-        with pytest.raises(ParameterError):
-            franchise.bank.set_parameter(int(frozen["slots"][0]), 0.0)
-        fresh = documents(kind(hk.Each(GAMMA), hk.Beta(1.3, hk.Gamma(2.0, 2.0))))
-        with pytest.raises(StateError, match="source"):
-            fresh.thaw({**frozen, "bank": None})
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_customer_takes_its_smoothing_along_and_back(kind):
-    corpus = hk.Corpus.from_documents([[0, 1, 2]], n_terms=3)
-    franchise = hk.Franchise(hk.Restaurant(base=kind(hk.Each(GAMMA))), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init=np.arange(3))
-    view, rng = franchise.restaurant("root"), RandomStream((1, 2))
-    for customer in range(3):
-        if view.customers_of(place := int(franchise.dishes[customer])) == 1:
-            smoothing = smoothings(franchise)[place]
-            view.unseat(customer, rng)
-            twin = franchise.copy()
-            view.seat(customer, franchise.n_dishes, rng)
-            assert smoothings(franchise)[franchise.dishes[customer]] == smoothing
-            twin.restaurant("root").seat(customer, twin.n_dishes, 1)
-            assert smoothings(twin)[twin.dishes[customer]] == smoothing
-            franchise.audit()
-    assert "lent" not in franchise.bank.freeze()
-
-
-def test_dishes_get_new_numbers():
-    for kind in KINDS:
-        franchise = each(kind)
-        for sweep in range(30):
-            schedule().run(franchise, sweeps=1, rng=sweep, init="sequential" if sweep == 0 else None)
-            franchise.settle()
-            franchise.audit()
-
-
-# ---------------------------------------------------------------------- reports
-
-
-def test_tiny_franchises_over_a_weighted_root():
-    measure = hk.SparseDirichletMultinomial(hk.Each(GAMMA), n_terms=3)
-    for store in ("counts", "histogram"):
-        franchise = tiny_franchise("3+3", measure, store=store, root="weights")
-        run = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing()])
-        run.run(franchise, sweeps=10, rng=0, audit_every=1)
-
-
-# ---------------------------------------------------------------------- sums of auxiliary dishes
 
 SELECTIONS = {
     "uniform": hk.Beta(1.0, 1.0),

@@ -10,11 +10,10 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
-from states import same_state
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ClosedError, ExtensionError
+from hdpkit.errors import ExtensionError
 from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream
 from hdpkit.testing import check_base_measure
@@ -203,23 +202,3 @@ def test_a_python_exception_in_a_compiled_sweep_surfaces_as_itself(faulty, store
         assert (franchise.dishes >= 0).all()
         SCHEDULE.run(franchise, sweeps=1, rng=2, init=None)
     assert raised
-
-
-def test_a_measure_that_stays_broken_keeps_raising_and_recovers_when_it_is_mended(faulty):
-    measure = faulty(4, 0.5)
-    franchise = franchise_over(measure)
-    SCHEDULE.run(franchise, sweeps=3, rng=1)
-    before = franchise.freeze()
-    measure.fault.update(name="add", left=7, forever=True)
-    for _ in range(1):
-        with pytest.raises(PythonFault):
-            SCHEDULE.run(franchise, sweeps=1, init=None)
-        with pytest.raises(ClosedError):  # the state before can't be counted by this measure either
-            franchise.log_joint()
-        with pytest.raises(PythonFault), franchise.transaction():
-            pass
-    measure.fault.clear()
-    with franchise.transaction():
-        assert same_state(franchise.freeze(), before)
-    SCHEDULE.run(franchise, sweeps=2, init=None)
-    franchise.audit()

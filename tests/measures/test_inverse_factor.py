@@ -174,45 +174,6 @@ def test_predictives_of_a_bank_with_a_history(D, spread):
     assert [bank.row(k)[0] for k in range(K)] == np.bincount(dishes, minlength=K).tolist()
 
 
-def test_a_value_taken_out_is_out_of_everything():
-    """Out of statistics, marginals, blocks and slots with new numbers, before it is added again."""
-    generator = np.random.default_rng(8)
-    values = generator.normal(size=(20, 3))
-    measure = hk.NormalInverseWishart(np.zeros(3), 0.2, 5.0, np.eye(3))
-    dishes = np.repeat(np.array([0, 2], dtype=np.int32), 10)
-    left = dishes.copy()
-    left[4] = -1
-    fresh = bank_over(values, measure)
-    fresh.rebuild(left, [0, 2])
-
-    def removed():
-        bank = bank_over(values, measure)
-        bank.rebuild(dishes, [0, 2])
-        bank.remove(0, [4])
-        return bank
-
-    assert removed().log_marginals([0, 2]) == pytest.approx(fresh.log_marginals([0, 2]), rel=1e-12)
-    assert removed().row(0) == pytest.approx(fresh.row(0), rel=1e-12)
-    assert removed().statistics([0], left)[0].n == 9
-    assert removed().log_block([4, 15], [0]) == pytest.approx(fresh.log_block([4, 15], [0]), rel=1e-12)
-    assert removed().log_block([7], [0]) == pytest.approx(fresh.log_block([7], [0]), rel=1e-12)
-    bank = removed()
-    bank.relabelled(np.array([0, -1, 1], dtype=np.int32))
-    assert bank.log_marginals([0, 1]) == pytest.approx(fresh.log_marginals([0, 2]), rel=1e-12)
-    bank = removed()
-    bank.remove(2, [15])
-    bank.add(0, [15])
-    bank.add(2, [4])
-    moved = left.copy()
-    moved[[4, 15]] = 2, 0
-    fresh.rebuild(moved, [0, 2])
-    assert bank.log_marginals([0, 2]) == pytest.approx(fresh.log_marginals([0, 2]), rel=1e-12)
-    bank.remove(0, [15])
-    bank.died(0)
-    bank.born(0)
-    assert not bank.row(0).any()
-
-
 def test_a_value_that_dominates_its_dish_is_really_removed():
     """Its density under the others isn't taken from a difference that has lost its digits."""
     values = np.array([[1e3, -1e3], [0.1, 0.2], [0.3, -0.1], [0.2, 0.1]])

@@ -8,7 +8,6 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import base_measures
-from hdpkit.errors import MissingMethodError
 
 EXAMPLES = [
     pytest.param(measure, id=f"{name}-{number}")
@@ -72,15 +71,3 @@ def test_columns_of_a_table_are_the_names(tmp_path):
     again = hk.open_run(tmp_path / "run")
     assert again.data.columns == data.columns
     assert list(again.franchise().named_parameters()) == list(franchise.named_parameters())
-
-
-def test_a_measure_without_names_has_numbered_parameters():
-    class Plain(hk.NormalGamma):
-        named_parameters = hk.BaseMeasure.named_parameters
-        moments = hk.BaseMeasure.moments
-
-    franchise = fitted(Plain(0.0, 0.1, 2.0, 0.5), [0.1, 0.4, 5.0])
-    assert list(franchise.named_parameters()) == ["parameter[0]", "parameter[1]"]
-    assert not franchise.measure.supports("moments")
-    with pytest.raises(MissingMethodError, match="moments"):
-        franchise.measure.moments(franchise.dish_parameters())

@@ -5,16 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from parameter_cases import NON_CONJUGATE, normal_means
+from parameter_cases import normal_means
 from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
-from hdpkit.testing import check_base_measure, check_exact, measure_contract, tiny_franchise
+from hdpkit.testing import check_exact, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.exact_parameters import exact_model
-from hdpkit.testing.geweke import check_geweke
 
 
 def log_poisson(value, rate):
@@ -80,22 +79,6 @@ def test_planted_bugs_of_algorithm_8_are_caught(old, new):
     model = exact_model(tiny_franchise("2+2", counts(), store="explicit-reference"))
     with planted(bug), pytest.raises(ExactFailure):
         check_exact(model, moves.TableGibbs())
-
-
-@pytest.mark.parametrize("shapes", [["2+1"], pytest.param(["flat 4", "2+2", "three levels"], marks=LONG)])
-def test_the_contract_of_a_measure_holds(shapes, monkeypatch):
-    report = check_base_measure(counts(), shapes=shapes)
-    assert any("TableGibbs" in line for line in report)
-
-    def shorter(move, **given):  # the measures of NON_CONJUGATE have it at length in test_sampled_laws.py
-        assert isinstance(move, moves.DishParameters)
-        return check_geweke(move, **{**given, "shapes": ["2+1"], "replicas": 10})
-
-    monkeypatch.setattr(measure_contract, "check_geweke", shorter)
-    assert any("Geweke" in line for line in check_base_measure(NON_CONJUGATE["by slices"]))
-
-
-# ------------------------------------------------------------------ out and in again, by steps and by views
 
 
 def by_steps(customer):
@@ -164,17 +147,6 @@ def test_what_one_lends_no_other_gets():
 
     P = model.matrix(step)
     assert np.abs(model.pi @ P - model.pi).max() < 1e-12
-
-
-def test_a_planted_bug_of_what_is_lent_is_caught():
-    bug = PlantedBug(
-        "algorithm 8", "", "hdpkit.measures.kept_parameters",
-        "self._lent[self._leaving[1]] = parameter", "pass", "",
-    )  # fmt: skip
-    model = exact_model(tiny_franchise("2+1", counts(1), store="explicit"))
-    with planted(bug):
-        P = model.matrix(by_steps(2))
-    assert np.abs(model.pi @ P - model.pi).max() > 1e-3
 
 
 def test_a_customer_takes_its_parameter_to_the_dish_that_it_is_given():

@@ -89,39 +89,11 @@ def places(V):
             yield a, n
 
 
-# ---------------------------------------------------------------------------------- against plain sums
-
-
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_sums_of_small_vocabularies(law):
     for V, smoothing in product((2, 3, 12), (1e-3, 0.5, 1e3)):
         for a, n in places(V):
             check_against_exact(V, smoothing, law, a, n)
-
-
-@pytest.mark.parametrize("law", LAWS, ids=str)
-def test_sums_of_vocabularies_with_quadratures(law):
-    """From 64 further terms on numbers are no longer all summed one by one."""
-    for V, smoothing in ((70, 1e-3), (97, 40.0), (260, 1.0), (300, 0.02)):
-        for a, n in list(places(V))[::5]:
-            check_against_exact(V, smoothing, law, a, n)
-
-
-@pytest.mark.parametrize(
-    ("smoothing", "law", "a", "n"),
-    [
-        (0.5, {"r": 1.0, "s": 1.0}, 300, 3000),
-        (1.0, {"r": 0.001, "s": 1000.0}, 40, 200),
-        (1000.0, {"r": 1000.0, "s": 0.001}, 99_990, 3_000_000),
-        (0.001, {"r": 3.0, "s": 800.0}, 50, 2_500_000),
-        (0.3, log_odds_law(-4.0), 500, 7000),
-        (30.0, log_odds_law(-7.0), 80, 90),
-        (0.01, log_odds_law(math.log(1e-9)), 9, 1_000_000),
-        (2.0, log_odds_law(-math.log(1e-9)), 100, 5000),
-    ],
-)
-def test_sums_of_a_large_vocabulary(smoothing, law, a, n):
-    check_against_exact(100_000, smoothing, law, a, n)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +148,6 @@ def test_the_twin_agrees_to_its_digits(data, V, smoothing, law):
     assert selection.log_density(y, a, n) == pytest.approx(twin.log_density(y, a, n), rel=1e-9, abs=digits)
 
 
-# ---------------------------------------------------------------------------------- identities and limits
-
-
 @settings(max_examples=200)
 @given(data=st.data(), V=st.integers(2, 200_000), smoothing=smoothings, law=laws)
 def test_all_terms_together_have_probability_one(data, V, smoothing, law):
@@ -228,27 +197,6 @@ def test_blocks_are_products_of_their_terms(data, V, smoothing, law):
     assert selection.log_ratio(*steps[0], *steps[-1]) == pytest.approx(total, rel=1e-11, abs=1e-11)
 
 
-def test_all_terms_selected_is_the_plain_measure():
-    for law in LAWS:
-        selection = Selection(5, 0.7, **law)
-        assert selection.coefficients(5, 11) == pytest.approx((1 / (11 + 5 * 0.7), 0.0), rel=1e-15)
-        assert selection.expected(5, 11) == 5
-        assert selection.draw(5, 11, ScriptedSource()) == 0
-
-
-def test_limits():
-    """A proportion near 1 gives the plain measure, one near 0 nothing to other terms."""
-    V, smoothing, a, n = 50, 0.3, 7, 60
-    c, e = Selection(V, smoothing, **log_odds_law(100.0)).coefficients(a, n)
-    assert (c, e) == pytest.approx((1 / (n + smoothing * V), smoothing / (n + smoothing * V)), rel=1e-12)
-    c, e = Selection(V, smoothing, **log_odds_law(-600.0)).coefficients(a, n)
-    assert c == pytest.approx(1 / (n + smoothing * a), rel=1e-15)
-    assert 0 < e < 1e-255
-    # Under a large smoothing topics are uniform over their terms, and customers enough have met them all.
-    c, e = Selection(V, 1e5, r=1.0, s=1.0).coefficients(a, 500)
-    assert c == pytest.approx(1 / (500 + 1e5 * a), rel=1e-6)
-
-
 @pytest.mark.parametrize("smoothing", [1e-6, 1e6])
 @pytest.mark.parametrize("shape", [1e-6, 1e6])
 def test_no_overflow_at_the_ends_of_the_ranges(smoothing, shape):
@@ -258,9 +206,6 @@ def test_no_overflow_at_the_ends_of_the_ranges(smoothing, shape):
             assert 0 < c < math.inf
             assert 0 <= e < math.inf
             assert (n + smoothing * a) * c + (V - a) * e == pytest.approx(1.0, rel=1e-10)
-
-
-# ---------------------------------------------------------------------------------- draws
 
 
 def law_of(twin, a, n):
@@ -319,13 +264,3 @@ def test_draws_of_large_vocabularies(name):
         return [one_sample_p(np.bincount(drawn, minlength=len(law)), law / law.sum())]
 
     FAMILY.check(f"draws of {name}", run)
-
-
-def test_a_draw_is_the_inverse_of_the_cumulated_law():
-    """Uniforms that are spread evenly draw every number as often as its probability says."""
-    selection, twin = Selection(400, 0.5, r=2.0, s=3.0), SelectionReference(400, 0.5, r=2.0, s=3.0)
-    times = 20_000
-    source = ScriptedSource(continuous=[(i + 0.5) / times for i in range(times)])
-    drawn = np.bincount([selection.draw(20, 100, source) for _ in range(times)], minlength=381)
-    expected = times * law_of(twin, 20, 100)
-    assert np.all(np.abs(drawn - expected) <= 2.0)

@@ -9,7 +9,6 @@ from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.errors import DataError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.measure_contract import check_contract
 
 NAME = "selection proportions"
 KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
@@ -27,9 +26,6 @@ def schedule(*more):
     return hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), *more])
 
 
-# ---------------------------------------------------------------------- dishes
-
-
 @pytest.mark.parametrize("scheme", ["integrated", "stored"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_topics_are_predictives(kind, scheme):
@@ -44,38 +40,6 @@ def test_topics_are_predictives(kind, scheme):
     unseen = np.where(counts == 0, rows, np.nan)
     spread = np.nanmax(unseen, axis=1) - np.nanmin(unseen, axis=1)
     assert np.all(spread < 1e-15)  # terms that a dish doesn't have are all alike
-
-
-def test_sums_are_kept_for_the_next_customer():
-    franchise = documents(hk.SparseDirichletMultinomial(0.4))
-    before = franchise.bank.memory_bytes()
-    schedule().run(franchise, sweeps=50, rng=0)
-    assert franchise.bank.memory_bytes() > before + 1000  # the table of sums
-
-
-def test_a_large_vocabulary_with_one_token():
-    corpus = hk.Corpus.from_documents([[5]], n_terms=100_000)
-    root = hk.Restaurant(base=hk.SparseDirichletMultinomial(0.1, hk.Beta(1.0, 1.0), "stored"))
-    franchise = hk.Franchise(hk.Restaurant(base=root, each="document"), corpus)
-    schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
-    topic = franchise.dish_parameters()[0]
-    assert topic.sum() == pytest.approx(1.0, abs=1e-12)
-    assert np.argmax(topic) == 5
-
-
-def test_a_new_dish_need_not_select_a_term():
-    measure = SparseDirichletMultinomialReference(0.5, hk.Beta(1.0, 1.0), n_terms=3)
-    log_new = measure.log_predictive(0, [measure.make()])
-    assert np.exp(log_new) == pytest.approx((1.0 - 1.0 / 4.0) / 3.0)  # B(1, 4) / B(1, 1) = 1/4
-    fixed = hk.SparseDirichletMultinomial(0.5, 0.2, n_terms=3)
-    assert np.exp(fixed.log_predictive(0, [fixed.make()])) == pytest.approx((1.0 - 0.8**3) / 3.0)
-
-
-def test_the_contract_of_a_measure():
-    assert check_contract(hk.SparseDirichletMultinomial(0.5, hk.Beta(0.7, 1.4), n_terms=9))
-
-
-# ---------------------------------------------------------------------- stored proportions
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,18 +59,6 @@ def test_a_state_goes_from_one_scheme_to_the_other(kind):
     broken["components"] = {NAME: {"logs": broken["components"][NAME]["logs"][:, :1]}}
     with pytest.raises(DataError, match=NAME):
         stored.thaw(broken)
-
-
-def test_given_proportions_are_seen_by_both_forms():
-    both = [tiny_franchise("2+2", kind(0.5, proportions="stored", n_terms=3)) for kind in KINDS]
-    schedule(moves.Selectors()).run(both[0], sweeps=10, rng=0)
-    both[1].thaw(both[0].freeze())
-    assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
-    assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
-    assert both[1].simulate(3).n_dishes >= 1
-
-
-# ---------------------------------------------------------------------- blocks, small and large
 
 
 @pytest.mark.parametrize(
@@ -135,15 +87,10 @@ def test_blocks_of_every_size_as_in_the_reference(selection, smoothing):
                 bank.add(dish, block)
 
 
-def test_slots_of_a_block_may_come_in_any_order():
-    generator = np.random.default_rng(5)
-    data = hk.Corpus.from_documents([generator.integers(0, 9, size=80).tolist()], n_terms=9)
-    bank = hk.SparseDirichletMultinomial(0.3, n_terms=9).bank(data)
-    dishes = np.repeat(np.arange(5, dtype=np.int32), 16)
-    bank.rebuild(dishes, np.arange(5, dtype=np.int32))
-    block = np.array([0, 3, 5], dtype=np.int32)
-    bank.remove(0, block)
-    inside = bank.log_block(block, [0, 1, 2, 3, 4])
-    for order in ([0, 2, 1, 3], [0, 3, 2, 1, 4], [4, 0], [1, 1], [2]):
-        found = bank.log_block(block, order)
-        assert found.tolist() == [*inside[order], inside[-1]]
+def test_given_proportions_are_seen_by_both_forms():
+    both = [tiny_franchise("2+2", kind(0.5, proportions="stored", n_terms=3)) for kind in KINDS]
+    schedule(moves.Selectors()).run(both[0], sweeps=10, rng=0)
+    both[1].thaw(both[0].freeze())
+    assert both[1].log_joint() == pytest.approx(both[0].log_joint(), rel=1e-12)
+    assert both[1].dish_parameters() == pytest.approx(both[0].dish_parameters(), rel=1e-12)
+    assert both[1].simulate(3).n_dishes >= 1

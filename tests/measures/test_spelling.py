@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hdpkit.numerics import exp_each
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.kinds import characters
 from hdpkit.kinds.characters import StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
@@ -46,25 +44,6 @@ def strings(alphabet, longest):
 def corpus(words):
     """Data whose vocabulary are these words."""
     return hk.Corpus.from_documents([list(range(len(words)))], vocabulary=words)
-
-
-# ---------------------------------------------------------------------- H, checked by hand
-
-
-def test_order_one_by_hand():
-    """Every symbol of "ab" occurs once, at a table of its own."""
-    theta, d, h = 0.7, 0.3, 1.0 / (0x110000 + 1)
-    measure = hk.Spelling(1, words=["ab"], concentrations=theta, discounts=d, sweeps=3, samples=2)
-    known, new = (1.0 - d + (theta + 3 * d) * h) / (theta + 3), (theta + 3 * d) * h / (theta + 3)
-    expected = {
-        "ab": known**3,
-        "": known,
-        "bbb": known**4,
-        "aé": new * known**2,
-        "\ud800\U0010ffff": new**2 * known,
-    }
-    for word, p in expected.items():
-        assert measure.log_probability_of(word) == pytest.approx(math.log(p), abs=1e-12), word
 
 
 def test_order_two_by_hand():
@@ -116,9 +95,6 @@ def test_samples_are_averaged():
     assert [measure.log_probability_of(word) for word in asked] == pytest.approx(expected, abs=1e-10)
 
 
-# ---------------------------------------------------------------------- H is a distribution
-
-
 @pytest.mark.parametrize("order", [1, 3])
 def test_all_strings_sum_to_one(order):
     """The longer the strings that are added up, the less is left: a constant factor less for each length."""
@@ -148,21 +124,6 @@ def test_strings_are_drawn_from_h():
     FAMILY.check("strings drawn", run)
 
 
-# ---------------------------------------------------------------------- spelling
-
-
-def test_strings_are_scored_in_pieces(monkeypatch):
-    measure = quick(words=VERBS, alphabet="".join(sorted(set("".join(VERBS)))))
-    words = ["walk" * 40, "", "a", "zebra", *VERBS]
-    whole = [measure.log_probability_of(word) for word in words]
-    assert whole[3] == -math.inf
-    together = measure._ready().model.log_probabilities
-    assert np.array_equal(together(words), whole)
-    for chunk in (1, 7):
-        monkeypatch.setattr(characters, "_CHUNK", chunk)
-        assert together(words) == pytest.approx(whole, rel=1e-13)
-
-
 def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
     with_end = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2))
     without = quick().for_data(hk.NGrams.from_sentences([["a", "b"]], order=2, end=None))
@@ -170,9 +131,6 @@ def test_the_end_of_sentences_is_spelled_but_not_fitted_to():
     assert with_end.log_probability_of("ab") == without.log_probability_of("ab")
     assert with_end.log_probabilities()[2] == without.log_probability_of("</s>") > -math.inf
     assert ordinary.log_probability_of("</s>") > with_end.log_probability_of("</s>") + 10.0
-
-
-# ---------------------------------------------------------------------- what H depends on
 
 
 def test_h_depends_on_words_arguments_and_seed_alone():
@@ -187,17 +145,6 @@ def test_h_depends_on_words_arguments_and_seed_alone():
     assert not h.flags.writeable
 
 
-def test_threads_share_a_model():
-    measure = quick(words=VERBS)
-    words = [word + "s" * n for n, word in enumerate(VERBS)] * 20
-    expected = [measure.log_probability_of(word) for word in words]
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(measure.log_probability_of, words)) == expected
-
-
-# ---------------------------------------------------------------------- below a franchise over words
-
-
 def bigrams(measure, sentences=SENTENCES):
     data = hk.NGrams.from_sentences(sentences, order=2)
     root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0), discount=0.4)
@@ -206,24 +153,6 @@ def bigrams(measure, sentences=SENTENCES):
 
 def schedule():
     return hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
-
-
-def test_predictives_sum_to_one_over_all_strings():
-    franchise = bigrams(quick())
-    schedule().run(franchise, sweeps=3, rng=0)
-    data, snapshot, measure = franchise.data, franchise.snapshot(), franchise.measure
-    assert math.fsum(np.exp(measure.log_probabilities())) + measure.remainder == pytest.approx(1.0, abs=1e-12)
-    for node in range(franchise.topology.n_nodes):
-        row = snapshot.row(node)
-        assert row.shape == (data.n_terms + 1,)
-        assert row.sum() == pytest.approx(1.0, abs=1e-12)
-        nodes, nobody = np.full(2, node, np.int32), np.full(2, -1, np.int32)
-        above = np.exp([measure.log_probability_of(word) for word in ("walking", "gnilaw")])
-        new = snapshot.probabilities(nodes, nobody, above)
-        assert new / above == pytest.approx(
-            row[-1] / measure.remainder, rel=1e-9
-        )  # one share for all new words
-        assert new[0] > new[1] > 0.0
 
 
 def test_exact_kernels():
@@ -256,17 +185,6 @@ def test_a_longer_text_brings_new_words(monkeypatch):
     assert fixed.measure.remainder < before.remainder
     fixed.discard(1, 2, rng=0)
     fixed.copy().audit()
-
-
-def test_a_run_folder_keeps_all_arguments(tmp_path):
-    given = {
-        "order": 2, "concentrations": [hk.Gamma(2.0, 1.0), 0.5], "discounts": (0.1, 0.2), "words": VERBS,
-        "sweeps": 4, "samples": 2, "seed": 7, "store": "explicit", "alphabet": "adeghijklmnopstuw</>",
-    }  # fmt: skip
-    hk.Scheduler([moves.TableGibbs()]).run(bigrams(hk.Spelling(**given)), 2, rng=0, folder=tmp_path / "run")
-    declared = hk.open_run(tmp_path / "run").franchise().declarations[-1].measure
-    found = {name: getattr(declared, name) for name in given}
-    assert found == {**given, "concentrations": (hk.Gamma(2.0, 1.0), 0.5), "words": tuple(VERBS)}
 
 
 def test_a_language_model_scores_new_words_of_any_length():

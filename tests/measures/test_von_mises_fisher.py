@@ -51,9 +51,6 @@ def exact_log_bessel(order, r):
         return float(mpmath.loggamma(order + 1) + order * mpmath.log(2 / r) + mpmath.log(bessel))
 
 
-# ---------------------------------------------------------------------- densities
-
-
 @pytest.mark.parametrize("D", [2, 3, 4, 7, 20, 50, 61, 62, 63, 64, 128, 256, 768, 1024])
 @pytest.mark.parametrize("concentration", [1e-3, 0.5, 9.0, 31.0, 150.0, 1500.0, 3e4])
 def test_marginals_and_predictives_by_mpmath(D, concentration):
@@ -131,9 +128,6 @@ def test_predictives_of_a_bank_with_a_history(D, concentration):
     assert bank.log_marginals(np.arange(K)) == pytest.approx(fresh.log_marginals(np.arange(K)), rel=1e-11)
 
 
-# ---------------------------------------------------------------------- draws and means
-
-
 @pytest.mark.parametrize("D", [2, 3, 30])
 @pytest.mark.parametrize("concentration", [0.0, 0.05, 2.0, 300.0])
 def test_drawn_directions_have_the_law_of_the_posterior(D, concentration):
@@ -166,9 +160,6 @@ def test_moments_are_those_of_draws():
     assert np.cov(x.T) == pytest.approx(covariance[0], abs=0.01)
 
 
-# ---------------------------------------------------------------------- one concentration per dish
-
-
 def own(kind, *grid, shape="2+1", values=None, **options):
     """A tiny franchise where each dish has one of two concentrations."""
     measure = kind(hk.Each(Grid(grid or [0.4, 6.0], [1.0, 2.0])), n_dims=2)
@@ -191,25 +182,3 @@ def test_moves_leave_seating_and_concentrations_alone(kind, move, shape):
         assert np.abs(model.pi @ P - model.pi).max() < 1e-12
     else:
         check_exact(model, move)
-
-
-@BOTH
-def test_one_concentration_that_is_the_only_one(kind):
-    """The prior has one value: densities are those of a measure with this concentration."""
-    values = directions(12, 3, seed=3)
-    data = groups(values)
-    dishes = (np.arange(12) % 2).astype(np.int32)
-    banks = []
-    for measure in (kind(hk.Each(Grid([8.0]))), kind(8.0)):
-        bank = measure.for_data(data).bank(data)
-        bank.prepare(RandomStream((1, 1)))
-        for slot in range(2):
-            bank.born(slot)
-            bank.add(slot, np.flatnonzero(dishes == slot).astype(np.int32))
-        banks.append(bank)
-    for call in (
-        lambda bank: bank.log_marginals([0, 1], dishes),
-        lambda bank: bank.log_predictive(4, [0, 1]),
-        lambda bank: bank.log_block([3, 4, 5], [0, 1]),
-    ):
-        assert call(banks[0]) == pytest.approx(call(banks[1]), rel=1e-10)

@@ -90,6 +90,12 @@ def discover():
 FOUND = discover()
 EXCLUDED = {name for name in FOUND if any(fnmatch.fnmatchcase(name, p) for p in table.EXCLUDED)}
 WANTED = {(name, parameter) for name, names in FOUND.items() if name not in EXCLUDED for parameter in names}
+for name, row in table.ROWS.items():
+    row.bad.update(
+        (one, table.BY_NAME[one])
+        for one in FOUND.get(name, {})
+        if one not in row.bad and one in table.BY_NAME
+    )
 GIVEN = {(name, parameter) for name, row in table.ROWS.items() for parameter in row.bad}
 CASES = [
     pytest.param(name, parameter, values, id=f"{name}-{parameter}")

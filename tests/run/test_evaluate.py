@@ -150,12 +150,6 @@ def test_densities_of_words_are_those_of_the_topics(measure, kernel):
     assert found[-1] == pytest.approx(np.exp(empty), rel=1e-12)
 
 
-# ---------------------------------------------------------------------- halves
-
-
-# ---------------------------------------------------------------------- the result
-
-
 # ---------------------------------------------------------------------- topics of other systems
 
 

@@ -7,9 +7,6 @@ import pytest
 from block_cases import (
     STORES,
     Watched,
-    check_block_bounds,
-    check_bounded_chain,
-    check_units,
     side_by_side,
     state_number,
     twin_of,
@@ -27,8 +24,6 @@ from hdpkit.testing.pvalues import SampledTests
 NEW = -1
 SEEDS = range(15)
 AGREES = 1e-11  # seen: 3e-14
-
-# ------------------------------------------------------------------ laws
 
 
 def agreement(move, store, seed, times):
@@ -83,31 +78,6 @@ def test_split_merge_has_the_generic_proposals(scans, store):
     assert {-1, 0, 1} == set(np.concatenate(histories).tolist())
 
 
-def test_no_weight_is_above_its_bound():
-    check_block_bounds()
-
-
-def test_the_chain_does_not_depend_on_bounds():
-    check_bounded_chain()
-
-
-def test_remembered_units_are_those_of_a_search_anew():
-    check_units()
-
-
-def test_units_are_remembered():
-    franchise = state_number(0, "explicit")
-    found = franchise.units(1)
-    moves.DishGibbs().apply(franchise, RandomStream((1, 1)))
-    moves.SplitMerge().apply(franchise, RandomStream((1, 2)))
-    assert franchise.units(1, with_customers=True) is found
-    franchise.reseat(0, 1, RandomStream((1, 3)))
-    assert franchise.units(1) is not found
-
-
-# ------------------------------------------------------------------ the chain
-
-
 @pytest.mark.parametrize("seed", [1, 3, 4, 9])
 def test_dish_gibbs_in_pieces_is_the_sweep(seed):
     whole = state_number(seed, "explicit")
@@ -122,8 +92,6 @@ def test_dish_gibbs_in_pieces_is_the_sweep(seed):
         assert same(whole.freeze(), pieces.freeze())
     whole.audit()
 
-
-# ------------------------------------------------------------------ decisions of production
 
 # As for single customers, production has no fault to plant: the law that it is held against gets one instead.
 # Each fault below, with 20 seeds: 20 of 20 below the limit (2.5e-5), all p-values below 1e-300.

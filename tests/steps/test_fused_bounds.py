@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from fused_cases import corpus, franchise_over, many_dishes
+from test_fused_sparse import MEASURES
+from test_fused_sparse import state as sparse
 
 import hdpkit as hk
 from hdpkit import moves
@@ -10,6 +12,7 @@ from hdpkit.random import RandomStream
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.testing.machines import same
 
+both_stores = pytest.mark.parametrize("store", ["explicit", "histogram"])
 UNKNOWN = np.uint64(2**64 - 1)
 UNIT = 2.0**-31
 
@@ -25,10 +28,16 @@ def check_bounds(franchise):
     assert np.array_equal(reach[known], (ceiling @ counts)[known])
     assert np.all(root <= ceiling * UNIT)
     m = np.array([franchise.store.customers(0, slot) for slot in slots]) - franchise.hyperparameters.d[0]
-    eta_sum = franchise.measure.eta_vector.sum()
-    assert np.allclose(root[slots], m / (totals[slots] + eta_sum), rtol=1e-6, atol=0.0)
-    apart = m + franchise.hyperparameters.d[0] < totals[slots]  # somebody can leave a table that stays
-    assert np.all((m / (totals[slots] - 1 + eta_sum))[apart] <= (ceiling[slots] * UNIT)[apart] * (1 + 1e-6))
+    if isinstance(franchise.measure, hk.DirichletMultinomial):
+        eta_sum = franchise.measure.eta_vector.sum()
+        inside = 1.0 / (totals[slots] + eta_sum)
+        apart = m + franchise.hyperparameters.d[0] < totals[slots]  # somebody can leave a table that stays
+        most = m / (totals[slots] - 1 + eta_sum)
+        assert np.all(most[apart] <= (ceiling[slots] * UNIT)[apart] * (1 + 1e-6))
+    else:
+        inside = franchise.bank.factors(slots)[:, 0]
+        assert np.array_equal(franchise.bank.sizes(slots)[0], (franchise.bank.counts(slots) > 0).sum(axis=1))
+    assert np.allclose(root[slots], m * inside, rtol=1e-6, atol=0.0)
     assert root.sum() == pytest.approx(root[slots].sum())
     return known
 
@@ -45,15 +54,18 @@ STATES = {
     "many dishes": many_dishes,
     "tables as tokens": lonely,
     "long documents": lambda store: franchise_over(corpus(15, 120, 200), store, eta=0.05),
+    "sparse": lambda store: sparse(MEASURES["integrated"](), store),
+    "sparse, stored": lambda store: sparse(MEASURES["stored"](), store),
 }
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@both_stores
 @pytest.mark.parametrize("state", STATES)
 def test_bounds_hold_whatever_happens_between_sweeps(state, store):
     franchise = STATES[state](store)
     n = franchise.topology.n_customers
     source = RandomStream((4, 4))
+    stored = [moves.SelectorCounts()] if state == "sparse, stored" else []
     for between in (
         lambda: None,
         lambda: franchise.set_concentration("root", 0.1),
@@ -63,6 +75,7 @@ def test_bounds_hold_whatever_happens_between_sweeps(state, store):
         lambda: moves.DishGibbs().apply(franchise, source),
         franchise.settle,
         lambda: franchise.bank.adopt(franchise.measure),
+        *(lambda move=move: move.apply(franchise, source) for move in stored),
     ):
         between()
         franchise.reseat(0, n, source)
@@ -72,7 +85,7 @@ def test_bounds_hold_whatever_happens_between_sweeps(state, store):
     franchise.audit()
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
+@both_stores
 @pytest.mark.parametrize("state", STATES)
 def test_the_chain_does_not_depend_on_what_is_remembered(state, store):
     remembers = STATES[state](store)
@@ -83,14 +96,16 @@ def test_the_chain_does_not_depend_on_what_is_remembered(state, store):
         for franchise, source in zip((remembers, forgets), sources, strict=True):
             franchise.reseat(first, min(first + n // 5 + 1, n), source)
         fused_topics.forget(forgets.bank)
+        forgets.bank.adopt(forgets.measure)
     assert same(remembers.freeze(), forgets.freeze())
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_most_customers_need_no_pass_over_all_dishes(store):
-    franchise = STATES["long documents"](store)
-    n = franchise.topology.n_customers
-    franchise.reseat(0, n, RandomStream((4, 6)))
-    before = fused_topics.exact_passes(franchise.bank)
-    franchise.reseat(0, n, RandomStream((4, 7)))
-    assert fused_topics.exact_passes(franchise.bank) - before < n / 2
+@both_stores
+def test_rows_over_a_sparse_measure_grow_within_a_sweep(store):
+    franchise = sparse(MEASURES["integrated"](), store, init="one", sweeps=0)
+    franchise.set_concentration("root", 1e3)
+    franchise.set_concentration("document", 10.0)
+    franchise.reseat(0, franchise.topology.n_customers, RandomStream((2, 3)))
+    assert len(fused_topics.bounds(franchise.bank)[0]) >= 64
+    check_bounds(franchise)
+    franchise.audit()

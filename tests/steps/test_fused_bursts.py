@@ -10,18 +10,15 @@ import functools
 
 import numpy as np
 import pytest
-from bugs import BURST_FAULTS
-from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from exact_bursts import ExactBurstyModel
-from fused_cases import checks_of, corpus, p_of, total_variation
+from fused_cases import corpus, p_of, total_variation
 from marginals import dirichlet_multinomial_log_marginal
 from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import Placed
-from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.measures import bursty
 from hdpkit.random import RandomStream
@@ -121,23 +118,6 @@ def check_block_counts():
         assert abs(sum(law.values()) - 1.0) <= 1e-12
 
 
-CHECKS = checks_of(globals())
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_check_passes_without_a_fault(name):
-    CHECKS[name]()
-
-
-@pytest.mark.parametrize("fault", BURST_FAULTS, ids=lambda fault: fault.name)
-def test_planted_fault_is_caught(fault):
-    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError, FloatingPointError)):
-        CHECKS[fault.caught_by]()
-
-
-# ------------------------------------------------------------------ many dishes
-
-
 def state_of(store, root, discount=0.2, length=40):
     """Some dozens of dishes, with terms that repeat."""
     measure = hk.Bursty(hk.DirichletMultinomial(np.linspace(0.02, 0.4, 25)), 3.0, discount)
@@ -222,9 +202,6 @@ def test_production_draws_from_the_law(name):
         return [p_of(found, law)]
 
     FAMILY.check(name, drawn)
-
-
-# ------------------------------------------------------------------ blocks in many dishes
 
 
 def words_in_order(block, terms):
@@ -383,36 +360,15 @@ def test_production_draws_blocks_from_the_law(name):
     FAMILY.check(name, drawn)
 
 
+@pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=lambda move: move.name)
 @pytest.mark.parametrize(("store", "root"), KINDS)
-def test_whole_sweeps_of_blocks_keep_all_numbers(store, root):
-    franchise = state_of(store, root, 0.2)
-    for sweep in range(6):
-        moves.DishGibbs().apply(franchise, RandomStream((11, sweep)))
-        franchise.audit()
-        slots = franchise.slots.occupied_slots()
-        anew = franchise.copy()
-        assert np.array_equal(anew.bank.counts(slots), franchise.bank.counts(slots))
-        assert np.array_equal(anew.bank.opens(), franchise.bank.opens())
-
-
-@pytest.mark.parametrize(("store", "root"), KINDS)
-def test_whole_sweeps_keep_all_numbers(store, root):
+def test_whole_sweeps_keep_all_numbers(store, root, move):
     """Audits compare all counts, cells and the bank's arrays with those that are counted anew."""
     franchise = state_of(store, root, 0.2)
     for sweep in range(6):
-        franchise.reseat(0, franchise.topology.n_customers, RandomStream((11, sweep)))
+        move.apply(franchise, RandomStream((11, sweep)))
         franchise.audit()
         slots = franchise.slots.occupied_slots()
         anew = franchise.copy()
         assert np.array_equal(anew.bank.counts(slots), franchise.bank.counts(slots))
         assert np.array_equal(anew.bank.opens(), franchise.bank.opens())
-
-
-def test_long_documents_and_others_use_the_generic_code():
-    data = corpus(10, 40, 25)
-    measure = hk.Bursty(hk.DirichletMultinomial(0.1), 3.0, 0.2, each="all")
-    top = hk.Restaurant(measure, concentration=4.0, name="all")
-    franchise = hk.Franchise(hk.Restaurant(top, concentration=2.0, each="document"), data)
-    start(franchise, "sequential", RandomStream((1, 1)))
-    franchise.reseat(0, 60, RandomStream((2, 2)))
-    franchise.audit()

@@ -6,7 +6,6 @@ from fused_cases import corpus, franchise_over, lockstep, many_dishes
 
 import hdpkit as hk
 from hdpkit.data import Groups
-from hdpkit.errors import StateError
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.steps import _sweeps as sweeps
@@ -112,16 +111,6 @@ def test_growth_from_one_line_of_slots():
     assert len(fused_topics.bounds(franchise.bank)[0]) >= 64
     franchise.audit()
     lockstep(franchise)
-
-
-@both_stores
-def test_a_customer_who_stands_outside_is_named(store):
-    franchise = franchise_over(corpus(4, 15, 12), store)
-    franchise.restaurant("document", 1).unseat(int(np.flatnonzero(franchise.topology.home == 2)[3]), 1)
-    with pytest.raises(StateError, match="customer"), franchise.transaction():
-        franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
-    franchise.audit()
-    assert (franchise.dishes < 0).sum() == 1
 
 
 @both_stores

@@ -56,21 +56,3 @@ def test_a_sweep_is_its_steps_whatever_the_batches(store, order):
             whole, swept(franchise.copy(), sorted(rng.choice(np.arange(1, n), 12, replace=False).tolist()))
         )
     assert not same(whole, franchise.store.freeze())
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_one_seed_one_chain(store):
-    a, b = franchise_of(store), franchise_of(store)
-    assert same(a.store.freeze(), b.store.freeze())
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_growing_and_shrinking_between_sweeps(store):
-    franchise = franchise_of(store)
-    source = RandomStream((1, 2), (3, 4, 5))
-    n = len(franchise.data)
-    franchise.leave(n // 2, n, source)
-    franchise.reseat(0, n // 2, source)
-    franchise.enter(n // 2, n, source)
-    franchise.reseat(0, n, source)
-    franchise.audit()

@@ -53,9 +53,6 @@ def generic_step(franchise, customer, source):
     generic.reseat(franchise.walk("generic"), franchise.bank, customer, customer + 1, source)
 
 
-# ------------------------------------------------------------------ laws
-
-
 @functools.cache
 def fused_laws(store, name):
     """A franchise, its state, and the law of every customer's step."""
@@ -82,8 +79,6 @@ def test_every_customer_has_the_generic_law(case):
     assert branches > 3 * len(franchise.data)
     franchise.audit()
 
-
-# ------------------------------------------------------------------ production
 
 # Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with
 # 20 seeds and 4,000 draws: 20 of 20 below the limit (4.2e-6), the largest p-value 5.5e-44. With a quarter of

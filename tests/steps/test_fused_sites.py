@@ -14,8 +14,6 @@ from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.pvalues import SampledTests
 
-# ------------------------------------------------------------------ numbers
-
 # A share is a product of three floats (of the table, the count + eta, and what these were rounded to): 3 x
 # 2**-24 of itself. A place is the difference of two running sums of its lane: 2**-24 of the lane at most, in
 # each of the blocks. So a probability p is off by 3 x 2**-24 p + 2**-24 x (its lane's), and the total
@@ -60,8 +58,6 @@ def test_every_site_of_a_sweep_under_weights(store):
     for exact, rounded in zip(doubles, floats, strict=True):
         assert total_variation(exact.law, rounded.law) <= VARIATION
 
-
-# ------------------------------------------------------------------ decisions
 
 # Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with
 # 20 seeds: 20 of 20 below the limit (5e-6), the largest p-value 1.7e-20. Without a fault the 200 p-values of

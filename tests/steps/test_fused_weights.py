@@ -3,39 +3,16 @@
 import numpy as np
 import pytest
 from fused_cases import corpus, franchise_over, p_of
-from production import exact_law, production_law
 from sites import NEW
-from test_fused_ends import at_the_ends, off_by, some_eta
+from test_fused_ends import campaign, topics_at_the_ends
 from test_fused_sites import law_at
 
-import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import ParameterError
 from hdpkit.franchise.freezing import take_over
-from hdpkit.franchise.starts import start
-from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.random import RandomStream
 from hdpkit.testing.pvalues import SampledTests
 
-STATES = [
-    ([[0]], [0]),
-    ([[0], [0]], [0, 1]),
-    ([[0, 0, 1], [0, 2]], [0, 0, 1, 0, 1]),
-    ([[0, 1, 0, 1, 2, 2], [2], [1, 1]], [0, 0, 1, 1, 2, 2, 3, 0, 4]),
-    ([[0] * 40 + [1]], [0] * 40 + [1]),
-]
 SIZES = (1.0, 0.1, 1e-3, 1e-7, 1e-12, 1e-20, 1e-37, 1e-40, 1e-300, 0.0)
-
-
-def state(documents, dishes, n_terms, eta, root, below, store):
-    """A franchise with these dishes; (concentration, discount) of the root and of documents."""
-    restaurant = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1.0, discount=0.3)
-    document = hk.Restaurant(base=restaurant, concentration=1.0, discount=0.3, each="document")
-    data = hk.Corpus.from_documents(documents, n_terms=n_terms)
-    franchise = hk.Franchise(document, data, store=store, root="weights")
-    start(franchise, np.array(dishes), Streams(1).source(STARTS))
-    for name, (theta, d) in (("root", root), ("document", below)):
-        franchise.hyperparameters.assign(name, concentration=theta, discount=d)
-    return franchise
 
 
 def set_weights(franchise, weights):
@@ -44,56 +21,17 @@ def set_weights(franchise, weights):
     franchise.root.weights.table.put(slots, weights / weights.sum())
 
 
-def campaign(configurations, seed):
-    """Check every customer of so many random configurations; returns how many had each kernel."""
-    generator, served = np.random.default_rng(seed), {"fused": 0, "generic": 0}
-    while sum(served.values()) < configurations:
-        n_terms = int(generator.choice([3, 10, 1000]))
-        documents, dishes = STATES[generator.integers(len(STATES))]
-        store = str(generator.choice(["explicit", "histogram"]))
-        settings = {"eta": some_eta(generator, n_terms), "root": at_the_ends(generator)}
-        settings["below"] = at_the_ends(generator)
-        try:
-            franchise = state(documents, dishes, n_terms, store=store, **settings)
-        except ParameterError:
-            continue
-        weights = generator.choice(SIZES, size=franchise.n_dishes + 1)
-        weights[generator.integers(len(weights))] = 1.0
-        set_weights(franchise, weights)
-        kernel = franchise.kernel("reseat")
-        if kernel == "fused":
-            for customer, node in enumerate(franchise.topology.home.tolist()):
-                if franchise.seating.tables(node, franchise.seating.dish_of(customer)) == 1:
-                    law, exact = production_law(franchise, customer), exact_law(franchise, customer)
-                    assert off_by(law, exact) == [], (settings, store, weights, customer)
-        served[kernel] += 1
-    return served
+def weights_at_the_ends(generator):
+    franchise = topics_at_the_ends(generator, above="weights")
+    weights = generator.choice(SIZES, size=franchise.n_dishes + 1)
+    weights[generator.integers(len(weights))] = 1.0
+    set_weights(franchise, weights)
+    return franchise
 
 
 def test_weights_and_hyperparameters_at_their_ends():
-    served = campaign(40, 1)
+    served = campaign(40, 1, weights_at_the_ends, checked=["fused"])
     assert min(served.values()) > 0
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-def test_the_kernel_does_not_depend_on_weights(store):
-    """They change within a step, so that the sweep serves them all or none."""
-    data = corpus(6, 20, 10)
-    franchise = franchise_over(data, store, above="weights")
-    for weight in SIZES:
-        set_weights(franchise, np.append(np.full(franchise.n_dishes, weight), 1.0))
-        assert franchise.kernel("reseat") == "fused"
-        franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
-        franchise.audit()
-
-
-@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
-@pytest.mark.parametrize(("eta", "kernel"), [(1e-10, "fused"), (1e-27, "generic"), (1e8, "generic")])
-def test_beyond_its_range_the_generic_sweep_runs(store, eta, kernel):
-    franchise = franchise_over(corpus(6, 20, 10), store, eta=eta, above="weights", sweeps=0)
-    assert franchise.kernel("reseat") == kernel
-    franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
-    franchise.audit()
 
 
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])

@@ -47,9 +47,6 @@ def elsewhere(isa, *arguments):
     )
 
 
-# ------------------------------------------------------------------ runs and pieces
-
-
 def test_every_run_is_another_chain(here):
     # That two runs of one seed are one chain is the first case of the instruction sets, below.
     assert len(set(here.values())) == len(here)
@@ -80,9 +77,6 @@ def test_a_sweep_in_pieces_is_the_sweep(state, store):
     whole.audit()
 
 
-# ------------------------------------------------------------------ instruction sets
-
-
 # None takes the first of them, the widest.
 @pytest.mark.parametrize("isa", [None, *instruction_set.available()[1:]], ids=str)
 def test_every_instruction_set_has_the_same_chain(here, isa):
@@ -98,8 +92,6 @@ def test_the_widest_is_chosen_and_all_that_were_compiled_are_tried():
     compiled = {path.name.split(".")[0] for path in FUSED.glob("isa_*.cpp")}
     assert compiled == {f"isa_{name}" for name in instruction_set.WIDEST_FIRST}
 
-
-# ------------------------------------------------------------------ compilers without vectors
 
 PLAIN = """
 import sys

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import errors
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.steps import _table_counts as compiled
@@ -112,18 +112,6 @@ def test_tables_drawn_given_customers_have_their_law(name, seed, method, twin):
     compare(law_of(run), expected)
 
 
-@pytest.mark.parametrize("twin", TWINS)
-def test_one_binomial_draw_needs_one_concentration(twin):
-    franchise, _, walk, module, _ = counted("3+2", twin, 1)
-    franchise.hyperparameters.theta[2] = 3.0
-    with pytest.raises(errors.ParameterError, match="bernoulli"):
-        module.draw_tables_by_dish(walk, RandomStream((1, 1)))
-    module.draw_tables(walk, 0, 3, RandomStream((1, 1)))
-
-
-# ------------------------------------------------------------------------- scores
-
-
 @pytest.mark.parametrize("discounts", [(0.0, 0.0), (0.3, 0.0), (0.2, 0.6)])
 @pytest.mark.parametrize("name", ["flat 5", "3+2", "2+1 with one at the root", "three levels"])
 @pytest.mark.parametrize("store", [CountsStore, CountsReference])
@@ -142,19 +130,6 @@ def test_log_seating_is_the_sum_over_labelled_seatings(name, store, discounts):
         assert frozen_key(one.freeze(), shape) == state
         score = one.log_seating(np.array(theta), np.array(d))
         assert score == pytest.approx(math.log(sums[state]), rel=1e-12, abs=1e-12)
-
-
-def test_stirling_numbers_in_logs():
-    pairs = [(n, t) for n in (1, 2, 3, 7, 40, 90) for t in range(1, n + 1)]
-    rng = np.random.default_rng(0)
-    for n, t in pairs:
-        exact = math.log(stirling_numbers(n)[t])
-        assert log_stirling(n, t) == pytest.approx(exact, rel=1e-12, abs=1e-12)
-        single = stirling.sum_of_logs(np.array([n]), np.array([t]))
-        assert single == pytest.approx(exact, rel=1e-12, abs=1e-12)
-    chosen = [pairs[i] for i in rng.integers(0, len(pairs), 300)]
-    whole = stirling.sum_of_logs(*(np.array(column, dtype=np.int64) for column in zip(*chosen, strict=True)))
-    assert whole == pytest.approx(sum(math.log(stirling_numbers(n)[t]) for n, t in chosen), rel=1e-12)
 
 
 def discounted_stirling(d, n):
@@ -219,12 +194,6 @@ def test_ratios_of_large_counts():
     assert stirling.ratios_at(n, 2, 0.0)[2] == pytest.approx(1 / ((n - 1) * harmonic), rel=1e-11)
     with pytest.raises(errors.ParameterError, match="histogram"):
         stirling.ratios_at(2**31 - 1, 2**20, 0.5)
-
-
-# ------------------------------------------------------------------------- refusals
-
-
-# ------------------------------------------------------------------------- steps, both twins
 
 
 def states_of(name, corner):
@@ -309,55 +278,6 @@ def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
         run, ScriptedSource(continuous=[0.5] * 2)
     )  # for dishes that are born with next to no probability
     assert max(abs(law[t] - p) for t, p in expected.items()) <= TOLERANCE
-
-
-@pytest.mark.parametrize("root", ["weights", "restaurant"])
-@pytest.mark.parametrize("twin", TWINS)
-def test_a_franchise_over_counts_goes_on_through_everything_else(twin, root):
-    kind, kernel, _ = TWINS[twin]
-    rng = np.random.default_rng(3)
-    corpus = hk.Corpus.from_documents([rng.integers(0, 9, 30).tolist() for _ in range(12)], n_terms=9)
-    restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1, 1)),
-                               each="document", concentration=hk.Gamma(1, 1))  # fmt: skip
-    franchise = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel, root=root)
-    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
-    if root == "weights":
-        schedule += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
-    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=0)
-    franchise.audit()
-    assert np.isfinite(franchise.log_joint())
-    frozen = franchise.freeze()
-    discounted = {**frozen, "discount": np.full_like(frozen["discount"], 0.1)}
-    if root == "weights":
-        with pytest.raises(errors.ParameterError, match="discount"):
-            franchise.set_discount("document", 0.2)
-        with pytest.raises(errors.DataError, match="discount"):
-            franchise.thaw(discounted)
-    else:
-        franchise.set_discount("document", 0.2)
-        franchise.thaw(discounted)
-        hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()]).run(franchise, sweeps=1, rng=1)
-        franchise.audit()
-        franchise.thaw(frozen)
-    for store in ("histogram", "explicit"):
-        other = hk.Franchise(restaurant, corpus, store=store, root=root)
-        other.thaw(frozen, RandomStream((1, 2)))
-        other.audit()
-        assert other.n_tables == franchise.n_tables
-        assert np.array_equal(other.dishes, franchise.dishes)
-        back = hk.Franchise(restaurant, corpus, store=kind, kernel=kernel, root=root)
-        back.thaw(other.freeze())
-        assert all(np.array_equal(back.freeze()["seating"][k], a) for k, a in frozen["seating"].items())
-    twin = franchise.copy()
-    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=7)
-    hk.Scheduler(schedule).run(twin, sweeps=1, rng=7)
-    assert twin.log_joint() == franchise.log_joint()
-    franchise.simulate(5).audit()
-    view = franchise.restaurant("document", 0)
-    view.unseat(view.customers[0], rng=1)
-    view.seat(view.customers[0], 0, rng=1)
-    franchise.audit()
-    assert franchise.memory_parts()["customers"] >= 0 if twin == "compiled" else True
 
 
 def many_dishes(kernel="auto"):

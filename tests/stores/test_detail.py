@@ -1,7 +1,7 @@
 """The detail kept by stores: its declaration, and conversions of frozen seatings."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -11,14 +11,10 @@ from hdpkit import errors
 from hdpkit.random import RandomStream
 from hdpkit.stores import (
     Detail,
-    ExplicitReference,
     FrozenCounts,
     FrozenSeating,
     FrozenSeats,
     FrozenSizes,
-    HistogramReference,
-    HistogramStore,
-    detail_of,
     labelled_seating,
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
@@ -29,20 +25,6 @@ from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
 TOLERANCE = 1e-12
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
-
-
-# ------------------------------------------------------------------------- declarations
-
-
-def test_the_first_declaration_of_a_class_and_those_above_it_counts():
-    assert detail_of(type("Inherited", (ExplicitReference,), {})) is Detail.SEATS
-    assert detail_of(type("Named", (ExplicitReference,), {"DETAIL": "sizes"})) is Detail.SIZES
-    assert detail_of(type("Named", (), {"DETAIL": "counts"})) is Detail.COUNTS
-    assert detail_of(HistogramStore(1, 1)) is Detail.SIZES
-    assert Detail.COUNTS < Detail.SIZES < Detail.SEATS
-
-
-# ------------------------------------------------------------------------- forms
 
 
 def compare(law, expected):
@@ -98,20 +80,6 @@ def test_forms_of_less_detail_follow():
                 form.to(more, tree)
 
 
-def test_a_seating_without_anybody_has_every_form():
-    tree = tiny_franchise("2+1", MEASURE).topology
-    empty = FrozenSeating.of(ExplicitReference(3, 3).freeze())
-    for detail in (Detail.SIZES, Detail.COUNTS):
-        lower = empty.to(detail, tree)
-        assert lower.dishes.tolist() == [-1, -1, -1]
-        for draws in (COMPILED, READABLE):
-            seats = lower.to(Detail.SEATS, tree, RandomStream((1, 1)), draws)
-            assert seats.dishes.tolist() == [-1, -1, -1]
-
-
-# ------------------------------------------------------------------------- openings
-
-
 @pytest.mark.parametrize(("n", "t"), [(2, 1), (4, 2), (5, 3), (6, 2), (6, 5), (6, 6)])
 @pytest.mark.parametrize("a", [0.05, 1.0, 17.0])
 def test_a_trial_that_succeeds_has_the_law_of_openings_in_turn(n, t, a):
@@ -163,9 +131,6 @@ def test_sizes_drawn_by_both_twins_are_those_of_cycles():
         }  # fmt: skip
         law = law_of(lambda s, draws=draws, a=arrays: tuple(draws.draw_sizes(a, s)["bin_size"].tolist()))
         compare(law, {(1, 4): 30 / 50, (2, 3): 20 / 50})
-
-
-# ------------------------------------------------------------------------- states of counts
 
 
 def counted(franchise):
@@ -223,15 +188,3 @@ def test_a_state_of_counts_is_recounted():
         with pytest.raises(errors.DataError, match="frozen state"):
             franchise.thaw({**state, "seating": fewer}, source)
     franchise.audit()
-
-
-def test_an_audit_sees_tables_beyond_customers():
-    class Many(HistogramReference):
-        def freeze(self, *empty):
-            frozen = super().freeze(*empty)
-            return {**frozen, "bin_size": 0 * frozen["bin_size"]}
-
-    franchise = tiny_franchise("2+2", MEASURE, store=Many)
-    with pytest.raises(errors.AuditError, match="bins"):
-        franchise.audit()
-    assert Counter(franchise.store.dishes().tolist()) == {0: 4}

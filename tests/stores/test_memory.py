@@ -76,32 +76,6 @@ def test_what_a_random_start_took_is_given_back_between_sweeps(store):
     assert most < peak, "the test can't fail"
 
 
-@pytest.mark.parametrize("store", [*STORES, "histogram-reference"])
-def test_the_parts_of_memory_are_the_whole(store):
-    franchise = hk.Franchise(two_levels(), corpus(8, 20), store=store)
-    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0)
-    parts = franchise.memory_parts()
-    assert sum(parts.values()) == franchise.memory_bytes()
-    assert all(type(size) is int and size >= 0 for size in parts.values())
-    assert parts["statistics"] == franchise.bank.memory_bytes()
-    assert parts["tree"] == franchise.topology.memory_bytes()
-    if store in STORES:
-        assert parts["customers"] == 4 * len(franchise.data)
-        assert parts["restaurants"] == 32 * franchise.topology.n_nodes
-        assert parts["entries"] >= 16 * len(franchise.store.counts()[0])
-        assert set(franchise.store.memory_parts()) <= set(parts)
-    else:
-        assert parts["seating"] == franchise.store.memory_bytes()
-
-
-def test_a_mapped_corpus_lends_its_arrays(tmp_path):
-    data = corpus(8, 20)
-    data.save(tmp_path / "folder")
-    one = hk.Franchise(two_levels(), data)
-    other = hk.Franchise(two_levels(), hk.Corpus.open(tmp_path / "folder"))
-    assert one.memory_parts()["tree"] - other.memory_parts()["tree"] == 4 * len(data)
-
-
 PROCESS = """
     import sys
 

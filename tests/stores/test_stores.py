@@ -1,26 +1,20 @@
 """Every registered store satisfies the contract, and the contract detects stores that don't."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hdpkit.stores._labelled_seating import aggregate_seats, draw_seats
 
 import hdpkit as hk
-from hdpkit.errors import DataError
 from hdpkit.random import RandomStream
 from hdpkit.stores import (
-    CountsStore,
     Detail,
     ExplicitReference,
     ExplicitStore,
     FrozenSeating,
     HistogramReference,
-    HistogramStore,
     TakesBack,
     stores,
 )
-from hdpkit.stores.labelled_seating import aggregate
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
@@ -30,16 +24,6 @@ from hdpkit.testing.store_contract import check_store
 def test_registered_store_keeps_its_contract(name):
     report = check_store(stores[name].thing)
     assert len(report) == (9 if issubclass(stores[name].thing, TakesBack) else 8)
-
-
-@pytest.mark.parametrize("kind", [ExplicitStore, HistogramStore, CountsStore])
-@pytest.mark.parametrize("frozen", [None, [], {}, 3, np.zeros(3), {"dish": 1}, "dish", {0: 1}])
-def test_a_store_thaws_what_a_store_froze(kind, frozen):
-    with pytest.raises(DataError):
-        kind(3, 2).thaw(frozen)
-
-
-# ------------------------------------------------------------------------- stores that are wrong
 
 
 class SharesByCount(HistogramReference):
@@ -208,25 +192,6 @@ def test_wrong_store_is_caught(store):
         check_store(store, examples=30, steps=25, shrink=False)
 
 
-# ------------------------------------------------------------------------- stores in a franchise
-
-
-def test_a_store_of_ones_own_is_named_by_its_class():
-    class Logging(HistogramReference):
-        joined = 0
-
-        def join(self, *arguments):
-            type(self).joined += 1
-            super().join(*arguments)
-
-    corpus = hk.Corpus.from_documents([[0, 0, 1, 0, 0], [1, 2, 1]], n_terms=3)
-    restaurant = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document")
-    franchise = hk.Franchise(restaurant, corpus, store=Logging)
-    hk.Scheduler([hk.moves.TableGibbs(), hk.moves.SplitMerge()]).run(franchise, sweeps=5, rng=0)
-    franchise.audit()
-    assert Logging.joined > 0
-
-
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
 @pytest.mark.parametrize("observed", [False, True])
 def test_seats_pass_between_stores_as_by_their_frozen_forms(shape, observed):
@@ -252,36 +217,3 @@ def test_seats_pass_between_stores_as_by_their_frozen_forms(shape, observed):
 def assert_equal(found, expected):
     assert list(found) == list(expected)
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
-
-
-@pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
-def test_aggregation_keeps_dishes_and_sizes(shape):
-    franchise = tiny_franchise(shape, hk.DirichletMultinomial(0.5, n_terms=3), store="explicit")
-    source = RandomStream((4, 4))
-    for _ in range(30):
-        franchise.reseat(0, SHAPES[shape].n_customers, source)
-        aggregated = aggregate(franchise.store.freeze())
-        assert np.array_equal(aggregated["dish"], franchise.store.dishes())
-        bins = Counter()
-        for node, dish, size, count in zip(
-            *(aggregated[f"bin_{name}"].tolist() for name in ("node", "dish", "size", "count")), strict=True
-        ):
-            bins[node, dish] += size * count
-            assert franchise.store.table_sizes(node, dish).tolist().count(size) == count
-        nodes = range(franchise.topology.n_nodes)
-        assert bins.total() == sum(franchise.store.node_customers(node) for node in nodes)
-
-
-def test_a_histogram_store_that_observes_remembers_who_is_seated():
-    store, source = HistogramStore(9, 1), RandomStream((5, 5))
-    store.observe(np.array([3, 3, 3, 1, 1, 0, 2, 2, 2], dtype=np.int32))
-    assert store.dishes().tolist() == [-1] * 9
-    store.open(0, 3, 0)
-    store.join(0, 3, 2, 0.5, source)
-    store.open(0, 2, 8)
-    assert store.dishes().tolist() == [3, -1, 3, -1, -1, -1, -1, -1, 2]
-    frozen = store.freeze()
-    store.remove(0, 3, 0, source)
-    assert store.dish_of(0) == -1
-    store.thaw(frozen)
-    assert store.dishes().tolist() == [3, -1, 3, -1, -1, -1, -1, -1, 2]

@@ -7,9 +7,7 @@ import numpy as np
 from bad_input_runs import NO_START
 from bad_values import (
     NO_FUNCTION,
-    NO_INTERRUPT,
     NO_MOVES,
-    NO_SEED,
     POSITIVE,
     REAL,
     Row,
@@ -24,8 +22,6 @@ from bad_values import (
 
 import hdpkit as hk
 from hdpkit import moves
-
-__all__ = ["COMPARISON"]
 
 TABLES = [moves.TableGibbs()]
 FRANCHISES = [5, "franchise", hk.Franchise, restaurants()]
@@ -66,15 +62,12 @@ COMPARISON = {
             "franchise": [Told(None, "has none of its own"), *FRANCHISES],
             "seconds": POSITIVE,
             "chains": whole(1, 10_000),
-            "rng": NO_SEED,
             "inits": [5, "one", b"one", {}, [], np.zeros(7), *([bad] for bad in [*NO_START, None])],
             "burn_in": SHARE,
             "within": SHARE,
             "shares": whole(1, 1000),
             "rule": [5, "1.05", 1.05, {}, hk.ConvergenceRule],
             "clock": [None, 5, "", "sun", b"wall", ["wall"]],
-            "progress": NO_FUNCTION,
-            "on_interrupt": NO_INTERRUPT,
         },
         aliases={"schedules": ("schedules", "moves"), "inits": ("inits", "init", "frozen")},
     ),
@@ -88,7 +81,6 @@ COMPARISON = {
             "schedule": [bad for bad in NO_MOVES if bad is not None],
             "seconds": optional(POSITIVE),
             "sweeps": optional(whole(40, 2**31)),
-            "rng": NO_SEED,
             "inits": [5, "one", b"one", {}, [], np.zeros(7), *([bad] for bad in [*NO_START, None])],
             "chain": [*whole(0), 1],
             "copies": whole(10, 100_000),
@@ -117,13 +109,9 @@ COMPARISON = {
         {"name": [None, 5, "seats", "", b"tables", ["tables"]]},
     ),
     "Comparison.to_csv": Row(
-        written("to_csv"),
-        {"path": NO_PATH, "rows": [None, 5, "", "chains", ["moves"]]},
-        run=removed,
+        written("to_csv"), {"path": NO_PATH, "rows": [None, 5, "", "chains", ["moves"]]}, run=removed
     ),
     "Comparison.plot": Row(
-        written("plot"),
-        {"path": [*NO_PATH, "picture", "picture.docx"]},
-        run=lambda function, good: None,
+        written("plot"), {"path": [*NO_PATH, "picture", "picture.docx"]}, run=lambda function, good: None
     ),
 }

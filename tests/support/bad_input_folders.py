@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bad_values import (
     NAN,
-    NO_FUNCTION,
     NO_INTERRUPT,
     NO_SEQUENCE,
     POSITIVE,
@@ -23,8 +22,6 @@ from bad_values import (
 
 import hdpkit as hk
 from hdpkit import moves
-
-__all__ = ["CHAINS", "FOLDERS", "NO_ALLOW", "NO_CHECKPOINT", "NO_FOLDER"]
 
 NO_FOLDER = [None, 5, NAN, True, "", ["run"], {}, object(), "a\0b"]
 NO_ALLOW = [None, 5, "module", [5], [None], [hk.Corpus.from_documents([[0]])]]
@@ -76,29 +73,26 @@ FOLDERS = {
         lambda franchise: (hk.open_run(run_in(franchise)).resume, {"sweeps": 1}),
         {
             "sweeps": optional(whole(1)),
-            "progress": NO_FUNCTION,
             "callbacks": NO_CALLBACKS,
             "record": NO_RECORD,
             "samples": [0, -1, 1.5, True, "some", [3], {"after": 1}],
             "checkpoint": NO_CHECKPOINT,
             "processes": optional(whole(1)),
-            "on_interrupt": NO_INTERRUPT,
             "franchise": [5, "franchise", hk.Franchise, Told(another(), "7 customers")],
             "backend": [5, "mpi", object()],
         },
     ),
     "Run.state": Row(
-        lambda franchise: (hk.open_run(run_in(franchise)).state, {"chain": 0}),
-        {"chain": [-1, 1, 0.5, "0"]},
+        lambda franchise: (hk.open_run(run_in(franchise)).state, {"chain": 0}), {"chain": [-1, 1, 0.5, "0"]}
     ),
     "Trace.own": Row(lambda franchise: (hk.Trace().own, {"record": {"mine": len}}), {"record": NO_RECORD}),
     "Trace.to_arviz": Row(
         lambda franchise: (trace_of(franchise).to_arviz, {"after": 0, "separator": "_"}),
-        {"after": whole(0), "separator": NO_SEPARATOR},
+        {"separator": NO_SEPARATOR},
     ),
     "Trace.summary": Row(
         lambda franchise: (trace_of(franchise).summary, {"after": 0}),
-        {"after": whole(0), "options": Anything("ArviZ's own, which it checks")},
+        {"options": Anything("ArviZ's own, which it checks")},
         run=skipped("a summary of two draws warns; test_chains makes one"),
     ),
     "ChainTrace.__getitem__": Row(
@@ -107,11 +101,11 @@ FOLDERS = {
     ),
     "ChainTrace.to_arviz": Row(
         lambda franchise: (chains_of(franchise).to_arviz, {"after": 0, "separator": "_"}),
-        {"after": whole(0), "separator": NO_SEPARATOR},
+        {"separator": NO_SEPARATOR},
     ),
     "ChainTrace.summary": Row(
         lambda franchise: (chains_of(franchise).summary, {"after": 0}),
-        {"after": whole(0), "options": Anything("ArviZ's own, which it checks")},
+        {"options": Anything("ArviZ's own, which it checks")},
         run=skipped("a summary of two draws warns; test_chains makes one"),
     ),
 }

@@ -5,18 +5,11 @@ from bad_values import HUGE, INF, NAN, NO_NAME, NO_SEQUENCE, Row, Told, method, 
 
 import hdpkit as hk
 
-__all__ = ["KNOWN", "NO_KNOWN"]
-
 NO_GROUPS = [*NO_SEQUENCE, [-1], [3], ["nobody"], [0.5], [None], [[0]], [True], [0, 1, 2]]
 NO_KNOWN = [
-    5,
-    "known",
-    hk.Known,
-    [[0.5, 0.25, 0.25]],
-    hk.Known([[0.5, 0.5]], counts=4),
-    hk.Known(np.full((1, 4), 0.25), frozen=True),
-    Told(hk.KnownValues([[0.5]]), "DirichletMultinomial"),
-]
+    5, "known", hk.Known, [[0.5, 0.25, 0.25]], hk.Known([[0.5, 0.5]], counts=4),
+    hk.Known(np.full((1, 4), 0.25), frozen=True), Told(hk.KnownValues([[0.5]]), "DirichletMultinomial"),
+]  # fmt: skip
 
 KNOWN = {
     "Known": Row(

@@ -6,59 +6,25 @@ from bad_values import HUGE, INF, NAN, NO_SEQUENCE, Row, Told, optional, plain, 
 import hdpkit as hk
 from hdpkit.data.encode import NO_SYMBOL
 
-__all__ = ["NGRAMS", "NO_VOCABULARY"]
-
 MASKED = np.ma.MaskedArray(["a", "b"], [True, False])
 SENTENCES = [
-    *NO_SEQUENCE,
-    Told(np.array(5), "array(5)"),
-    ["ab"],
-    [["a"], b"ab"],
-    [["a"], None],
-    [["a"], 5],
-    [["a"], {"a": 1}],
-    [["a"], {"a"}],
-    [["a", None]],
-    [["a", NAN]],
-    [["a", ["b"]]],
-    [["a", "<s>"]],
-    [["</s>"]],
-    [["z"]],
-    Told([MASKED], "masked"),
-    Told([[], np.array([["a"]])], "an array of shape (1, 1)"),
-]
+    *NO_SEQUENCE, Told(np.array(5), "array(5)"), ["ab"], [["a"], b"ab"], [["a"], None], [["a"], 5],
+    [["a"], {"a": 1}], [["a"], {"a"}], [["a", None]], [["a", NAN]], [["a", ["b"]]], [["a", "<s>"]],
+    [["</s>"]], [["z"]], Told([MASKED], "masked"), Told([[], np.array([["a"]])], "an array of shape (1, 1)"),
+]  # fmt: skip
 NO_VOCABULARY = [
-    5,
-    "ab",
-    {"a": 1},
-    {"a", "b"},
-    ["a", "b", "</s>", "a"],
-    ["a", None],
-    ["a", NAN],
-    ["a", ["b"]],
-    Told(["a", "b"], "without '</s>'"),
-    Told(["a", "b", "<s>", "</s>"], "with '<s>'"),
+    5, "ab", {"a": 1}, {"a", "b"}, ["a", "b", "</s>", "a"], ["a", None], ["a", NAN], ["a", ["b"]],
+    Told(["a", "b"], "without '</s>'"), Told(["a", "b", "<s>", "</s>"], "with '<s>'"),
     Told(np.array([["a", "b"]]), "array of shape (1, 2)"),
-]
+]  # fmt: skip
 WORDS = [
-    *NO_SEQUENCE,
-    [None, "b"],
-    [NAN, "b"],
-    [["a"], "b"],
-    Told(["a"], "2 contexts"),
-    Told(MASKED, "None"),
+    *NO_SEQUENCE, [None, "b"], [NAN, "b"], [["a"], "b"], Told(["a"], "2 contexts"), Told(MASKED, "None"),
     ["a", "z"],
-]
+]  # fmt: skip
 CONTEXTS = [
-    *NO_SEQUENCE,
-    Told([()], "1 contexts"),
-    [(), None],
-    [(), NAN],
-    [(), (None,)],
-    [(), (["a"],)],
-    [(), {"a": 1}],
-    Told(np.zeros((2, 1, 1)), "array of shape (2, 1, 1)"),
-]
+    *NO_SEQUENCE, Told([()], "1 contexts"), [(), None], [(), NAN], [(), (None,)], [(), (["a"],)],
+    [(), {"a": 1}], Told(np.zeros((2, 1, 1)), "array of shape (2, 1, 1)"),
+]  # fmt: skip
 
 
 def sentences():
@@ -76,17 +42,10 @@ NGRAMS = {
             "sentences": [*SENTENCES, Told([], "0 sentences")],
             "order": whole(1, 1000),
             "start": [
-                ["<s>"],
-                {},
-                NAN,
-                Told("</s>", "different from the symbol of the end"),
-                Told("a", "with 'a'"),
+                ["<s>"], {}, NAN, Told("</s>", "different from the symbol of the end"), Told("a", "with 'a'"),
             ],
             "end": [
-                ["</s>"],
-                {},
-                NAN,
-                Told("<s>", "different from the symbol of the end"),
+                ["</s>"], {}, NAN, Told("<s>", "different from the symbol of the end"),
                 Told("z", "without 'z'"),
             ],
             "vocabulary": NO_VOCABULARY,
@@ -118,26 +77,13 @@ NGRAMS = {
         plain(sentences().context_of, ids=[0, -1, NO_SYMBOL]),
         {
             "ids": [
-                None,
-                5,
-                "ab",
-                {},
-                [[0], [1, 2]],
-                [0.0],
-                [NAN],
-                [INF],
-                [True],
-                [3],
-                [-2],
-                [HUGE],
-                [0, NO_SYMBOL, 0],
-                [NO_SYMBOL + 1],
+                None, 5, "ab", {}, [[0], [1, 2]], [0.0], [NAN], [INF], [True], [3], [-2], [HUGE],
+                [0, NO_SYMBOL, 0], [NO_SYMBOL + 1],
             ]
         },
     ),
     "NGrams.contexts": Row(
-        plain(sentences().contexts, first=1, last=2),
-        {"first": whole(0, 4), "last": optional(whole(1, 4))},
+        plain(sentences().contexts, first=1, last=2), {"first": whole(0, 4), "last": optional(whole(1, 4))}
     ),
     "NGrams.plus": Row(
         plain(sentences().plus, sentences=[["b"]]),
@@ -173,4 +119,4 @@ NGRAMS = {
             ]
         },
     ),
-}
+}  # fmt: skip

@@ -8,8 +8,6 @@ from bad_values import INF, NAN, NO_FLAG, NO_TEXT, Row, Told, optional, tiny, wh
 import hdpkit as hk
 from hdpkit import moves, plots
 
-__all__ = ["PLOTS"]
-
 
 @functools.cache
 def traced():
@@ -85,38 +83,20 @@ PLOTS = {
         drawn("topic_shares", samples=[[3, 2], [4, 1, 1]]),
         {
             "samples": [
-                None,
-                5,
-                "samples",
-                [],
-                {0: [1]},
-                [[1.0], "a"],
-                [[-1.0, 2.0]],
-                [[0.0]],
-                [[NAN]],
-                [[[1.0]]],
-            ],
+                None, 5, "samples", [], {0: [1]}, [[1.0], "a"], [[-1.0, 2.0]], [[0.0]], [[NAN]], [[[1.0]]],
+            ]
         },
     ),
     "plots.topics": Row(
         drawn("topics", topics=WEIGHTS),
-        {
-            "topics": NO_TOPICS,
-            "vocabulary": NO_NAMES,
-            "n_topics": whole(1),
-            "n_terms": whole(1),
-        },
+        {"topics": NO_TOPICS, "vocabulary": NO_NAMES, "n_topics": whole(1), "n_terms": whole(1)},
     ),
     "plots.similarity": Row(
         drawn("similarity", topics=WEIGHTS),
-        {
-            "topics": [*NO_TOPICS, Told(WEIGHTS[:1], "two topics"), {"a": WEIGHTS, "b": 5}],
-            "rng": whole(0),
-        },
+        {"topics": [*NO_TOPICS, Told(WEIGHTS[:1], "two topics"), {"a": WEIGHTS, "b": 5}], "rng": whole(0)},
     ),
     "plots.match": Row(
-        drawn("match", found=matched),
-        {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch]},
+        drawn("match", found=matched), {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch]}
     ),
     "plots.components": Row(
         drawn("components", franchise=mixture, axes=(1, 0)),
@@ -130,43 +110,23 @@ PLOTS = {
         drawn("perplexity", curves={"a": ([1.0, 2.0], [30.0, 20.0])}),
         {
             "curves": [
-                None,
-                5,
-                {},
-                [([1.0], [2.0])],
-                {"a": 5},
-                {"a": ([1.0], [2.0, 3.0])},
-                {"a": ([], [])},
-                {"a": ([1.0], [0.0])},
-                {"a": ([-1.0], [1.0])},
-                {"a": ([1.0], [INF])},
-                {"a": "ab"},
+                None, 5, {}, [([1.0], [2.0])], {"a": 5}, {"a": ([1.0], [2.0, 3.0])}, {"a": ([], [])},
+                {"a": ([1.0], [0.0])}, {"a": ([-1.0], [1.0])}, {"a": ([1.0], [INF])}, {"a": "ab"},
             ],
             "logarithmic": NO_FLAG,
         },
     ),
     "plots.acceptance": Row(
         drawn("acceptance", trace=traced),
-        {
-            "trace": NO_TRACE,
-            "moves": [5, "TableGibbs", ["no such move"], [5], [None]],
-            "parts": whole(1),
-        },
+        {"trace": NO_TRACE, "moves": [5, "TableGibbs", ["no such move"], [5], [None]], "parts": whole(1)},
     ),
     "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE}),
     "plots.posterior_similarity": Row(
         drawn("posterior_similarity", matrix=TOGETHER),
         {
             "matrix": [
-                None,
-                5,
-                "matrix",
-                [],
-                [[1.0, 2.0]],
-                [[1.0, 0.5], [0.1, 1.0]],
-                [[1.0, NAN], [NAN, 1.0]],
-                [[2.0]],
-                [[-0.5]],
+                None, 5, "matrix", [], [[1.0, 2.0]], [[1.0, 0.5], [0.1, 1.0]], [[1.0, NAN], [NAN, 1.0]],
+                [[2.0]], [[-0.5]],
             ],
             "labels": [*optional(NO_NAMES)],
             "ordered": NO_FLAG,
@@ -188,4 +148,4 @@ PLOTS = {
             "labels": [5, "abc", {"a"}, Told(["a"], "1 names")],
         },
     ),
-}
+}  # fmt: skip

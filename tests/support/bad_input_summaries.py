@@ -2,43 +2,22 @@
 
 import numpy as np
 from bad_input_folders import trace_of
-from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
+from bad_values import NAN, POSITIVE, REAL, Row, Told, optional, whole
 
 import hdpkit as hk
 from hdpkit.kinds.catalog import kind_of
 
-__all__ = ["SUMMARIES"]
-
 TOPICS = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
 NO_TOPICS = [
-    None,
-    5,
-    "topics",
-    [],
-    [[]],
-    [0.5, 0.5],
-    [[0.5, NAN]],
-    [[-1.0, 2.0]],
-    [[0.0, 0.0]],
-    {},
+    None, 5, "topics", [], [[]], [0.5, 0.5], [[0.5, NAN]], [[-1.0, 2.0]], [[0.0, 0.0]], {},
     [[0.5], [0.1, 0.2]],
-]
+]  # fmt: skip
 TEXTS = [["a", "b", "c"], ["b", "c"]]
 
 LABELS = [[0, 0, 1], [0, 1, 1]]
 NO_LABELS = [
-    None,
-    5,
-    "labels",
-    [],
-    [[]],
-    [0, 1],
-    [[0.5, 1.0]],
-    [[0, 1], [0]],
-    {},
-    [[True, False]],
-    [["a", "b"]],
-]
+    None, 5, "labels", [], [[]], [0, 1], [[0.5, 1.0]], [[0, 1], [0]], {}, [[True, False]], [["a", "b"]],
+]  # fmt: skip
 NO_ITEMS = [5, "ab", [], [0.5], [-1], [3], [[0]]]
 SHARE = [*REAL, -0.1, 1.1]
 
@@ -135,13 +114,7 @@ SUMMARIES = {
         {
             "topics": [*NO_TOPICS, Told([["a", "a"]], "each once"), [["a"]]],
             "reference": [
-                None,
-                5,
-                "texts",
-                [],
-                ["a text"],
-                [5],
-                [[["a"]]],
+                None, 5, "texts", [], ["a text"], [5], [[["a"]]],
                 Told(hk.Corpus.from_counts([[1, 0, 2]], vocabulary=list("abc")), "corpus of counts"),
             ],
             "measure": [None, 5, "", "c_w", ["c_v"]],
@@ -176,7 +149,6 @@ SUMMARIES = {
             "max_clusters": optional(whole(1)),
             "runs": whole(1, 2**31),
             "attempts": whole(0, 2**31),
-            "rng": NO_SEED,
         },
     ),
     "summaries.group_topics": Row(
@@ -230,4 +202,4 @@ SUMMARIES = {
         },
         aliases={"trace": ("trace", "folder", "run")},
     ),
-}
+}  # fmt: skip

@@ -104,6 +104,12 @@ NO_SEQUENCE = [None, 5, "ab", b"ab", {0, 1}, {0: 1}, list]
 NO_INTERRUPT = [None, 5, True, "stop", "", b"raise", ["raise"]]
 NO_FLAG = [None, 1, 0, "yes", 1.0, [True]]
 NO_SEED = [-1, 1.0, NAN, "1", True, [1], np.array([1, 2]), np.random.RandomState(0), object()]
+# Bad values by the name of the parameter, where a row has none of its own.
+BY_NAME = {
+    "after": whole(0), "name": NO_NAME, "on_interrupt": NO_INTERRUPT, "particles": whole(1, 2**31),
+    "progress": NO_FUNCTION, "reversible": NO_FLAG, "rng": NO_SEED, "seed": whole(0), "sweep": whole(0),
+    "threads": whole(1), "verify": NO_FLAG, "width": POSITIVE,
+}  # fmt: skip
 NO_MOVES = [*NO_SEQUENCE, [], [None], [5], ["TableGibbs"], [hk.moves.TableGibbs], hk.moves.TableGibbs()]
 
 NO_MEASURE = [5, "DirichletMultinomial", hk.DirichletMultinomial, {}, []]
@@ -161,26 +167,13 @@ def lacking(key):
 KEYS = ["seating", "slots", "held", "concentration", "discount", "measure", "bank", "sweep", "streams"]
 KEYS += ["components", "dish_ids", "births"]
 NO_STATE = [
-    *map(lacking, KEYS),
-    changed(concentration=np.array([NAN, 1.0, 1.0, 1.0])),
-    changed(concentration=np.array([1.0, 1.0])),
-    changed(concentration="1"),
-    changed(discount=np.array([1.0, 0.0, 0.0, 0.0])),
-    changed(discount=None),
-    changed(sweep=-1),
-    changed(sweep=2.5),
-    changed(slots=np.array([1, 0])),
-    changed(slots=np.array([-1])),
-    changed(slots=[0.5]),
-    changed(held=[-1]),
-    changed(measure={"eta": NAN}),
-    changed(measure={"beta": 1.0}),
-    changed(measure=5),
-    changed(seating_dish=np.zeros(3, np.int32)),
-    changed(seating_dish=np.full(7, 99, np.int32)),
-    changed(seating_dish=np.full(7, -2, np.int32)),
-    changed(seating_dish=[[1], [2, 3]]),
-    changed(seating_bin_node=np.full(3, 99, np.int32)),
-    changed(seating_bin_size=[]),
+    *map(lacking, KEYS), changed(concentration=np.array([NAN, 1.0, 1.0, 1.0])),
+    changed(concentration=np.array([1.0, 1.0])), changed(concentration="1"),
+    changed(discount=np.array([1.0, 0.0, 0.0, 0.0])), changed(discount=None), changed(sweep=-1),
+    changed(sweep=2.5), changed(slots=np.array([1, 0])), changed(slots=np.array([-1])), changed(slots=[0.5]),
+    changed(held=[-1]), changed(measure={"eta": NAN}), changed(measure={"beta": 1.0}), changed(measure=5),
+    changed(seating_dish=np.zeros(3, np.int32)), changed(seating_dish=np.full(7, 99, np.int32)),
+    changed(seating_dish=np.full(7, -2, np.int32)), changed(seating_dish=[[1], [2, 3]]),
+    changed(seating_bin_node=np.full(3, 99, np.int32)), changed(seating_bin_size=[]),
     Made(lambda franchise: Told(another().freeze(), "frozen")),
-]
+]  # fmt: skip

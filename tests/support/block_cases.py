@@ -21,7 +21,6 @@ STORES = ["explicit", "histogram"]
 ETAS = [0.01, 0.3, 4.0, None, 1e-5]  # None: one for each term
 ROOTS = [(1.0, 0.0), (30.0, 0.0), (3.0, 0.4), (-0.1, 0.3), (0.0, 0.7)]
 BELOW = [(0.5, 0.0), (6.0, 0.0), (1.0, 0.5), (-0.2, 0.6)]
-SPLITS = [moves.SplitMerge(), moves.SplitMerge(scans=0), moves.SplitMerge(scans=2)]
 
 
 def state_of(data, n_terms, eta, root, below, store, init="sequential", seed=0, above="restaurant"):

@@ -9,8 +9,6 @@ from importlib import resources
 
 import pytest
 
-__all__ = ["axe_violations", "browser", "messages", "open_page", "requests", "sized", "themed", "wait_for"]
-
 _FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps",

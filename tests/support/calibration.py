@@ -1,7 +1,5 @@
 """Simulation-based calibration that is exact for chains of any length and any speed of mixing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -17,15 +15,6 @@ from hdpkit.random import RandomStream, Streams
 from hdpkit.run.combinators import Mixture
 from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
 from hdpkit.testing.pvalues import _sample, _whole, one_sample_p
-
-__all__ = [
-    "apply_backwards",
-    "calibration",
-    "calibration_ranks",
-    "quantities",
-    "random_rank",
-    "rank_uniformity_p",
-]
 
 _REPLICA = 1  # place of the streams
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from hdpkit.random import ChoiceSource, RandomStream
 
-__all__ = ["AskedSource", "GivenWords"]
-
 
 class AskedSource(ChoiceSource):
     """A source that asks a function for every choice; it has no draws of real numbers."""

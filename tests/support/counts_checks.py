@@ -20,15 +20,6 @@ from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.laws import law_of, outcomes
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_counts
 
-__all__ = [
-    "check_direct_assignment",
-    "check_log_seating_of_counts",
-    "check_seats_drawn_from_counts",
-    "check_store_of_counts",
-    "check_tables_by_binomial_draws",
-    "check_tables_given_customers",
-]
-
 TOLERANCE = 1e-12
 KINDS = {
     "compiled": ("counts", "generic"),

@@ -13,19 +13,6 @@ from hdpkit.random import STARTS, Streams
 from hdpkit.steps.new_groups import NewGroups as ReadableGroups
 from hdpkit.testing.laws import outcomes
 
-__all__ = [
-    "check_average_over_states",
-    "check_completion_by_em",
-    "check_fold_in",
-    "check_fold_in_steps",
-    "check_halves",
-    "check_left_to_right",
-    "check_new_terms",
-    "check_one_token",
-    "check_predictions",
-    "check_topics_of_tables",
-]
-
 KERNELS = {"compiled": CompiledGroups, "reference": ReadableGroups}
 DENSITY = np.array([[0.9, 0.2, 0.4], [0.1, 1.0, 0.3], [0.5, 0.25, 1.0]])
 SHARES = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
@@ -159,9 +146,6 @@ def check_left_to_right():
                 moments += probability * np.exp(logs[0] * np.array([1, 2]))
             assert moments[0] == pytest.approx(exact.evidence, rel=1e-12)
             assert moments == pytest.approx(exact.moments_left_to_right(), rel=1e-11)
-
-
-# ---------------------------------------------------------------------- whole franchises
 
 
 def three_levels(kernel="auto", discount=0.3, store="histogram"):

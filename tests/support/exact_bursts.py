@@ -1,7 +1,5 @@
 """The exact-kernel test if terms repeat in restaurants: a state is a seating and all numbers of tables."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import math
@@ -14,8 +12,6 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.by_restaurant import Placed
 from hdpkit.testing.exact import ExactModel, Seen, chain_rule_of, with_known
 from hdpkit.testing.exact_parameters import blocks_of, shares_of
-
-__all__ = ["ExactBurstyModel"]
 
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""

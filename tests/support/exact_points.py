@@ -1,7 +1,5 @@
 """The exact-kernel test if dishes have drawn numbers: a state is a seating and a point."""
 
-from __future__ import annotations
-
 import abc
 import math
 from collections.abc import Sequence
@@ -16,8 +14,6 @@ from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
-
-__all__ = ["Numbers", "Point", "PointModel", "check_balance", "one_step_of_points"]
 
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]

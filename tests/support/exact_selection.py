@@ -1,7 +1,5 @@
 """The exact-kernel test with stored selection proportions: a state is a seating and a pi for every dish."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +14,6 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.measures.proportions import NAME
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_parameters import ExactParameterModel
-
-__all__ = [
-    "SELECTION_P_VALUES",
-    "ExactSelectionModel",
-    "ExactSmoothedSelectionModel",
-]
-
 
 SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 

@@ -1,7 +1,5 @@
 """The exact-kernel test if the root has weights: a state is a seating and a point of the simplex."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -12,9 +10,6 @@ from scipy import special
 from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
-
-__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel"]
-
 
 WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 

@@ -1,7 +1,5 @@
 """State machine (hypothesis) that drives a franchise over any store, kernel and measure."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -24,11 +22,6 @@ from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.cases import CORNERS, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.machines import deterministic, same, seeds
-
-__all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_machine"]
-
-
-# ---------------------------------------------------------------------------------------------- franchises
 
 
 class Watcher(Part):
@@ -62,7 +55,7 @@ class Watcher(Part):
         """Whether slots of dishes that died remain reserved: ``keeping``."""
         return self.keeping
 
-    def clone(self, state: Franchise) -> Watcher:
+    def clone(self, state: Franchise) -> "Watcher":
         """A component that tracks the copy."""
         return Watcher(state)
 

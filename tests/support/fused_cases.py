@@ -113,10 +113,10 @@ def p_of(counts, law):
     return one_sample_p([counts.get(outcome, 0) for outcome in outcomes], weights / weights.sum())
 
 
-def checks_of(names):
-    """The checks that faults name: functions of a test file that are called check_* and take nothing."""
+def checks_of(module):
+    """The checks that faults name: functions of a file that are called check_* and take nothing."""
     return {
         name: check
-        for name, check in names.items()
+        for name, check in vars(module).items()
         if name.startswith("check_") and not signature(check).parameters
     }

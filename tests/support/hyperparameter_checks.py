@@ -13,23 +13,6 @@ from hdpkit.posterior.simulate import draw_hyperparameters
 from hdpkit.random import Streams
 from hdpkit.testing.cases import tiny_franchise
 
-__all__ = [
-    "check_concentration_by_slice",
-    "check_concentration_of_a_franchise",
-    "check_concentration_of_one",
-    "check_concentration_of_several",
-    "check_concentration_with_discount",
-    "check_concentration_with_discounts",
-    "check_discount",
-    "check_discount_below_zero",
-    "check_discount_by_slice",
-    "check_discount_of_a_franchise",
-    "check_discount_of_shifted_restaurants",
-    "check_discount_with_shifted_concentrations",
-    "check_draws_of_sums",
-    "check_shifted_concentration",
-]
-
 N_DRAWS, FEWER = 5_000, 2_000
 ERROR_RATE = 1e-7
 BOUND, WIDER = dkw_bound(N_DRAWS, ERROR_RATE), dkw_bound(FEWER, ERROR_RATE)
@@ -53,9 +36,6 @@ def one_step_distance(law, step, n_draws, generator):
 
 def restaurant(concentration, discount):
     return hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=concentration, discount=discount)
-
-
-# ---------------------------------------------------------------------- concentrations
 
 
 def one_step(prior, discount, customers, tables, seed):
@@ -114,8 +94,6 @@ def check_concentration_by_slice():
 def check_shifted_concentration():
     assert by_slice(hk.Gamma(1.5, 3.0), 0.7, [3, 6, 0, 2], [2, 4, 0, 1], 10, shifted=True) <= WIDER
 
-
-# ---------------------------------------------------------------------- discounts
 
 SIZES = [[3, 1, 1], [2], [1], [5, 4, 1, 1], [1, 1]]
 
@@ -180,8 +158,6 @@ def check_discount_of_shifted_restaurants():
     declared = restaurant(hk.Shifted(prior), hk.Beta(1.0, 1.0))
     assert discount_by_slice(declared, -0.1, sizes, 18) <= WIDER
 
-
-# ---------------------------------------------------------------------- franchises
 
 DOCUMENTS = [[3, 1], [3]]  # sizes of tables; the three tables are the root's customers, at one table
 
@@ -256,9 +232,6 @@ def check_discount_of_a_franchise():
         "document": DiscountLaw(priors[1], 0.2, DOCUMENTS),
     }
     assert of_a_franchise(franchise, moves.Discount(), laws, FEWER, 21) <= WIDER
-
-
-# ---------------------------------------------------------------------- draws of the prior
 
 
 def check_draws_of_sums():

@@ -10,8 +10,6 @@ draws, and a bound that holds for every sample size (Dvoretzky, Kiefer and Wolfo
 of Massart 1990).
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from collections.abc import Callable, Sequence
@@ -25,8 +23,6 @@ from scipy.special import expit, gammaln, log_expit, logit
 from hdpkit.arrays import Floats
 from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
-
-__all__ = ["ConcentrationLaw", "DiscountLaw", "dkw_bound", "dkw_p", "one_step_distance"]
 
 N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
 N_NODES = 20_001

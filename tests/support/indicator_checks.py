@@ -18,13 +18,6 @@ from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix
 from hdpkit.testing.laws import law_of
 from hdpkit.testing.states import counts_key, frozen_key, labelled_arrays, to_counts
 
-__all__ = [
-    "check_formulas_of_indicators",
-    "check_indicators",
-    "check_leaving_counts",
-    "check_seats_drawn_from_discounted_counts",
-]
-
 TOLERANCE = 1e-12
 TWINS = {
     "compiled": ("counts", "generic"),

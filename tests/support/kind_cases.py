@@ -3,6 +3,7 @@
 import attrs
 import numpy as np
 from parameter_cases import MEASURES, NON_CONJUGATE
+from shared_values_checks import DrawShiftOnTheLine, Shifted
 
 import hdpkit as hk
 from hdpkit import moves
@@ -34,6 +35,10 @@ class Case:
     threaded: bool = False
 
 
+def corpus():
+    return hk.Corpus.from_counts(COUNTS, groups=GROUPS, names=[f"d{i}" for i in range(len(COUNTS))])
+
+
 def of_words(measure=None, of_root=None, of_documents=None, labels=(), **options):
     """Documents over a root, with a level for each label between them."""
     above = hk.Restaurant(
@@ -42,7 +47,7 @@ def of_words(measure=None, of_root=None, of_documents=None, labels=(), **options
     for label in labels:
         above = hk.Restaurant(above, each=label, concentration=GAMMA)
     documents = hk.Restaurant(above, each="document", **{"concentration": GAMMA, **(of_documents or {})})
-    return lambda: hk.Franchise(documents, hk.Corpus.from_counts(COUNTS, groups=GROUPS), **options)
+    return lambda: hk.Franchise(documents, corpus(), **options)
 
 
 def of_sequences():
@@ -50,6 +55,25 @@ def of_sequences():
     rows = hk.Restaurant(root, concentration=0.8, each=hk.PreviousDish(sticky=1.2))
     data = hk.Sequences.from_arrays([[0, 1, 0, 0], [1, 0]], n_terms=2)
     return hk.Franchise(rows, data, store="counts", root="weights")
+
+
+def of_people():
+    """Two people with transition probabilities of their own."""
+    data = hk.Sequences.from_arrays([[0, 1, 0, 0, 1], [1, 0, 1]], n_terms=2, groups={"person": ["x", "y"]})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=GAMMA)
+    rows = hk.Restaurant(root, concentration=GAMMA, each=hk.PreviousDish())
+    own = hk.Restaurant(rows, concentration=GAMMA, each="person")
+    return hk.Franchise(own, data, store="counts", root="weights")
+
+
+def of_graph(store):
+    """Restaurants with two parents, whose weights are drawn."""
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3), concentration=GAMMA)
+    a, b = (hk.Restaurant(root, each=each, concentration=GAMMA) for each in "ab")
+    leaf = hk.Restaurant(hk.MixtureOf(a, b), each="c", concentration=hk.Each(GAMMA))
+    places = np.repeat(np.arange(6), 2)
+    labels = {"a": (places % 2).tolist(), "b": (places // 3).tolist(), "c": places.tolist()}
+    return lambda: hk.Franchise(leaf, hk.Groups.from_labels(np.arange(12) % 3, labels), store=store)
 
 
 def of_contexts():
@@ -87,6 +111,7 @@ OWN_SMOOTHING = (hk.Each(hk.Gamma(2.0, 4.0)), hk.Beta(1.3, hk.Gamma(2.0, 2.0)))
 BURSTS = hk.Bursty(hk.DirichletMultinomial(0.5), hk.Gamma(2.0, 0.1), hk.Beta(1.0, 2.0))
 PARAMETERS = [*TABLES, moves.Discount(), moves.BaseMeasureParameters()]
 SMOOTHINGS = [moves.TableGibbs(), moves.DishGibbs(), moves.Smoothing(), moves.BaseMeasureParameters()]
+GRAPHS = [*TABLES[:2], moves.Concentration(), moves.ParentWeights()]
 ONE_ROOT = {"concentration": 1.0}
 CASES = {
     "histogram": Case(of_words(), TABLES),
@@ -136,6 +161,9 @@ CASES = {
     "states": Case(
         of_sequences, [moves.BeamSampler(), moves.TableGibbs().every(2), moves.RootWeights()], "auto"
     ),
+    "copies of rows": Case(of_people, [TABLES[0], moves.Concentration(), moves.RootWeights()]),
+    **{f"several parents, {store}": Case(of_graph(store), GRAPHS) for store in ("explicit", "counts")},
+    "shared value": Case(of_measure(Shifted()), [*TABLES[:3], DrawShiftOnTheLine()]),
     "contexts": Case(of_contexts, [moves.TableGibbs(), moves.Discount(), moves.Concentration()]),
     "an own measure": Case(of_words(DirichletMultinomialReference(0.5), store="explicit"), TABLES),
     **{

@@ -15,17 +15,6 @@ from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.laws import law_of
 from hdpkit.testing.move_contract import check_further
 
-__all__ = [
-    "check_held_customers",
-    "check_held_dishes",
-    "check_held_tables",
-    "check_held_units",
-    "check_known_components",
-    "check_known_dishes_stay_whole",
-    "check_served_models",
-    "check_tables_of_held_documents",
-]
-
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 READABLE = DirichletMultinomialReference(0.5, n_terms=3)
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)

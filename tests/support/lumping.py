@@ -1,7 +1,5 @@
 """The chain of a function of the state: its exact transition matrix from that of the states."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hdpkit.errors import ParameterError
 from hdpkit.testing.transitions import _largest, _law
-
-__all__ = ["Lumped", "lump_matrix"]
 
 FloatArray = NDArray[np.float64]
 

@@ -1,7 +1,5 @@
 """Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -2,8 +2,6 @@
 production source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,8 +19,6 @@ from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 from hdpkit.testing.states import to_histograms
-
-__all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix", "swept"]
 
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
 

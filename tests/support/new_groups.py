@@ -1,7 +1,5 @@
 """Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import product
@@ -13,8 +11,6 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.testing.enumeration import Shape, listed, log_prior
 
-__all__ = ["NewGroupLaw", "State", "state_of"]
-
 
 class State(NamedTuple):
     """The seating of a group."""
@@ -22,7 +18,7 @@ class State(NamedTuple):
     tables: frozenset[tuple[frozenset[int], int]]
     repeated: frozenset[frozenset[int]] = frozenset()
 
-    def without(self, i: int) -> State:
+    def without(self, i: int) -> "State":
         """Return the seating of the other customers."""
         return State(
             frozenset((customers - {i}, dish) for customers, dish in self.tables if customers != {i}),
@@ -137,12 +133,12 @@ class NewGroupLaw:
             moments.append(math.fsum(weights.values()))
         return moments[0], moments[1]
 
-    def first(self, n: int) -> NewGroupLaw:
+    def first(self, n: int) -> "NewGroupLaw":
         """The distribution for the first n customers only."""
         return NewGroupLaw(self.density[:n], self.share, self.theta, self.d, self.value[:n], self.repeats)
 
 
-def state_of(dishes: Sequence[Any], tables: Sequence[Any], sources: Sequence[Any] = ()) -> State:
+def state_of(dishes: Sequence[Any], tables: Sequence[Any], sources: Sequence[Any] = ()) -> "State":
     """The state in which customers have these dishes and share tables of the same number."""
 
     def blocks(numbers: Sequence[Any]) -> set[frozenset[int]]:

@@ -22,22 +22,6 @@ from hdpkit.testing.laws import law_of as exact_law
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.states import frozen_key, labelled_arrays, to_histograms
 
-__all__ = [
-    "check_contract_of_atoms",
-    "check_frozen_observed_dishes",
-    "check_observed_components",
-    "check_observed_dish_gibbs",
-    "check_observed_dishes_stay",
-    "check_observed_histograms",
-    "check_observed_labelled_seating",
-    "check_observed_predictives",
-    "check_observed_rows",
-    "check_observed_scores",
-    "check_observed_simulation",
-    "check_observed_table_gibbs",
-    "check_observed_values_below_zero",
-]
-
 H = [0.5, 0.2, 0.3]
 ATOMS = hk.Categorical(H)
 MIDDLE = Corner(0.8, 0.4, 0.3, 0.6)
@@ -69,8 +53,6 @@ def model_of(*arguments, measure=ATOMS, **options):
     franchise = observed(*arguments, measure=measure, **options)
     return ExactModel(franchise, atomic_log_marginal(atoms_of(measure)))
 
-
-# ---------------------------------------------------------------------- predictives
 
 BLUNSOM = TinyShape({"context": [*"aaabb"]}, 5)
 PREDICTIVES = {
@@ -152,9 +134,6 @@ def check_observed_rows():
             assert np.abs(franchise.walk().prior_row(node) - expected).max() <= TOLERANCE
 
 
-# ---------------------------------------------------------------------- moves
-
-
 def enumerate_steps(model, move):
     """The exact-kernel test of every step, every branch of it audited."""
     check_exact(model, move, matrices=audited_steps(model, move, True), reversible=True)
@@ -204,8 +183,6 @@ def check_observed_labelled_seating():
         assert len(law) == fitting[bins]
         assert max(abs(p - 1.0 / len(law)) for p in law.values()) <= TOLERANCE
 
-
-# ---------------------------------------------------------------------- simulated data
 
 SIMULATED = {
     "flat 3": TinyShape({}, 3),
@@ -271,9 +248,6 @@ def check_observed_simulation():
         check_simulated("two levels", store)
     for store in ("explicit-reference", "histogram-reference"):
         check_simulated_given_seating("two levels", store)
-
-
-# ---------------------------------------------------------------------- scores and states
 
 
 def check_scored(shape, values, store):

@@ -1,7 +1,5 @@
 """What a picture shows: the rows of its layers and panels."""
 
-__all__ = ["column", "encoded", "panels", "rows", "specified"]
-
 
 def specified(chart):
     """An Altair chart as a specification, with the data in their places."""

@@ -10,8 +10,6 @@ exchanged in place, so that it is active wherever a function was imported, store
 Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies of the fused sweeps with faults.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib
@@ -27,8 +25,6 @@ from typing import Any
 import attrs
 
 from hdpkit.errors import ParameterError
-
-__all__ = ["PlantedBug", "planted"]
 
 
 @attrs.frozen

@@ -1,7 +1,5 @@
 """The law of one step of production, from its own draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -14,8 +12,6 @@ from sites import NEW
 from hdpkit.errors import StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import take_over
-
-__all__ = ["exact_law", "production_law"]
 
 Law = dict[int, float]
 _HIGH, _LOW = 40, 24  # bits of the fused sweep's first word: for the parts, and within the shared tables

@@ -15,8 +15,6 @@ from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.machines import same
 
-__all__ = ["AdoptByProposal", "SitWith", "change", "check_proposals", "frozen", "run_random_changes"]
-
 
 def frozen(state):
     """The frozen state, also within `labelled_seating`."""

@@ -6,8 +6,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.signatures import CHANNELS
 
-__all__ = ["HOSTILE", "cohort_run", "hostile_corpus", "hostile_run"]
-
 HOSTILE = [
     "</script><script>window.hacked=1</script>",
     "<img src=x onerror=window.hacked=2>",

@@ -14,16 +14,6 @@ from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 
-__all__ = [
-    "check_density_of_root_weights",
-    "check_fixed_weights",
-    "check_fixed_weights_of_slots",
-    "check_root_weights_are_drawn_anew",
-    "check_root_weights_given_seating",
-    "check_score_under_fixed_weights",
-    "check_seating_and_root_weights",
-]
-
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
 
 

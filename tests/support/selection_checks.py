@@ -17,15 +17,6 @@ from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = [
-    "check_contract_of_selections",
-    "check_density_of_selections",
-    "check_drawn_topics",
-    "check_selected_terms",
-    "check_selectors",
-    "check_stored_selections",
-]
-
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
 SHAPES = (1.3, 0.8)
 

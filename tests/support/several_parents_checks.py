@@ -8,15 +8,6 @@ from hdpkit.moves import DishGibbs, ParentWeights, TableGibbs
 from hdpkit.testing.cases import several_parents
 from hdpkit.testing.exact import ExactModel, check_exact
 
-__all__ = [
-    "check_choices_of_parents",
-    "check_choices_over_counts",
-    "check_labelled_arms",
-    "check_log_joint_of_choices",
-    "check_sums_over_arms",
-    "check_weights_given_choices",
-]
-
 ROOT = "a parent and the root"
 
 

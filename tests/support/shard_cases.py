@@ -119,9 +119,6 @@ def same_numbers(one, other):
             np.testing.assert_array_equal(values, other[key], err_msg=key)
 
 
-# ------------------------------------------------------------------ priors on every hyperparameter
-
-
 class Case(NamedTuple):
     """A model in which each hyperparameter has a prior, and is drawn."""
 

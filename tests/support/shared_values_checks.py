@@ -14,18 +14,6 @@ from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.exact_parameters import blocks_of
 
-__all__ = [
-    "DrawShift",
-    "DrawShiftOnTheLine",
-    "SharedModel",
-    "Shifted",
-    "check_refused_values",
-    "check_shared_values",
-    "check_thawed_values",
-    "check_values_at_starts",
-    "shifted",
-]
-
 GRID = (-1.0, 0.5, 2.0)
 PRIOR = hk.Normal(0.0, 1.0)
 NOISE = 0.7

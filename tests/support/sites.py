@@ -1,7 +1,5 @@
 """The conditional of every customer of a sweep, by the fused sweep of topic models and by other kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,8 +14,6 @@ from hdpkit.steps import sweeps
 from hdpkit.steps.fused import _fused_topics as fused_topics
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.exact import ExactFailure
-
-__all__ = ["NEW", "Site", "at_random", "generic_law", "record_sites", "replayed"]
 
 Take = Callable[[Floats], int]
 NEW = -1  # the outcome of a new dish

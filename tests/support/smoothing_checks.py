@@ -17,14 +17,6 @@ from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import exact_model
 
-__all__ = [
-    "Grid",
-    "check_density_of_dish_smoothings",
-    "check_dish_smoothings",
-    "check_stored_dish_smoothings",
-    "check_updates_of_dish_smoothings",
-]
-
 SHAPES = (1.3, 0.8)
 
 

@@ -20,37 +20,6 @@ from hdpkit.testing.exact import TOLERANCE, check_exact
 from hdpkit.testing.hidden_markov import HiddenMarkovModel
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = [
-    "SIDES",
-    "Before",
-    "BothDishes",
-    "OneFollower",
-    "SplitWeightsModel",
-    "StateHomesModel",
-    "ThroughAnother",
-    "TwoFollowers",
-    "WeightedStateHomesModel",
-    "check_kept_parameters_of_sequences",
-    "check_sequences",
-    "check_start_row",
-    "check_start_row_of_sequences",
-    "check_state_homes",
-    "check_state_homes_and_root_weights",
-    "check_state_homes_of_labels",
-    "check_state_homes_of_the_prior",
-    "check_state_homes_of_two_followers",
-    "check_state_homes_over_counts",
-    "check_state_splits",
-    "check_state_splits_and_root_weights",
-    "check_sticky",
-    "check_sticky_births",
-    "check_sticky_scores",
-    "exact_step",
-    "state_franchise",
-    "step_with_parameters",
-    "weights_balance",
-]
-
 TERMS = [0, 1, 1, 0, 2]
 ETA = 0.5
 

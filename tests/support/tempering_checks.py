@@ -10,20 +10,6 @@ from hdpkit.base_measures import NormalGammaReference
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 
-__all__ = [
-    "BITS",
-    "WITNESSED",
-    "AtPower",
-    "FourMethods",
-    "at_power_model",
-    "check_annealed_split_merge",
-    "check_at_power",
-    "check_tempered",
-    "check_tempered_exchanges",
-    "check_tempered_in_python",
-    "tempered_case",
-]
-
 
 class FourMethods(hk.BaseMeasure):
     """Bits with a uniform probability, by the four methods that a measure must have."""

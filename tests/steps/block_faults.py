@@ -1,7 +1,6 @@
-"""Planted faults of the fused steps of blocks: each is caught by the check that it names."""
+"""Checks of the fused steps of blocks, which planted faults name."""
 
 import numpy as np
-import pytest
 from block_cases import (
     STORES,
     Watched,
@@ -12,18 +11,15 @@ from block_cases import (
     state_number,
     twin_of,
 )
-from bugs import BLOCK_FAULTS
-from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from exact_points import check_balance
 from exact_weights import ExactWeightModel
-from fused_cases import checks_of, many_dishes
+from fused_cases import many_dishes
 from marginals import dirichlet_multinomial_log_marginal
 from test_fused_bounds import check_bounds
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, step_matrices
@@ -108,23 +104,3 @@ def check_bounds_after_moves():
     franchise.resample_dish(units, unit, unit + 1, AskedSource(lambda weights: elsewhere))
     franchise.reseat(0, 1, RandomStream((1, 2)))
     check_bounds(franchise)
-
-
-CHECKS = checks_of(globals())
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_check_passes_without_a_fault(name):
-    CHECKS[name]()
-
-
-@pytest.mark.parametrize("fault", BLOCK_FAULTS, ids=lambda fault: fault.name)
-def test_planted_fault_is_caught(fault):
-    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError)):
-        CHECKS[fault.caught_by]()
-
-
-def test_no_check_catches_nothing():
-    assert {fault.caught_by for fault in BLOCK_FAULTS} == set(
-        CHECKS
-    )  # a check that catches nothing is no check

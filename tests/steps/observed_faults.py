@@ -1,14 +1,9 @@
-"""Planted faults of the fused sweep of observed dishes: each is caught by the check that it names."""
+"""Checks of the fused sweep of observed dishes, which planted faults name."""
 
 import numpy as np
-import pytest
-from bugs import OBSERVED_FAULTS
-from bugs.planting import planted_fault
-from fused_cases import checks_of
 from observed_checks import atoms_of, observed
 
 import hdpkit as hk
-from hdpkit.errors import HdpkitError
 from hdpkit.moves import TableGibbs
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner, TinyShape
@@ -74,21 +69,3 @@ def check_sweeps():
         model = model_of("two dishes", store)
         whole = model.matrix(lambda franchise, source: TableGibbs().apply(franchise, source))
         assert np.abs(whole - np.linalg.multi_dot(step_matrices(model, TableGibbs()))).max() <= TOLERANCE
-
-
-CHECKS = checks_of(globals())
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_check_passes_without_a_fault(name):
-    CHECKS[name]()
-
-
-@pytest.mark.parametrize("fault", OBSERVED_FAULTS, ids=lambda fault: fault.name)
-def test_planted_fault_is_caught(fault):
-    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError)):
-        CHECKS[fault.caught_by]()
-
-
-def test_no_check_catches_nothing():
-    assert {fault.caught_by for fault in OBSERVED_FAULTS} == set(CHECKS)  # none that catches nothing

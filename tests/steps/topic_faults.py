@@ -1,17 +1,13 @@
-"""Planted faults of the fused sweep of topic models: each is caught by the check that it names."""
+"""Checks of the fused sweep of topic models, which planted faults name."""
 
 import itertools
 
 import numpy as np
-import pytest
-from bugs import FAULTS
-from bugs.planting import planted_fault
-from fused_cases import checks_of, lockstep, many_dishes, many_weights
+from fused_cases import lockstep, many_dishes, many_weights
 from marginals import dirichlet_multinomial_log_marginal, sparse_dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import HdpkitError
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, checked_matrix, step_matrices
 
@@ -99,21 +95,3 @@ def check_sparse_neighbours():
         for i, (first, second) in enumerate(itertools.pairwise(steps)):
             both = model.matrix(lambda f, source, i=i: audited(f, source, (i, i + 2)))
             assert np.abs(both - first @ second).max() <= 1e-12
-
-
-CHECKS = checks_of(globals())
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_check_passes_without_a_fault(name):
-    CHECKS[name]()
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_planted_fault_is_caught(fault):
-    with planted_fault(fault), pytest.raises((AssertionError, HdpkitError)):
-        CHECKS[fault.caught_by]()
-
-
-def test_no_check_catches_nothing():
-    assert {fault.caught_by for fault in FAULTS} == set(CHECKS)  # a check that catches nothing is no check
