@@ -32,7 +32,7 @@ import hdpkit as hk
 from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
 from hdpkit.kinds.joint_score import JointScore
 from hdpkit.kinds.topics import default_moves
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
+from hdpkit.posterior.evaluation.completion import FixedTopics
 from hdpkit.posterior.readability import components_of_pieces
 
 HEAD = (

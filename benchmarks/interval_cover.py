@@ -46,9 +46,8 @@ from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.kinds.topics import Topics
+from hdpkit.posterior.alignment import TermVectors, merged_sample
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.merging import merged_sample
-from hdpkit.posterior.vectors import TermVectors
 from hdpkit.signatures import choose_rank
 
 NEAR = 0.7  # cosine of a component and the true one

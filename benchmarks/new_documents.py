@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from machine import block, version
 
 import hdpkit as hk
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
+from hdpkit.posterior.evaluation.completion import FixedTopics
 
 
 def log_probabilities(states, cells):

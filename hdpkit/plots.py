@@ -6,11 +6,8 @@ number. The page of `hdpkit.report` has the same pictures.
 """
 
 from hdpkit.pages.plots.components import components, group_weights
-from hdpkit.pages.plots.moves import acceptance, move_times
-from hdpkit.pages.plots.partitions import dendrogram, posterior_similarity
-from hdpkit.pages.plots.scores import perplexity
-from hdpkit.pages.plots.topics import match, similarity, topics
-from hdpkit.pages.plots.traces import topic_shares, trace, traces
+from hdpkit.pages.plots.topics import dendrogram, match, posterior_similarity, similarity, topics
+from hdpkit.pages.plots.traces import acceptance, move_times, perplexity, topic_shares, trace, traces
 
 __all__ = [
     "acceptance",

@@ -19,9 +19,9 @@ from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
 from hdpkit.kinds.listing import SHOWN
 from hdpkit.pages.plots.topics import match as draw
+from hdpkit.posterior.alignment import MIN_COSINE
 from hdpkit.posterior.finding import match_topics
 from hdpkit.posterior.matching import ComponentSet, TopicMatch
-from hdpkit.posterior.vectors import MIN_COSINE
 
 
 @click.command()

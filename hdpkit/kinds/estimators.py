@@ -24,7 +24,7 @@ from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.given import Fitted
+from hdpkit.posterior.settled import Fitted
 from hdpkit.posterior.topic_labels import LabelRow
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.runs import Scheduler

@@ -21,7 +21,7 @@ from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.sequences import CommonStates, states_in_common
+from hdpkit.posterior.new_data import CommonStates, states_in_common
 from hdpkit.run.trace import ChainTrace, Trace
 
 _DRAWS = 5  # of parameters, in each sample, for scores

@@ -11,7 +11,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, repeats_in
+from hdpkit.posterior.evaluation.completion import FixedTopics, repeats_in
 from hdpkit.posterior.fold_in import without_restaurants
 from hdpkit.run.samples import Samples
 from hdpkit.run.trace import ChainTrace

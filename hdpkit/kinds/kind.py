@@ -24,9 +24,9 @@ from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Move
+from hdpkit.posterior.alignment import MIN_COSINE
 from hdpkit.posterior.export import export_components, export_trace
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.vectors import MIN_COSINE
 from hdpkit.priors import Gamma
 from hdpkit.run.runs import Run
 from hdpkit.run.states import ChainState

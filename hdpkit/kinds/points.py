@@ -25,7 +25,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.points import new_points
+from hdpkit.posterior.new_data import new_points
 from hdpkit.run.runs import Run
 
 _CANDIDATES = 100  # units compared for the second of a pair

@@ -21,8 +21,8 @@ from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.points import Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
+from hdpkit.posterior.new_data import draw_points, new_points
 from hdpkit.posterior.partitions import co_clustering
-from hdpkit.posterior.points import draw_points, new_points
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.trace import ChainTrace, Trace, last_of_burn_in
 

@@ -21,7 +21,7 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.estimators import Estimator, at_once, seed_of, seed_of_chain
 from hdpkit.kinds.topic_input import are_texts, checked_counts, counter_of, whole_counts
 from hdpkit.kinds.topics import SparseTopics, Topics
-from hdpkit.posterior.evaluation.fixed_topics import (
+from hdpkit.posterior.evaluation.completion import (
     FixedTopics,
     completion,
     halves,

@@ -40,9 +40,9 @@ from hdpkit.moves import (
     SplitMerge,
     TableGibbs,
 )
-from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
 from hdpkit.posterior.finding import components
+from hdpkit.posterior.repetition import boilerplate_hint
 from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.run.run_folder import RUN

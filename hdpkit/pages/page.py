@@ -21,8 +21,6 @@ from hdpkit.kinds.nouns import Nouns
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 
-_SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
-
 
 def check_extra() -> None:
     """Raise a MissingExtraError if a package for writing reports isn't installed."""
@@ -84,7 +82,20 @@ def _environment() -> Any:
     environment.filters["percent"] = lambda value, digits=1: f"{round(value, digits + 2) + 0.0:.{digits}%}"
     environment.filters["grouped"] = lambda value: f"{value:,}"
     environment.filters["short"] = lambda value, digits=4: f"{value:,.{digits}g}"
+    environment.globals |= vars(environment.get_template("macros.html").module)
     return environment
+
+
+def _filled(environment: Any, template: str, values: dict[str, Any]) -> str:
+    """A template with these values: a block of the package's sections by its name, or a text."""
+    if not template.endswith(".html"):
+        return str(environment.from_string(template).render(values))
+    import jinja2
+
+    sections, name = environment.get_template("sections.html"), template.removesuffix(".html")
+    if name not in sections.blocks:
+        raise jinja2.TemplateNotFound(template)
+    return "".join(sections.blocks[name](sections.new_context(values)))
 
 
 def rendered(report: ReportData, sections: Iterable[Section], written: str) -> str:
@@ -93,7 +104,6 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
     from markupsafe import Markup
 
     environment = _environment()
-    chart = environment.get_template("macros.html").module.chart
     charts: dict[str, Any] = {}
     data: dict[str, Any] = {}
     bodies = []
@@ -110,11 +120,7 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
                 )  # fmt: skip
             into |= more
         try:
-            if section.template.endswith(".html"):
-                template = environment.get_template(section.template)
-            else:
-                template = environment.from_string(section.template)
-            body = template.render(**content.values, chart=chart, nouns=report.nouns)
+            body = _filled(environment, section.template, {**content.values, "nouns": report.nouns})
             title = environment.from_string(section.title).render(nouns=report.nouns)
         except jinja2.TemplateError as error:
             raise ParameterError(
@@ -123,7 +129,7 @@ def rendered(report: ReportData, sections: Iterable[Section], written: str) -> s
             ) from error  # fmt: skip
         bodies.append((section.key, Markup(title), Markup(body)))
     has_charts = bool(charts)
-    scripts = ([_vega()] if has_charts else []) + ["\n".join(_own(name) for name in _SCRIPTS)]
+    scripts = ([_vega()] if has_charts else []) + [_own("page.js")]
     return str(
         environment.get_template("page.html").render(
             title=report.title,

@@ -398,10 +398,7 @@ _NAMES = {
 
 
 def diagnosis_of(report: ReportData) -> dict[str, Any]:
-    """Both verdicts on a run as the page shows them, what helps, and a table of the numbers.
-
-    If there can be no verdict, the sentence gives the reason.
-    """
+    """Both verdicts on a run as the page shows them, what helps, and a table of the numbers."""
     if "verdict" not in report.kept:
         report.kept["verdict"] = _reached(report)
     verdict: dict[str, Any] = report.kept["verdict"]

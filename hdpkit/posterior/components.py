@@ -32,11 +32,17 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.sample import Sample, rows_at_once
 from hdpkit.measures.by_restaurant import Repeats
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.posterior.alignment import MIN_COSINE, TermVectors, Vectors, joined
 from hdpkit.posterior.component_tables import pandas_rows, table_of
-from hdpkit.posterior.documents import DocumentShares, chooser, documents, trends_of
+from hdpkit.posterior.documents import DocumentShares, Trends, chooser, documents, trends_of
 from hdpkit.posterior.effects import Effects, effects_of
-from hdpkit.posterior.evaluation.completion import TOLERANCE, completion_perplexity
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, completion, repeats_in
+from hdpkit.posterior.evaluation.completion import (
+    TOLERANCE,
+    FixedTopics,
+    completion,
+    completion_perplexity,
+    repeats_in,
+)
 from hdpkit.posterior.grouping import ComponentGroups, grouped
 from hdpkit.posterior.intervals import (
     halves_of,
@@ -47,12 +53,9 @@ from hdpkit.posterior.intervals import (
     topic_interval,
 )
 from hdpkit.posterior.matching import ComponentSet, TopicMatch, matched_components
-from hdpkit.posterior.merging import joined
 from hdpkit.posterior.point_groups import PointGroups, point_groups
 from hdpkit.posterior.settled import sweeps_text
 from hdpkit.posterior.topic_labels import LabelRow, heaviest_terms, labels_for
-from hdpkit.posterior.trends import Trends
-from hdpkit.posterior.vectors import MIN_COSINE, TermVectors, Vectors
 from hdpkit.random import Purpose, as_source
 from hdpkit.run.states import ChainState
 from hdpkit.run.tables import arviz_data, cut_to, data_frame
@@ -331,10 +334,7 @@ class Components:
         return self._halves[members[begins[topic] : begins[topic + 1], 0]]
 
     def _drawn_parameters(self, topic: int) -> Floats | None:
-        """Draws of the parameters of a topic, as many from each dish that is in it: shape (n, n_draws, ...).
-
-        None if one of these samples has none.
-        """
+        """Draws of the parameters of a topic, as many from each of its dishes: shape (n, n_draws, ...)."""
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
         found = []
@@ -865,10 +865,7 @@ class Components:
         return lower, upper
 
     def _between_components(self, rows: list[Floats]) -> Floats:
-        """Rows of dishes and of the start, an array for each sample, by topic: (n_samples, T + 1, T + 1).
-
-        Rows of topics that a sample doesn't have are NaN.
-        """
+        """Rows of dishes and of the start, an array for each sample, by topic: (n_samples, T + 1, T + 1)."""
         found = np.full((len(rows), len(self) + 1, len(self) + 1), np.nan)
         for out, own, of_dishes in zip(found, self._of_dishes, rows, strict=True):
             by_topic = self.by_component(own, of_dishes)

@@ -133,10 +133,7 @@ def export_topics(
 
 
 def component_tables(found: Components) -> dict[str, Columns]:
-    """Tables of points or sequences, numbered from 1: components, parameters, component of each point.
-
-    Also weights by group or, where components are the states of sequences, transitions between them.
-    """
+    """Tables of points or sequences, numbered from 1: components, parameters, component of each point."""
     data, k = found.data, len(found)
     named = found.parameters
     values = np.array(list(named.values())).reshape(len(named), k, 3)

@@ -15,19 +15,24 @@ from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.alignment import (
     DEFAULT_THRESHOLDS,
+    MIN_COSINE,
+    SIMILAR,
     Distance,
+    MemberVectors,
     assigned,
+    clusters,
     distance_of,
+    joined,
     matched,
+    merged_sample,
+    observed,
     vectors_of,
 )
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.given import samples_of
 from hdpkit.posterior.intervals import checked_level
 from hdpkit.posterior.matching import TopicMatch, matched_components
-from hdpkit.posterior.merging import SIMILAR, clusters, joined, merged_sample, observed
 from hdpkit.posterior.partitions import point_partition
-from hdpkit.posterior.vectors import MIN_COSINE, MemberVectors
+from hdpkit.posterior.settled import samples_of
 from hdpkit.run.runs import Run, open_run
 
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample

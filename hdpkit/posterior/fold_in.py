@@ -28,57 +28,207 @@ from hdpkit.franchise.franchise import offered
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.population import bank_for
 from hdpkit.franchise.sample import Sample, parameter_key
+from hdpkit.franchise.several_parents import OneOf
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.measures._measure import CompiledBank
 from hdpkit.measures.by_restaurant import SAME, ByRestaurant, NewRestaurants, Repeats
 from hdpkit.numerics import exp_each
-from hdpkit.posterior.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.steps import new_groups as reference
 
-_NAMED = 5  # most unknown terms listed in an error
+_NAMED = 5  # most unknown terms or label values listed in an error
+
+
+@attrs.frozen(eq=False)
+class Layout:
+    """New groups, one for each value of the last declaration's label, including values without customers."""
+
+    label: str
+    names: tuple[Any, ...]
+    order: Int64s  # customers, group by group, shape (n_customers,)
+    begins: Int64s  # begin of each group in order, and the end, shape (n_groups + 1,)
+
+    @property
+    def group(self) -> Int64s:
+        """Group of each entry of `order`."""
+        return np.repeat(np.arange(len(self.names)), np.diff(self.begins))
+
+    def restricted(self, chosen: npt.NDArray[np.bool_]) -> Self:
+        """Return the groups with only the ``chosen`` customers, in the order of `order`."""
+        before = np.append(0, np.cumsum(chosen))
+        return attrs.evolve(self, order=self.order[chosen], begins=before[self.begins])
+
+
+@attrs.frozen(eq=False)
+class Parents:
+    """The distributions from which new groups draw."""
+
+    # probability of each dish and, last, of a new one in the restaurants above the groups, shape
+    # (n_parents, K + 1)
+    share: Floats
+    parent: Int64s  # row of share of each group, shape (n_groups,)
+
+
+def layout_of(franchise: Any, data: GroupedData) -> Layout:
+    """Customers by group. Raises an error if the label is missing, or a customer has no value of it."""
+    label = franchise.declarations[-1].each
+    _check_label(label, data)
+    codes = np.asarray(data.codes(label))
+    if len(codes) and codes.min() < 0:
+        raise DataError(
+            f"label {label!r}", f"missing for customer {int(np.argmin(codes))}", "given for every customer",
+            "Customers without a group of their own can't be folded in: leave them out.",
+        )  # fmt: skip
+    names = tuple(data.keys(label))
+    begins = np.append(0, np.cumsum(np.bincount(codes, minlength=len(names))))
+    return Layout(label, names, np.argsort(codes, kind="stable"), begins)
+
+
+def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: GroupedData | None) -> Parents:
+    """The restaurants above the groups, by their labels, and the current rows of these."""
+    above = _nodes_above(franchise, data, layout)
+    empty = np.diff(layout.begins) == 0
+    if other is not None and empty.any() and not _labels_groups(data, layout):
+        above[empty] = _nodes_above(franchise, other, layout_of(franchise, other))[empty]
+    used, parent = np.unique(above, return_inverse=True)
+    walk = franchise.walk()
+    share = np.array([walk.prior_row(node) for node in used.tolist()])
+    return Parents(share, parent.astype(np.int64))
+
+
+def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
+    """Number of the restaurant above each group; the root for a group without labels."""
+    chain, topology = franchise.declarations, franchise.topology
+    if isinstance(chain[-1].base, OneOf):
+        return _nodes_of_values(chain[-1].base, franchise, data, layout)
+    if topology.lead is not None:
+        return _nodes_in(chain[-1].base, franchise, data, layout)
+    above = np.zeros(len(layout.names), dtype=np.int64)  # node of each group's parent, from the root down
+    for number, declaration in enumerate(chain[1:-1], start=1):
+        if declaration.each is None:
+            above[:] = topology.first[number]
+            continue
+        _check_label(declaration.each, data)
+        codes = _codes_of_groups(declaration.each, data, layout)
+        nodes = _nodes_of(topology, number, declaration.each, data.key_view(declaration.each), codes)
+        given = np.flatnonzero(nodes >= 0)
+        astray = given[topology.parent[nodes[given]] != above[given]]
+        if len(astray):
+            raise DataError(
+                f"{layout.label} {layout.names[astray[0]]!r}",
+                f"{declaration.each} {data.key_view(declaration.each)[codes[astray[0]]]!r}",
+                f"below the same {declaration.base.name} as in the franchise",
+                "Give the group the same labels of all levels as a group of the franchise has.",
+            )  # fmt: skip
+        above[given] = nodes[given]
+    return above
+
+
+def _nodes_in(declaration: Any, franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
+    """The restaurant of each group at this declaration; -1 where its label is missing."""
+    number = franchise.declarations.index(declaration)
+    if declaration.each is None:
+        return np.full(len(layout.names), franchise.topology.first[number], dtype=np.int64)
+    _check_label(declaration.each, data)
+    codes = _codes_of_groups(declaration.each, data, layout)
+    keys = data.key_view(declaration.each)
+    return _checked(_nodes_of(franchise.topology, number, declaration.each, keys, codes), declaration, layout)
+
+
+def _nodes_of_values(base: OneOf, franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
+    """The restaurant of each group below one of several, by its value of their label."""
+    _check_label(base.label, data)
+    codes, keys = _codes_of_groups(base.label, data, layout), data.key_view(base.label)
+    found = np.full(len(codes), -1, dtype=np.int64)
+    for value, declaration in zip(base.values, base.restaurants, strict=True):
+        own = np.array([code >= 0 and keys[code] == value for code in codes.tolist()], dtype=bool)
+        if own.any():
+            found[own] = _nodes_in(declaration, franchise, data, layout)[own]
+    return _checked(found, base, layout)
+
+
+def _checked(nodes: Int64s, base: Any, layout: Layout) -> Int64s:
+    """These restaurants; raises an error if a group has none."""
+    if np.any(nodes < 0):
+        raise DataError(
+            f"{layout.label} {layout.names[int(np.argmin(nodes))]!r}", None,
+            f"below a restaurant of {base!r} that the franchise has",
+            "Give each new group the labels of a group of the franchise.",
+        )  # fmt: skip
+    return nodes
+
+
+def _check_label(label: str, data: GroupedData) -> None:
+    if label not in data.label_names:
+        raise DeclarationError(
+            "each", label, f"a label of the new data: {list(data.label_names)}",
+            "Give the label when you build the data (groups=...).",
+        )  # fmt: skip
+
+
+def _labels_groups(data: GroupedData, layout: Layout) -> bool:
+    """Whether the other labels belong to the groups themselves, not to their customers."""
+    return isinstance(data, Corpus) and layout.label == "document"
+
+
+def _codes_of_groups(label: str, data: GroupedData, layout: Layout) -> Int64s:
+    """Code of a label for each group, -1 where it is missing; all customers of a group must have the same."""
+    if _labels_groups(data, layout):
+        assert isinstance(data, Corpus)
+        return np.asarray(data.document_labels[label][0])  # empty documents also have labels
+    codes = np.full(len(layout.names), -1, dtype=np.int64)
+    of_customers = np.asarray(data.codes(label))[layout.order]
+    group = layout.group
+    filled = np.flatnonzero(np.diff(layout.begins))
+    codes[filled] = of_customers[layout.begins[filled]]
+    astray = np.flatnonzero(of_customers != codes[group])
+    if len(astray):
+        raise DataError(
+            f"{layout.label} {layout.names[group[astray[0]]]!r}", f"customers of several {label}s",
+            f"within one {label}", f"Give all customers of a {layout.label} one value of {label!r}.",
+        )  # fmt: skip
+    return codes
+
+
+def _nodes_of(topology: Any, number: int, label: str, keys: Sequence[Any], codes: Int64s) -> Int64s:
+    """Restaurant of each group's label value, -1 where it is missing."""
+    known = {key: topology.first[number] + i for i, key in enumerate(topology.keys[number])}
+    there = np.unique(codes[codes >= 0]).tolist()
+    unknown = [keys[code] for code in there if keys[code] not in known]
+    if unknown:
+        named = ", ".join(map(repr, unknown[:_NAMED]))
+        more = f" and {len(unknown) - _NAMED} others" if len(unknown) > _NAMED else ""
+        raise DataError(
+            f"label {label!r}", f"{named}{more}", "a value that the franchise has a restaurant for",
+            "Groups of a new restaurant depend on each other and aren't folded in together. Give the label "
+            "None, and they join the restaurant above it, or build a franchise that has the restaurant.",
+        )  # fmt: skip
+    node = np.full(len(keys) + 1, -1, dtype=np.int64)  # the last is for a missing label
+    for code in there:
+        node[code] = known[keys[code]]
+    return node[codes]
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class NewGroupModel:
-    """New groups, and the densities of their values under the dishes of a state.
+    """New groups, and the densities of their values under the dishes of a state."""
 
-    Customers are in the order of their groups.
-
-    Attributes
-    ----------
-    layout : Layout
-        Names and customers of the groups.
-    density : float64 array, shape (n_rows, K + 1)
-        Density of a value under each dish and, last, a new one, divided by the row's largest.
-    log_scale : float64 array, shape (n_rows,)
-        Log of the divisor of each row; zeros unless they were computed (`scaled`). If dishes differ by group
-        there are no divisors.
-    values : array, shape (n_rows, ...)
-        Value of each row; they are distinct unless they are vectors.
-    row : int64 array, shape (n_customers,)
-        Row of each customer's value.
-    parents : Parents
-        The distributions from which the groups draw.
-    concentration, discount : float
-        Of all groups.
-    repeats : Repeats
-        How dishes differ by group.
-    readable : bool
-        Whether to use the readable kernel.
-    """
-
-    layout: Layout
+    layout: Layout  # names and customers of the groups
+    # density of a value under each dish and, last, a new one, divided by the row's largest, shape
+    # (n_rows, K + 1)
     density: Floats
+    # log of the divisor of each row; zeros unless they were computed (scaled). If dishes differ by
+    # group there are no divisors, shape (n_rows,)
     log_scale: Floats
+    # value of each row; they are distinct unless they are vectors, shape (n_rows, ...)
     values: npt.NDArray[Any]
-    row: Int64s
-    parents: Parents
-    concentration: float
-    discount: float
-    repeats: Repeats = SAME
-    readable: bool = False
+    row: Int64s  # row of each customer's value, shape (n_customers,)
+    parents: Parents  # the distributions from which the groups draw
+    concentration: float  # of all groups
+    discount: float  # of all groups
+    repeats: Repeats = SAME  # how dishes differ by group
+    readable: bool = False  # whether to use the readable kernel
 
     def new_groups(self) -> Any:
         """The groups in the form of a kernel."""
@@ -328,10 +478,7 @@ def _bank_of_new(
 def log_densities(
     franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], slots: npt.NDArray[np.int32]
 ) -> Floats:
-    """Log densities under the dishes in these slots and a new one: shape (n, K + 1).
-
-    They are computed by the sampling code.
-    """
+    """Log densities under the dishes in these slots and a new one: shape (n, K + 1)."""
     bank, new = _bank_of_new(franchise, state, values, slots)
     rows = _log_rows(bank, new, slots)
     possible = np.isfinite(rows.max(axis=1))
@@ -531,10 +678,7 @@ def sample_groups(
 def complete_groups(
     fixed: NewGroupModel, rows: Sequence[Int64s], sweeps: int, burn_in: int, source: ChoiceSource
 ) -> list[Floats]:
-    """Sweep over new groups in order, and average the density of the next customer's value over the sweeps.
-
-    Takes rows of values of each group, and returns their densities.
-    """
+    """Sweep over new groups in order; the mean density of the next customer.s value over the sweeps."""
     groups, begins = fixed.new_groups(), fixed.layout.begins
     held = np.cumsum([0, *map(len, rows)])
     of_held = np.concatenate([np.zeros(0, dtype=np.int64), *rows])

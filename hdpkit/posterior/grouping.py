@@ -16,8 +16,8 @@ from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
+from hdpkit.posterior.partitions import canonical_by
 from hdpkit.posterior.readings import topic_weights
-from hdpkit.posterior.salso import canonical_by
 from hdpkit.posterior.topic_labels import heaviest_terms, labels_for
 
 _METHODS = ("average", "complete", "ward")
@@ -122,15 +122,7 @@ class TopicGroups:
         return means
 
     def top_terms(self, n_groups: int | None = None, *, n_terms: int = 10) -> tuple[tuple[Any, ...], ...]:
-        """First terms of the mean topic of each group: words, or ids without a vocabulary.
-
-        Parameters
-        ----------
-        n_groups : int, optional
-            As for `cut`.
-        n_terms : int
-            Number of terms per group; all terms if there are fewer.
-        """
+        """First terms of the mean topic of each group: words, or ids without a vocabulary."""
         n_terms = whole_number("n_terms", n_terms, 1, remedy="10 are usual.")
         first, words = [largest(row, n_terms).tolist() for row in self.means(n_groups)], self.vocabulary
         return tuple(tuple(row if words is None else (words[v] for v in row)) for row in first)
@@ -216,19 +208,10 @@ def group_topics(
 
 @attrs.frozen(eq=False, kw_only=True, slots=False)
 class ComponentGroups:
-    """Components in groups of similar ones, which are numbered from the largest to the smallest.
+    """Components in groups of similar ones, which are numbered from the largest to the smallest."""
 
-    Attributes
-    ----------
-    tree : TopicGroups
-        Of the 500 largest components.
-    of : int64 array, shape (T,)
-        Group of each component.
-    components : Components
-    """
-
-    tree: TopicGroups
-    of: Int64s
+    tree: TopicGroups  # of the 500 largest components
+    of: Int64s  # group of each component, shape (T,)
     components: Any
 
     def __len__(self) -> int:
@@ -255,12 +238,7 @@ class ComponentGroups:
         return means
 
     def top_terms(self, n_terms: int) -> list[Int64s]:
-        """The most probable terms of each group.
-
-        Parameters
-        ----------
-        n_terms : int
-        """
+        """The most probable terms of each group."""
         return [largest(row, n_terms) for row in self.rows]
 
     def heaviest(self) -> tuple[Int64s, Floats]:
@@ -283,12 +261,7 @@ class ComponentGroups:
         return [label or " ".join(map(str, self.components.words(terms))) for label, terms in both]
 
     def table(self, n_terms: int = 10) -> dict[str, Any]:
-        """Columns of a table with a row for each group: number, label, share, its components, its terms.
-
-        Parameters
-        ----------
-        n_terms : int
-        """
+        """Columns of a table with a row for each group: number, label, share, its components, its terms."""
         return {
             "group": np.arange(1, len(self) + 1),
             "label": self.titles,

@@ -45,21 +45,15 @@ Bools = npt.NDArray[np.bool_]
 
 @attrs.frozen(eq=False)
 class Densities:
-    """Log densities of observations.
+    """Log densities of observations."""
 
-    Attributes
-    ----------
-    logs : float64 array, shape (n_rows, n)
-        In each state.
-    index : int32 array, shape (m,)
-        Row of each observation; -1: missing.
-    tops, scaled : float64 arrays, shape (n_rows,) and (n_rows, n), optional
-        See `scaled_rows`: worth the time where many observations share a row.
-    """
-
-    logs: Floats
-    index: Int32s
+    logs: Floats  # in each state, shape (n_rows, n)
+    index: Int32s  # row of each observation; -1: missing, shape (m,)
+    # see scaled_rows: worth the time where many observations share a row, shape (n_rows,) and
+    # (n_rows, n), optional
     tops: Floats | None = None
+    # see scaled_rows: worth the time where many observations share a row, shape (n_rows,) and
+    # (n_rows, n), optional
     scaled: Floats | None = None
 
     def __len__(self) -> int:
@@ -68,26 +62,13 @@ class Densities:
 
 @attrs.frozen(eq=False)
 class HiddenStates:
-    """Transition probabilities and densities of n states; the first K are those of the franchise.
+    """Transition probabilities and densities of n states; the first K are those of the franchise."""
 
-    Attributes
-    ----------
-    start : float64 array, shape (n,)
-    transitions : float64 array, shape (n, n)
-        Rows sum to one.
-    n_live : int
-        K.
-    log_densities : callable
-        Takes m values, and returns their log densities, shape (m, n).
-    parameters : list
-        Those of each state, if they were drawn.
-    """
-
-    start: Floats
-    transitions: Floats
-    n_live: int
-    log_densities: Callable[[Any], Floats]
-    parameters: list[Any] = attrs.field(factory=list)
+    start: Floats  # shape (n,)
+    transitions: Floats  # rows sum to one, shape (n, n)
+    n_live: int  # K
+    log_densities: Callable[[Any], Floats]  # takes m values, and returns their log densities, shape (m, n)
+    parameters: list[Any] = attrs.field(factory=list)  # those of each state, if they were drawn
 
     # ------------------------------------------------------------------ passes over sequences
 
@@ -100,26 +81,7 @@ class HiddenStates:
         every: bool = True,
         threads: int = 1,
     ) -> tuple[Floats, Floats]:
-        """Filter sequences forward.
-
-        Parameters
-        ----------
-        rows : Densities
-        offsets : int64 array, shape (n_sequences + 1,)
-            Bounds of the sequences, from 0.
-        before : float64 array, shape (n,), optional
-            Filter of the observation before the first sequence, which it continues; None: it begins.
-        every : bool
-            Whether filters of all observations are returned, or those of the last of each sequence.
-        threads : int
-
-        Returns
-        -------
-        norms : float64 array, shape (m,)
-            log p(x_t | x_1 .. x_t-1) in nats; 0 where an observation is missing.
-        filters : float64 array, shape (m, n) or (n_sequences, n)
-            p(z_t | x_1 .. x_t); where it is below 1e-290, its logarithm.
-        """
+        """Filter sequences forward."""
         n = len(self.start)
         norms, last = np.zeros(len(rows)), np.zeros((len(offsets) - 1, n))
         filters = np.empty((len(rows), n)) if every else None
@@ -166,10 +128,7 @@ class HiddenStates:
     def log_probabilities(
         self, values: Any, missing: Bools, offsets: Int64s, threads: int = 1
     ) -> tuple[Floats, Floats]:
-        """log p(x_t | x_1 .. x_t-1) of each observation of sequences, and the filters of their last ones.
-
-        Both float64, shapes (n_customers,) and (n_sequences, n); filters of empty sequences are zeros.
-        """
+        """log p(x_t | x_1 .. x_t-1) of each observation of sequences, and the filters of their last ones."""
         rows, norms, s = self.rows_of(values, missing), np.zeros(len(values)), 0
         lasts = np.zeros((len(offsets) - 1, len(self.start)))
         for bounds in batches(offsets):
@@ -263,10 +222,7 @@ def chain_tree(state: Any, what: str) -> ChainTopology:
 def hidden_states(
     franchise: Any, parameters: str, source: ChoiceSource, sample: Sample | None = None
 ) -> HiddenStates:
-    """The states of a hidden Markov model, of a franchise or of a sample over its data, in one of two forms.
-
-    Raises a StateError for any other model, a DeclarationError if its measure doesn't support the form.
-    """
+    """The states of a hidden Markov model, of a franchise or a sample over its data, in one of two forms."""
     choice("parameters", parameters, FORMS, remedy=_FORMS_REMEDY)
     arguments = (franchise, sample, parameters, source)
     made: HiddenStates = franchise.access.call(_fixed, arguments, reading=True)

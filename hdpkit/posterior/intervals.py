@@ -11,7 +11,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import real_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.sample import Sample, TopicLaw
-from hdpkit.posterior.vectors import Rows
+from hdpkit.posterior.alignment import Rows
 from hdpkit.random import Purpose, as_source
 
 SPREAD = 4.0

@@ -13,8 +13,7 @@ from hdpkit.checks import instance, real_number, whole_number
 from hdpkit.data.files.tables import Columns
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.sample import rows_at_once
-from hdpkit.posterior.alignment import assigned
-from hdpkit.posterior.vectors import MIN_COSINE, unit_rows
+from hdpkit.posterior.alignment import MIN_COSINE, assigned, unit_rows
 from hdpkit.run.tables import data_frame
 
 _REMEDY = "hk.open_run(folder), the folder, or components(run)."

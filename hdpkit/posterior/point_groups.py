@@ -18,7 +18,7 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.franchise.sample import Sample
-from hdpkit.posterior.salso import canonical_by
+from hdpkit.posterior.partitions import canonical_by
 
 HALF = 0.5
 _MOST = 40  # samples that are compared with each other, evenly spaced
@@ -26,18 +26,10 @@ _MOST = 40  # samples that are compared with each other, evenly spaced
 
 @attrs.frozen(eq=False)
 class PointGroups:
-    """Groups of the components of a partition of points.
+    """Groups of the components of a partition of points."""
 
-    Attributes
-    ----------
-    of : int64 array, shape (K,)
-        Group of each component, numbered from 0 by descending number of points.
-    posterior : dict
-        Number of groups -> share of the samples whose own dishes make so many.
-    """
-
-    of: Int64s
-    posterior: dict[int, float]
+    of: Int64s  # group of each component, numbered from 0 by descending number of points, shape (K,)
+    posterior: dict[int, float]  # number of groups -> share of the samples whose own dishes make so many
 
     def __len__(self) -> int:
         return int(self.of.max()) + 1

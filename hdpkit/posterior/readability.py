@@ -13,12 +13,11 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.franchise.sample import Sample
+from hdpkit.posterior.alignment import TermVectors, nearest
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.evaluation.completion import TOLERANCE
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics, halves, repeats_in
+from hdpkit.posterior.evaluation.completion import TOLERANCE, FixedTopics, halves, repeats_in
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.settled import far_enough, settled_after
-from hdpkit.posterior.vectors import TermVectors, nearest
 from hdpkit.run.runs import Run
 from hdpkit.run.trace import ChainTrace, Trace
 
@@ -48,10 +47,7 @@ Pieces = Sequence[Sequence[Sample]]
 
 @attrs.frozen
 class Agreement:
-    """What pieces of a run have in common: several chains, or the halves of a single one.
-
-    Numbers that could not be computed are NaN.
-    """
+    """What pieces of a run have in common: several chains, or the halves of a single one."""
 
     n_pieces: int
     halves: bool
@@ -152,10 +148,7 @@ def _at_once(pieces: Pieces) -> int:
 def components_of_pieces(
     pieces: Pieces, halves: bool = False, similar: float | None = None
 ) -> Components | None:
-    """The components of all pieces together, which are its chains.
-
-    None if there are none, or too many counts. Of large states only some are compared.
-    """
+    """The components of all pieces together, which are its chains."""
     few = [_spread(piece, _at_once(pieces)) for piece in pieces]
     numbered = [(number, one) for number, piece in enumerate(few) for one in piece]
     if not any(one.n_dishes for _, one in numbered):
@@ -176,10 +169,7 @@ def _spread(piece: Sequence[Any], most: int) -> list[Any]:
 
 
 def _together(samples: Sequence[Sample]) -> Floats:
-    """For pairs of groups the probability that a customer of each is of the same component.
-
-    Without groups the pairs are of customers.
-    """
+    """For pairs of groups the probability that a customer of each is of the same component."""
     total: Any = np.zeros((0, 0))
     for sample in samples:
         if sample.dishes is not None:

@@ -50,20 +50,7 @@ class _Stop:
 
 
 class Until:
-    """When a run in rounds ends.
-
-    The first round has a tenth of the sweeps, and each further one as many as all before it. After a round
-    the run ends if the verdict is green, if the time is over, if two rounds in a row made no progress, or,
-    where no time is given, after all sweeps.
-
-    Parameters
-    ----------
-    verdict : "readable" or "quotable"
-    at_most : float, str or None
-        Time in seconds, or with a unit: "10min".
-    sweeps : int
-        Ten times the sweeps of the first round; without ``at_most`` also the most that a chain runs.
-    """
+    """When a run in rounds ends."""
 
     def __init__(self, verdict: Any, at_most: Any, sweeps: int) -> None:
         self.verdict = choice("until", verdict, VERDICTS, remedy="Leave it out to run a number of sweeps.")

@@ -52,21 +52,12 @@ class LabelRow:
 
 @attrs.frozen(eq=False)
 class MatchedLabels:
-    """Labels with the topics that have them now.
+    """Labels with the topics that have them now."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        Label of each topic; "" for none.
-    moved : list of (LabelRow, int, float)
-        Labels whose topics have other numbers now: the row, the number from 1, the cosine.
-    lost : list of (LabelRow, float)
-        Labels of which no topic is similar enough, with the largest cosine.
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # label of each topic; "" for none
+    # labels whose topics have other numbers now: the row, the number from 1, the cosine
     moved: list[tuple[LabelRow, int, float]]
-    lost: list[tuple[LabelRow, float]]
+    lost: list[tuple[LabelRow, float]]  # labels of which no topic is similar enough, with the largest cosine
 
 
 def heaviest_terms(blocks: Iterable[Floats]) -> tuple[Int64s, Floats]:

@@ -494,8 +494,8 @@ def _unread(why: str) -> _Read:
 
 def _read_as(found: Any, words: Any) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.posterior.readability.Agreement`)."""
+    from hdpkit.posterior.alignment import MIN_COSINE
     from hdpkit.posterior.readability import EVERYWHERE, PARTLY, READABLE, REPEATS
-    from hdpkit.posterior.vectors import MIN_COSINE
 
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
         f"all {found.n_pieces} chains"

@@ -9,7 +9,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
-from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.alignment import merged_sample
 from hdpkit.random import as_source
 
 WORDS = [["a", "b", "b", "c"], ["c", "d", "d"], ["a", "a", "e"], ["f", "e", "d", "d"], ["b", "c"]]

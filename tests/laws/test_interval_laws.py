@@ -8,8 +8,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.posterior.alignment import TermVectors
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0

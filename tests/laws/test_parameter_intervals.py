@@ -6,7 +6,7 @@ import scipy.stats as st
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.alignment import merged_sample
 from hdpkit.summaries import components
 
 SWEEPS, LEVEL = 40, 0.8

@@ -15,9 +15,7 @@ from hdpkit.kinds.signatures.channels import plain_channels
 from hdpkit.kinds.signatures.pictures import spectrum
 from hdpkit.kinds.topics import Topics
 from hdpkit.pages.page import _vega
-from hdpkit.pages.sections.samples import _intervals
-from hdpkit.pages.sections.topic_map import scatter
-from hdpkit.pages.sections.trends import trend
+from hdpkit.pages.sections.topics import _intervals, scatter, trend
 from hdpkit.signatures import (
     KnownSignatures,
     extract_signatures,

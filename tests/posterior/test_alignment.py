@@ -178,7 +178,7 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch)
 
 
 def test_distances_are_those_of_dense_topics(chains):
-    from hdpkit.posterior.vectors import TermVectors
+    from hdpkit.posterior.alignment import TermVectors
 
     one, other = chains[0][0], chains[0][7]
     vector = np.random.default_rng(0).uniform(0.1, 0.4, N_TERMS)

@@ -14,11 +14,11 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.signatures.channels import Channels, channels_of, plain_channels
 from hdpkit.kinds.signatures.known import KnownSignatures, vocabulary_of
+from hdpkit.posterior.alignment import nearest
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.readability import REPEATS
 from hdpkit.posterior.scores import reconstruction
-from hdpkit.posterior.vectors import nearest
 from hdpkit.run.runs import Run
 
 COVER = "in simulated cohorts 90 % intervals of four chains contained 89 % to 95 % of the true exposures"

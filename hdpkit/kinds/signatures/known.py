@@ -16,8 +16,8 @@ from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.signatures.channels import Channels
 from hdpkit.kinds.signatures.spectra import arranged, given_channels, read_table, side_of
+from hdpkit.posterior.alignment import unit_rows
 from hdpkit.posterior.components import Components
-from hdpkit.posterior.vectors import unit_rows
 
 _ROUNDING = 0.01
 """Largest deviation from one of the sum of a signature's shares, which are rounded in files."""

@@ -32,9 +32,9 @@ from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, plain_channels
 from hdpkit.kinds.signatures.extraction import REST, channels_in, in_order, signatures_of
 from hdpkit.kinds.signatures.known import KnownSignatures, check_channels, vocabulary_of
+from hdpkit.posterior.alignment import unit_rows
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import document_labels
-from hdpkit.posterior.vectors import unit_rows
 
 _MOST_TICKS = 100  # channels that have labels
 _MOST_NAMED = 70  # samples that have names below their bars

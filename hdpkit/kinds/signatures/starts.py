@@ -21,7 +21,7 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.franchise.starts import Factors
-from hdpkit.posterior.vectors import unit_rows
+from hdpkit.posterior.alignment import unit_rows
 from hdpkit.random import Purpose, Streams
 
 _TINY = 1e-300

@@ -41,34 +41,15 @@ RADIUS = 2.0
 
 @attrs.frozen(eq=False)
 class Plane:
-    """A plane, or a line for data of one dimension, on which vectors are drawn.
+    """A plane, or a line for data of one dimension, on which vectors are drawn."""
 
-    Attributes
-    ----------
-    centre : float64 array, shape (D,)
-    directions : float64 array, shape (D, 2) or (D, 1)
-        A vector x is drawn at (x - centre) directions.
-    titles : tuple of str
-        Titles of the axes.
-    """
-
-    centre: Floats
-    directions: Floats
-    titles: tuple[str, ...]
+    centre: Floats  # shape (D,)
+    directions: Floats  # A vector x is drawn at (x - centre) directions, shape (D, 2) or (D, 1)
+    titles: tuple[str, ...]  # titles of the axes
 
     @classmethod
     def of(cls, values: Any, axes: Any = None, columns: Any = None) -> Self:
-        """The plane of two dimensions, or of the first two principal components of standardised dimensions.
-
-        Parameters
-        ----------
-        values : array, shape (n,) or (n, D)
-        axes : (int or str, int or str), optional
-            Two dimensions, by number or by their name in ``columns``. By default the dimensions themselves
-            if there are at most two, otherwise principal components.
-        columns : sequence of str, optional
-            Names of the dimensions.
-        """
+        """The plane of two dimensions, or of the first two principal components if standardised."""
         X = _vectors(values)
         D = X.shape[1]
         names = (

@@ -1,15 +1,33 @@
-"""Bar plots of the terms of topics, and similarities of topics."""
+"""Plots of topics: bars, similarities, matches, trees; and who is together in a partition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 
-from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, colour, evenly, heat, names, number, told
+from hdpkit.canvas import (
+    PALETTE,
+    ROW,
+    alt,
+    bars,
+    chart,
+    colour,
+    evenly,
+    heat,
+    layered,
+    names,
+    number,
+    over,
+    places,
+    rounded,
+    told,
+)
 from hdpkit.canvas import named as name_of
-from hdpkit.checks import whole_number
+from hdpkit.checks import flag, items, number_array, whole_number, whole_numbers
+from hdpkit.data.matrices import sparse_entries
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.franchise.franchise import Franchise
@@ -179,3 +197,201 @@ def _heat(values: Any, titles: Any, n_rows: int, n_columns: int) -> Any:
     )  # fmt: skip
     outline = {"condition": {"test": "datum.pair", "value": "#fb325e"}, "value": None}
     return drawn.encode(stroke=outline, strokeWidth=alt.value(2))
+
+
+_MOST = 5_000
+_MOST_DRAWN = 150
+
+
+def posterior_similarity(
+    matrix: Any, *, labels: Any = None, ordered: bool = True, partition: Any = None
+) -> Any:
+    """Plot the posterior similarity matrix, the probability that two items share a cluster, as a heat map.
+
+    `hdpkit.summaries.co_clustering` computes it from samples of a run.
+
+    Parameters
+    ----------
+    matrix : array_like of float, shape (n, n)
+        Probabilities, symmetric; n at most 5,000. Of more than 150 items, 150 are drawn, evenly spaced in
+        their order.
+    labels : sequence of str, length n, optional
+        Names, which are shown if there are at most 60.
+    ordered : bool
+        Whether to order rows and columns by the leaves of an average-linkage tree, so that clusters appear
+        as blocks.
+    partition : int array of shape (n,), optional
+        Cluster of each item (`PointPartition.labels`, or ``labels_`` of `MixtureModel`): rows and columns are
+        in its order, with lines between clusters, instead of that of a tree.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Raises
+    ------
+    ParameterError, DataError
+        If the matrix isn't symmetric or has values that aren't probabilities, or the number of labels is
+        wrong.
+    MissingExtraError
+        If Altair is not installed.
+    """
+    allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
+    remedy = "For more items draw a sample of them."
+    if scipy.sparse.issparse(matrix):
+        entries = sparse_entries("matrix", matrix)
+        values = entries.matrix().toarray() if max(entries.shape) <= _MOST else None
+    else:
+        values = number_array(matrix)
+    if (
+        values is None
+        or values.ndim != 2
+        or values.shape[0] != values.shape[1]
+        or not 1 <= len(values) <= _MOST
+        or not ((values >= 0) & (values <= 1 + 1e-9)).all()
+        or not np.allclose(values, values.T)
+    ):
+        raise ParameterError("matrix", matrix, allowed, remedy)
+    flag("ordered", ordered)
+    names = _names(labels, len(values))
+    order = np.arange(len(values))
+    clusters = np.zeros(len(values), dtype=np.int64)
+    if partition is not None:
+        remedy = "For instance point_partition(trace).labels."
+        clusters = whole_numbers("partition", partition, 0, 2**31 - 1, length=len(values), remedy=remedy)
+        order = np.argsort(clusters, kind="stable")
+    elif ordered and len(values) > 2:
+        apart = 1.0 - np.minimum(0.5 * (values + values.T), 1.0)
+        np.fill_diagonal(apart, 0.0)
+        tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart), "average")
+        order = scipy.cluster.hierarchy.leaves_list(tree)
+    order = order[evenly(len(order), _MOST_DRAWN)]
+    ends = (np.flatnonzero(np.diff(clusters[order])) + 1).tolist()
+    shown = names is not None and len(values) <= _MOST_NAMED
+    texts = [(names[i], at + 0.5) for at, i in enumerate(order.tolist())] if names and shown else []
+    return together(values[np.ix_(order, order)], order, ends, texts, size=9)
+
+
+def together(
+    shares: Any, items: Any, ends: Sequence[int], texts: Sequence[tuple[str, float]], size: int = 13
+) -> Any:
+    """Probabilities that items are together, lines after these rows, and texts at these rows.
+
+    Parts of 1 % that round to zero have no square.
+    """
+    n = len(shares)
+    rows, columns = np.nonzero(np.round(shares, 2) > 0.0)
+    cells = [
+        {"row": row, "column": column, "one": one, "other": other, "probability": share}
+        for row, column, one, other, share in zip(
+            rows.tolist(), columns.tolist(), (items[rows] + 1).tolist(), (items[columns] + 1).tolist(),
+            rounded(shares[rows, columns], 2), strict=True,
+        )
+    ]  # fmt: skip
+
+    def at(channel: str, field: str) -> Any:
+        return places(channel, field, 0, n, down=channel == "Y")
+
+    squares = over().mark_rect(stroke=None).transform_calculate(
+        row_end="datum.row + 1", column_end="datum.column + 1"
+    ).encode(
+        at("X", "column"), alt.X2(field="column_end"), at("Y", "row"), alt.Y2(field="row_end"),
+        alt.Color(
+            field="probability", type="quantitative", scale={"domain": [0, 1]},
+            legend={"title": "probability of being together", "format": ".0%", "orient": "bottom"},
+        ),
+        tooltip=[told("one", "observation"), told("other", "and observation"),
+                 told("probability", form=".0%")],
+    )  # fmt: skip
+    between = over([{"end": end, "first": 0, "last": n} for end in ends]).mark_rule(strokeWidth=1)
+    across = between.encode(at("Y", "end"), at("X", "first"), alt.X2(field="last"))
+    down = between.encode(at("X", "end"), at("Y", "first"), alt.Y2(field="last"))
+    text = over([{"text": printable(text), "at": place, "first": 0} for text, place in texts]).mark_text(
+        style="on-chart", fontWeight="bold", fontSize=size, align="right", dx=-6, clip=False, limit=200
+    )
+    text = text.encode(at("Y", "at"), at("X", "first"), text=alt.Text(field="text", type="nominal"))
+    return layered(cells, 460, squares, across, down, text)
+
+
+def dendrogram(groups: Any, *, labels: Any = None) -> Any:
+    """Plot groups of topics as a dendrogram.
+
+    Parameters
+    ----------
+    groups : TopicGroups or array_like of float, shape (K - 1, 4)
+        Groups, or a linkage matrix as returned by ``scipy.cluster.hierarchy.linkage``.
+    labels : sequence of str, length K, optional
+        Names of the topics, for instance their first terms; by default their numbers, from 1 for
+        the largest.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Raises
+    ------
+    ParameterError, DataError
+        If this isn't a linkage, or the number of labels is wrong.
+    MissingExtraError
+        If Altair is not installed.
+    """
+    linkage = number_array(getattr(groups, "linkage", groups))
+    finite = linkage is not None and np.isfinite(linkage).all()
+    if (
+        linkage is None
+        or not finite
+        or linkage.ndim != 2
+        or not scipy.cluster.hierarchy.is_valid_linkage(linkage)
+    ):
+        raise ParameterError("groups", groups, "groups of topics, or a linkage matrix", "See group_topics.")
+    n = len(linkage) + 1
+    order = np.argsort(-getattr(groups, "weights", np.ones(n)), kind="stable")
+    names = _names(labels, n) or [str(rank + 1) for rank in np.argsort(order).tolist()]
+    drawn = scipy.cluster.hierarchy.dendrogram(linkage, no_plot=True)
+    return tree(drawn, [names[i] for i in drawn["leaves"]], float(linkage[-1, 2]), "distance")
+
+
+def tree(
+    drawn: Any, labels: Sequence[str], farthest: float, title: str, fills: Sequence[str] | None = None
+) -> Any:
+    """A horizontal dendrogram of SciPy: its root is at the left, and each line has one leaf with its name."""
+    branches = [
+        {"branch": b, "order": i, "place": place, "distance": distance}
+        for b, (heights, found) in enumerate(zip(drawn["icoord"], drawn["dcoord"], strict=True))
+        for i, (place, distance) in enumerate(zip(rounded(heights), rounded(found), strict=True))
+    ]
+    leaves = [
+        {"place": 5 + 10 * i, "distance": 0.0, "label": label, "colour": fills[i] if fills else None}
+        for i, label in enumerate(labels)
+    ]
+    axis = {
+        "title": title,
+        "values": [farthest * part / 4 for part in range(5)],
+        "format": ".3~g",
+        "grid": False,
+    }
+    scale = {"domain": [farthest * 1.03, -farthest * 1.4], "nice": False, "zero": False}
+    x = alt.X(field="distance", type="quantitative", axis=axis, scale=scale)
+    down = {"domain": [10 * len(leaves), 0], "nice": False}
+    y = alt.Y(field="place", type="quantitative", axis=None, scale=down)
+    line = over().mark_line(interpolate="linear", strokeWidth=1.4)
+    line = line.encode(
+        x,
+        y,
+        detail=alt.Detail(field="branch", type="nominal"),
+        order=alt.Order(field="order", type="quantitative"),
+    )
+    words = over(leaves).mark_text(align="left", dx=14 if fills else 6, style="on-chart", limit=420)
+    words = words.encode(x, y, text=alt.Text(field="label", type="nominal"))
+    dots = over(leaves).mark_circle(size=70, opacity=1, xOffset=6)
+    dots = dots.encode(x, y, alt.Color(field="colour", type="nominal", scale=None))
+    return layered(branches, max(26 * len(leaves), 80), line, words, *([dots] if fills else []))
+
+
+def _names(labels: Any, n: int) -> list[str] | None:
+    if labels is None:
+        return None
+    names = items("labels", labels, "a sequence of names", remedy="Leave it out for numbers.")
+    if len(names) != n:
+        raise DataError("labels", f"{len(names)} names", f"{n} names", "One for each row.")
+    return [printable(str(name)) for name in names]

@@ -1,4 +1,4 @@
-"""Plots of traces, and of the shares of topics by sweep."""
+"""Plots of a run: traces, shares of topics by sweep, acceptance and time of moves, scores by time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.canvas import PALETTE, alt, chart, evenly, lines, number, rounded, told
-from hdpkit.checks import items, text, whole_number
-from hdpkit.errors import DataError, printable
-from hdpkit.posterior.readings import chains_of, scalar, shares_of
+from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, evenly, layered, lines, number, over, rounded, told
+from hdpkit.checks import flag, items, number_array, text, whole_number
+from hdpkit.errors import DataError, ParameterError, RegistryError, printable
+from hdpkit.posterior.readings import chains_of, named, scalar, shares_of
 
 _MOST_POINTS = 1_000
 _MOST_DOTS = 20_000
@@ -175,3 +175,158 @@ def topic_shares(samples: Any) -> Any:
             tooltip=[told("sweep"), told("topics", "largest topics"), told("share", form=".1%")],
         )
     )
+
+
+def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
+    """Plot the acceptance rate of each move by sweep.
+
+    Moves that never reject are left out unless they are named. Proposals of all chains are combined.
+
+    Parameters
+    ----------
+    trace : Trace or ChainTrace
+    moves : sequence of str, optional
+        Names of moves, as in ``trace.moves["move"]``.
+    parts : int
+        Number of intervals into which the sweeps are divided; each has one point.
+
+    Returns
+    -------
+    altair.Chart
+
+    Raises
+    ------
+    RegistryError
+        If no move of the run has such a name.
+    DataError
+        If the trace has no moves.
+    MissingExtraError
+        If Altair is not installed.
+    """
+    records = _records(trace)
+    whole_number("parts", parts, 1, remedy="40 are enough for most.")
+    known = list(dict.fromkeys(records["move"].tolist()))
+    if moves is None:
+        chosen = [name for name in known if _rejects(records[records["move"] == name])]
+    else:
+        chosen = list(
+            items("moves", moves, "a sequence of names of moves", remedy="Put a single one in a list.")
+        )
+        for name in chosen:
+            text("moves", name, remedy="Names of moves are strings.")
+            if name not in known:
+                raise RegistryError("moves", name, f"one of {known}", "See trace.moves.")
+    last = int(records["sweep"].max())
+    edges = np.unique(np.linspace(0, last, min(parts, last) + 1).astype(np.int64))
+    middles = 0.5 * (edges[:-1] + edges[1:] + 1)
+    values = []
+    for name in chosen:
+        own = records[records["move"] == name]
+        part = np.searchsorted(edges, own["sweep"], side="left") - 1
+        tried, accepted = (np.bincount(part, own[what], len(edges) - 1) for what in ("tried", "accepted"))
+        values += [
+            {"sweep": middles[i].item(), "accepted": float(accepted[i] / tried[i]), "move": printable(name)}
+            for i in np.flatnonzero(tried).tolist()
+        ]
+    scale = {"domain": [0, max(last, 1)]}  # also where nothing is drawn
+    x = alt.X(field="sweep", type="quantitative", axis={"title": "sweep", "tickMinStep": 1}, scale=scale)
+    y = number("Y", "accepted", "share of proposals accepted", ".0%", scale={"domain": [0, 1]})
+    drawn = lines(values, x, y, "move", points=True)
+    return drawn if chosen else drawn.properties(title="no move of this run rejects anything")
+
+
+def move_times(trace: Any) -> Any:
+    """Plot the total seconds of each move over all sweeps and chains.
+
+    Parameters
+    ----------
+    trace : Trace or ChainTrace
+
+    Returns
+    -------
+    altair.Chart
+
+    Raises
+    ------
+    DataError
+        If the trace has no moves.
+    MissingExtraError
+        If Altair is not installed.
+    """
+    records = _records(trace)
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds = np.bincount(which, records["seconds"], len(names))
+    values = [
+        {"move": printable(str(names[i])), "seconds": rounded([seconds[i]])[0],
+         "share": float(seconds[i] / max(seconds.sum(), 1e-300))}
+        for i in np.argsort(-seconds, kind="stable").tolist()
+    ]  # fmt: skip
+    drawn = bars(values, "move", "seconds", "seconds", ",.4~g")
+    text = over().mark_text(align="left", dx=4, style="on-chart")
+    text = text.encode(
+        alt.Y(field="move", type="nominal", sort=None),
+        alt.X(field="seconds", type="quantitative"),
+        text=alt.Text(field="share", type="quantitative", format=".0%"),
+    )
+    return layered(values, ROW * len(values), drawn.properties(data=alt.Undefined), text)
+
+
+def _records(trace: Any) -> Any:
+    parts = [chain.moves for _, chain in chains_of(trace)]
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        raise DataError("trace", trace, "a trace of moves", "Scheduler.run records them.")
+    return np.concatenate(parts)
+
+
+def _rejects(records: Any) -> bool:
+    return bool(records["accepted"].sum() < records["tried"].sum())
+
+
+def perplexity(curves: Any, *, logarithmic: bool = True) -> Any:
+    """Plot perplexity by computing time.
+
+    Parameters
+    ----------
+    curves : dict
+        Name -> (seconds, perplexity), two sequences of the same length.
+    logarithmic : bool
+        Whether the time axis is logarithmic; it has no place for zero seconds.
+
+    Returns
+    -------
+    altair.Chart
+
+    Raises
+    ------
+    ParameterError
+        If a curve isn't a pair of equally long sequences of positive numbers.
+    MissingExtraError
+        If Altair is not installed.
+    """
+    rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
+    flag("logarithmic", logarithmic)
+    found = {printable(name): _curve(name, curve) for name, curve in rows.items()}
+    values = [
+        {"curve": name, "seconds": seconds, "perplexity": value}
+        for name, curve in found.items()
+        for seconds, value in zip(*(part.tolist() for part in curve), strict=True)
+        if seconds > 0 or not logarithmic
+    ]
+    x = number("X", "seconds", "seconds", "~g", scale={"type": "log" if logarithmic else "linear"})
+    y = number("Y", "perplexity", "perplexity", "~s", scale={"zero": False})
+    return lines(values, x, y, "curve", points=True)
+
+
+def _curve(name: str, curve: Any) -> Any:
+    allowed, remedy = "two equally long sequences of positive numbers", "curves={name: (seconds, perplexity)}"
+    try:
+        seconds, values = curve
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"curves[{name!r}]", curve, allowed, remedy) from error
+    at, scores = number_array(seconds), number_array(values)
+    if at is None or scores is None or at.ndim != 1 or at.shape != scores.shape or not at.size:
+        raise ParameterError(f"curves[{name!r}]", curve, allowed, remedy)
+    if not (np.isfinite(at).all() and np.isfinite(scores).all() and (at >= 0).all() and (scores > 0).all()):
+        raise ParameterError(f"curves[{name!r}]", curve, allowed, remedy)
+    return at, scores

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from hdpkit.kinds.kind import Kind
 from hdpkit.pages.section import Section
-from hdpkit.pages.sections.components import (
+from hdpkit.pages.sections.points import (
     read_components,
     read_mixture,
+    read_states,
     read_together,
+    read_transitions,
     read_weights,
 )
-from hdpkit.pages.sections.convergence import read_convergence
-from hdpkit.pages.sections.documents import read_documents
-from hdpkit.pages.sections.groups import read_groups
-from hdpkit.pages.sections.labels import read_labels
-from hdpkit.pages.sections.overview import read_overview
-from hdpkit.pages.sections.reproduce import read_reproduce
-from hdpkit.pages.sections.samples import read_samples
+from hdpkit.pages.sections.run import read_convergence, read_reproduce
 from hdpkit.pages.sections.signatures import (
     read_cohort,
     read_cohort_samples,
     read_exposures,
     read_signatures_section,
 )
-from hdpkit.pages.sections.states import read_states, read_transitions
-from hdpkit.pages.sections.topic_map import read_map
-from hdpkit.pages.sections.topics import read_topics
-from hdpkit.pages.sections.trends import read_trends
+from hdpkit.pages.sections.topics import (
+    read_documents,
+    read_groups,
+    read_labels,
+    read_map,
+    read_overview,
+    read_samples,
+    read_topics,
+    read_trends,
+)
 
 __all__ = ["SECTIONS"]
 

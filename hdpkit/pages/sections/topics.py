@@ -1,17 +1,134 @@
-"""Topics with their terms and documents."""
+"""Sections of documents: overview, groups, topics, states, map, shares over time and by label, documents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 
-from hdpkit.canvas import bars, rounded
+from hdpkit.canvas import ROW, alt, bars, colour, colours, layered, named, names, number, over, rounded, told
 from hdpkit.data.top_terms import typical
-from hdpkit.pages.report_data import ReportData
+from hdpkit.errors import printable
+from hdpkit.kinds.listing import background_told
+from hdpkit.kinds.nouns import Nouns
+from hdpkit.pages.plots.components import by_group
+from hdpkit.pages.plots.topics import tree
+from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
-from hdpkit.posterior.documents import PRESENT
-from hdpkit.posterior.vectors import unit_rows
+from hdpkit.posterior.alignment import unit_rows
+from hdpkit.posterior.documents import PRESENT, Trends
+from hdpkit.posterior.grouping import ComponentGroups
+from hdpkit.posterior.repetition import repetition
+
+_BURSTS = "concentration/bursts"
+
+
+def read_overview(report: ReportData) -> Content:
+    """Sizes, the largest topics, and whether the run has converged."""
+    corpus, nouns = report.corpus, report.nouns
+    found = report.components
+    merged = found.merged_from
+    tiles = [
+        *([] if merged is None else [(f"{nouns.topics} found", f"{merged:,}")]),
+        (f"{nouns.topics}{'' if merged is None else ', merged'}", f"{len(found):,}"),
+        (nouns.documents, f"{corpus.n_documents:,}"),
+        (nouns.tokens, f"{corpus.n_tokens:,}"),
+        (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
+        *progress_of(report),
+    ]
+    largest = sorted(report.listed, key=lambda one: -one["share"])
+    half = int((np.cumsum([one["share"] for one in largest]) < 0.5).sum()) + 1
+    return Content(
+        values={
+            "merged": merged,
+            "tiles": tiles,
+            "half": min(half, len(largest)),
+            "largest": largest[:5],
+            "source": found.source,
+            "rest": found.rest,
+            "groups": _groups(report),
+            "background": background_told(found, report.present, report.nouns),
+            "boilerplate": report.model.hint(report.state, None if report.run is None else report.run.folder),
+            "repetition": _repetition(report),
+            "verdict": diagnosis_of(report),
+        }
+    )
+
+
+def _repetition(report: ReportData) -> str | None:
+    """How often terms repeat within documents, and the concentration of that; None if it isn't known."""
+    often, sample, nouns = report.state.document_frequency(), report.shown, report.nouns
+    if often is None or sample.n_groups != report.corpus.n_documents:
+        return None
+    found = repetition(sample, int(np.sum(often)))
+    if found is None:
+        return None
+    said = found.sentence(nouns.term, nouns.document, nouns.topic)
+    settled = [chain[_BURSTS][chain.n_draws // 2 :] for _, chain in report.traces if _BURSTS in chain]
+    if found.bursty is None or not settled:
+        return said
+    low, middle, high = np.quantile(np.concatenate(settled).astype(np.float64), [0.05, 0.5, 0.95])
+    spread = "" if low == high else f" (90 % of the sweeps of the second half: {low:,.3g} to {high:,.3g})"
+    return (
+        f"{said} Concentration of bursts: {middle:,.3g}{spread}; the larger, the less {nouns.terms} repeat."
+    )
+
+
+def _groups(report: ReportData) -> list[dict[str, Any]]:
+    """The groups of similar topics, with their labels or first terms; none without groups."""
+    if report.groups is None:
+        return []
+    shares = report.groups.shares
+    return [
+        {"number": g + 1, "label": name, "share": float(shares[g])}
+        for g, name in enumerate(report.group_names(4))
+    ]
+
+
+def read_groups(report: ReportData) -> Content | None:
+    """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
+    if report.groups is None:
+        return None
+    groups = [_group(report, g) for g in range(len(report.groups))]
+    return Content(
+        values={"groups": groups, "n_topics": len(report.listed)},
+        charts={"groups-tree": _tree(report.groups, report.group_names(4), groups)},
+        data={"groups": (report.group + 1).tolist()},
+    )
+
+
+def _group(report: ReportData, g: int) -> dict[str, Any]:
+    assert report.groups is not None
+    of = report.groups.of
+    return {
+        "number": g + 1,
+        "label": report.group_labels[g],
+        "terms": report.group_words[g],
+        "share": float(report.groups.shares[g]),
+        "topics": [one for one in report.listed if of[one["number"] - 1] == g],
+    }
+
+
+def _tree(grouped: ComponentGroups, names: list[str], groups: list[dict[str, Any]]) -> Any:
+    """The top of the tree, down to the groups."""
+    n, linkage = len(groups), grouped.tree.linkage
+    drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
+    leaves = [int(grouped.of[_a_leaf(linkage, node)]) for node in drawn["leaves"]]
+    labels = [f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})" for g in leaves]
+    return tree(
+        drawn, labels, float(linkage[-1, 2]), "height of the merge (Ward)", [colour(g + 1) for g in leaves]
+    )
+
+
+def _a_leaf(linkage: Any, node: int) -> int:
+    """A topic below a node of the tree."""
+    n = len(linkage) + 1
+    while node >= n:
+        node = int(linkage[node - n, 0])
+    return node
+
 
 _SIMILAR = 5
 _IN_TABLE = 8
@@ -123,3 +240,353 @@ def _searched(report: ReportData) -> list[list[float]]:
                 row += [report.numbers[k], *rounded([column[k] / report.term_counts[v]], 2)]
         found.append(row)
     return found
+
+
+_TERMS = 8
+_IN_CHART = 30
+_MOST_COMMON = 500
+
+
+def read_samples(report: ReportData) -> Content | None:
+    """A row for each topic, with intervals; None if the run has fewer than two states."""
+    found = report.components
+    if len(found.samples) < 2 or not len(found):
+        return None
+    has = found.occurrence_by_chain > 0
+    rows: list[dict[str, Any]] = [
+        {
+            "number": k + 1,
+            "terms": [report.words[v] for v in report.top_terms(k, _TERMS)],
+            "share": float(found.shares[k]),
+            "lower": float(found.shares_lower[k]),
+            "upper": float(found.shares_upper[k]),
+            "occurrence": float(found.occurrence[k]),
+            "chains": int(has[:, k].sum()),
+        }
+        for k in range(min(report.n_topics, _MOST_COMMON))
+    ]
+    values = [
+        {
+            "topic": f"{row['number']}  {' '.join(row['terms'][:3])}",
+            "colour": colour(row["number"]),
+            **dict(
+                zip(
+                    ("share", "lower", "upper", "occurrence"),
+                    rounded([row["share"], row["lower"], row["upper"], row["occurrence"]], 3),
+                    strict=True,
+                )
+            ),
+        }
+        for row in rows[:_IN_CHART]
+    ]
+    return Content(
+        values={
+            "rows": rows,
+            "n_common": len(found),
+            "n_samples": len(found.samples),
+            "sweeps": found.sweeps,
+            "n_chains": len(found.chain_numbers),
+            "n_agreed": len(found.in_all_chains),
+            "level": found.level,
+            "rest": found.rest,
+            "n_charted": len(values),
+        },
+        charts={"samples-shares": _intervals(values, report.nouns)},
+        data={"common": _terms(report), "level": found.level},
+    )
+
+
+def _terms(report: ReportData) -> list[list[Any]]:
+    """For each topic of the page its occurrence, its share with the interval,
+    and for each of its most frequent terms the mean and the interval of the probability.
+    """
+    found, rows = report.components, []
+    for k in range(report.n_topics):
+        facts = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
+        terms = report.top_terms(k)
+        ends = [row[terms] for row in (report.weights[k], *found.ends_of(k))]
+        words = [x for one in zip(*ends, strict=True) for x in one]
+        rows.append([*rounded(facts, 3), rounded(words, 3)])
+    return rows
+
+
+def _intervals(values: list[dict[str, Any]], nouns: Nouns) -> Any:
+    """Shares as points with intervals, one row per topic; topics that fewer samples have are fainter."""
+    title = f"share of the {nouns.tokens}"
+    y = names("Y", "topic", 260)
+    faint = {"domain": [0, 1], "range": [0.35, 1]}
+    opacity = alt.Opacity(field="occurrence", type="quantitative", legend=None, scale=faint)
+    fill = alt.Color(field="colour", type="nominal", scale=None)
+    tooltip = [
+        named("topic", nouns.topic), *(told(one, form=".2%") for one in ("share", "lower", "upper")),
+        told("occurrence", "states that have it", ".0%"),
+    ]  # fmt: skip
+    lower = number("X", "lower", title, ".1%", scale={"zero": True})
+    rule = over().mark_rule(strokeWidth=2.5)
+    rule = rule.encode(lower, alt.X2(field="upper"), y, opacity, fill, tooltip=tooltip)
+    point = over().mark_circle(size=60, opacity=1)
+    point = point.encode(number("X", "share", title, ".1%"), y, opacity, fill, tooltip=tooltip)
+    return layered(values, ROW * len(values), rule, point)
+
+
+_AREAS = (25, 1600)
+"""Areas of the circles for share zero and for the largest share, in square pixels."""
+_MOST_ON_MAP = 150
+_NAMED = 60  # at most; the page leaves out those that would overlap larger ones
+
+
+def read_map(report: ReportData) -> Content | None:
+    """The largest topics as circles; None if there are fewer than three topics."""
+    if report.n_topics < 3:
+        return None
+    n = min(report.n_topics, _MOST_ON_MAP)
+    group, apart = report.group, report.apart(n)
+    n_groups = int(group.max()) + 1
+    places = coordinates(apart)
+    names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3), start=1)] or ["1"]
+    areas = _AREAS[0] + (_AREAS[1] - _AREAS[0]) * report.shares / report.shares.max()
+    radii = np.sqrt(areas / np.pi)
+    values = [
+        {
+            "number": report.numbers[k],
+            "label": report.labels[k],
+            "short": report.given_labels[k] or " ".join(report.words[v] for v in report.top_terms(k, 2)),
+            "share": rounded([report.shares[k]])[0],
+            "group": names[group[k]],
+            "x": x,
+            "y": y,
+            "named": k < _NAMED,
+            "up": 3 + round(float(radii[k])),
+        }
+        for k, (x, y) in enumerate(rounded(places))
+    ]
+    near = _nearest(apart)
+    rows = [
+        {"number": report.numbers[k], "label": report.labels[k], "group": group[k] + 1,
+         "near": report.numbers[near[k]],
+         "near_label": report.labels[near[k]], "share": float(report.shares[k])}
+        for k in range(n)
+    ]  # fmt: skip
+    return Content(
+        values={"rows": rows, "n": n, "n_topics": report.n_topics, "n_groups": n_groups},
+        charts={"map": scatter(values, names, report.nouns)},
+    )
+
+
+def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns) -> Any:
+    """The map: topics as circles with area by share and colour by group; the largest have words."""
+
+    def place(channel: str) -> Any:
+        scale = {"zero": False, "nice": False, "padding": 34}
+        return getattr(alt, channel)(field=channel.lower(), type="quantitative", axis=None, scale=scale)
+
+    tooltip = [
+        told("number", nouns.topic), named("label", nouns.terms), told("share", form=".2%"), named("group"),
+    ]  # fmt: skip
+    legend = {
+        "title": "group", "orient": "bottom", "labelLimit": 190,
+        "columns": {"expr": "max(1, floor(width / 230))"},
+    }  # fmt: skip
+    scale = {"domain": list(groups), "range": colours(len(groups))}
+    chosen = "datum.number === chosen"
+    circle = over().mark_circle(cursor="pointer").encode(
+        place("X"), place("Y"),
+        alt.Size(field="share", type="quantitative", scale={"range": list(_AREAS)}, legend=None),
+        alt.Color(field="group", type="nominal", scale=scale, legend=legend),
+        opacity={"condition": {"test": chosen, "value": 1}, "value": 0.65},
+        stroke={"condition": {"test": chosen, "value": "currentColor"}, "value": None},
+        strokeWidth=alt.value(2.5), tooltip=tooltip,
+    )  # fmt: skip
+    words = (
+        over()
+        .mark_text(dy={"expr": "-datum.up"}, baseline="bottom", limit=130, style="on-chart")
+        .encode(place("X"), place("Y"), text=alt.Text(field="short", type="nominal"), tooltip=tooltip)
+        .transform_filter(f"datum.named || {chosen}")
+    )
+    return layered(values, 460, circle, words).add_params(alt.param("chosen", value=0))
+
+
+def _nearest(apart: np.ndarray) -> list[int]:
+    own = apart + np.diag(np.full(len(apart), np.inf))
+    return [int(k) for k in own.argmin(axis=1)]
+
+
+_MOST_CHANGING = 12  # topics, those whose shares change most
+
+
+def read_trends(report: ReportData) -> Content | None:
+    """A chart of shares by period for each group, and for the topics that change most; None without dates."""
+    name = report.dated
+    if name is None:
+        return None
+    codes, _ = report.document_labels[name]
+    found = report.components
+    charts: dict[str, Any] = {}
+    panels: list[dict[str, Any]] = []
+    table: dict[str, Any] | None = None
+    if report.groups is not None and len(report.groups) > 1:
+        of_groups = found.trends(report.by, report.groups.of)
+        assert of_groups is not None
+        names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3, " · "), start=1)]
+        names = names[: of_groups.shares.shape[1]]
+        own = range(1, len(names) + 1)
+        panels += _panels(charts, of_groups, names, range(len(names)), own, "group")
+        table = {"names": names, "rows": _rows(of_groups)}
+    single = found.trends(report.by)
+    assert single is not None
+    change = np.nanmax(single.shares, axis=0) - np.nanmin(single.shares, axis=0)
+    most = sorted(sorted(range(report.n_topics), key=lambda k: -float(change[k]))[:_MOST_CHANGING])
+    names = [f"{report.numbers[k]}  {report.labels[k]}" for k in most]
+    numbers = [report.numbers[k] for k in most]
+    topic_panels = _panels(charts, single, names, most, numbers, report.nouns.topic)
+    return Content(
+        values={
+            "name": printable(name),
+            "panels": panels,
+            "topic_panels": topic_panels,
+            "table": table,
+            "n_dated": int((codes >= 0).sum()),
+            "n_documents": len(codes),
+            "first": single.periods[0],
+            "last": single.periods[-1],
+            "n_samples": len(found.samples),
+            "level": 0.9,
+        },
+        charts=charts,
+    )
+
+
+def _panels(
+    charts: dict[str, Any], found: Trends, names: list[str], columns: Any, numbers: Any, kind: str
+) -> list[dict[str, Any]]:
+    """A chart for each of these columns, each with its own scale."""
+    lines = {"share": found.shares, "lower": found.lower, "upper": found.upper}
+    drawn = {name: line for name, line in lines.items() if line is not None}
+    panels = []
+    for title, column, own in zip(names, columns, numbers, strict=True):
+        rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
+        values = [
+            {"period": period, **dict(zip(drawn, row, strict=True))}
+            for period, row in zip(found.periods, rows, strict=True)
+        ]
+        highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
+        chart = f"trends-{len(charts)}"
+        charts[chart] = trend(values, highest, "lower" in drawn, colour(own))
+        panels.append({"chart": chart, "title": f"{kind} {title}"})
+    return panels
+
+
+def trend(values: list[dict[str, Any]], highest: float, banded: bool, fill: str) -> Any:
+    """A share by period, with a band from ``lower`` to ``upper``; the scale ends at ``highest``."""
+    x = alt.X(
+        field="period", type="ordinal", sort=None,
+        axis={"title": None, "labelAngle": 0, "labelOverlap": "greedy", "labelLimit": 90, "ticks": False},
+    )  # fmt: skip
+
+    def y(field: str) -> Any:
+        axis = {"title": None, "tickCount": 3, "format": ".1~%"}
+        return alt.Y(field=field, type="quantitative", axis=axis, scale={"domain": [0, max(highest, 0.001)]})
+
+    tooltip = [
+        alt.Tooltip(field="period", type="ordinal"),
+        *(told(one, form=".2%") for one in ("share", *(("lower", "upper") if banded else ()))),
+    ]
+    line = over().mark_line(interpolate="linear", point={"size": 22, "color": fill}, color=fill)
+    line = line.encode(x, y("share"), tooltip=tooltip)
+    band = over().mark_area(opacity=0.25, color=fill).encode(x, y("lower"), alt.Y2(field="upper"))
+    return layered(values, 110, *([band, line] if banded else [line]))
+
+
+def _rows(found: Trends) -> list[dict[str, Any]]:
+    return [
+        {"period": period, "documents": int(documents), "shares": [None if s is None else s for s in shares]}
+        for period, documents, shares in zip(
+            found.periods, found.documents.tolist(), rounded(found.shares, 3), strict=True
+        )
+    ]
+
+
+_MOST_KEYS = 24
+_MOST_TOPICS = 20
+_MOST_LABELS = 4
+
+
+def read_labels(report: ReportData) -> Content | None:
+    """A heat map and a table for each label of the documents; None if documents have no labels."""
+    shown_elsewhere = ("document", report.dated)
+    labels = [name for name in report.corpus.label_names if name not in shown_elsewhere][:_MOST_LABELS]
+    found = [one for place, name in enumerate(labels) if (one := _label(report, name, place))]
+    if not found:
+        return None
+    charts = {one["chart"]: one.pop("specification") for one in found}
+    return Content(values={"labels": found, "n_topics": report.n_topics}, charts=charts)
+
+
+def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
+    codes, keys = report.document_labels[name]
+    if len(keys) < 2:
+        return None
+    there = codes >= 0
+    members = scipy.sparse.csr_array(
+        (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
+        shape=(len(keys), report.corpus.n_documents),
+    )
+    tokens = members @ report.document_lengths
+    counts = (members @ report.document_counts).toarray()
+    kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
+    shares = counts[kept] / tokens[kept, None]
+    # Topics for which labels differ most, not the largest topics.
+    spread = np.abs(shares - report.shares).max(axis=0)
+    topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
+    columns = distinct(keys[i] for i in kept)
+    rows = [f"{report.numbers[k]}  {report.labels[k]}" for k in topics]
+    return {
+        "name": printable(name),
+        "chart": f"labels-{place}",
+        "columns": columns,
+        "n_keys": len(keys),
+        "documents": [int(members[[i]].sum()) for i in kept],
+        "rows": [
+            {"number": report.numbers[k], "label": report.labels[k], "shares": shares[:, k].tolist()}
+            for k in topics
+        ],
+        "specification": by_group(shares[:, topics], rows, columns, report.nouns, printable(name)),
+    }
+
+
+_MOST_DOCUMENTS = 10_000
+_TOPICS = 4
+_IN_PAGE = 15
+
+
+def read_documents(report: ReportData) -> Content:
+    """Names, lengths and largest topics for the script, which shows them in pages.
+
+    If there are more than 10,000 documents, only those in the list of some topic.
+    """
+    n = report.corpus.n_documents
+    if n <= _MOST_DOCUMENTS:
+        chosen = np.arange(n)
+    else:
+        column = report.document_shares
+        tops = [
+            column.indices[first:last][
+                np.argsort(-column.data[first:last], kind="stable")[: report.n_documents]
+            ]
+            for first, last in zip(column.indptr[:-1], column.indptr[1:], strict=True)
+        ]
+        chosen = np.unique(np.concatenate(tops))
+    shares = report.document_shares.tocsr()
+    rows = []
+    for d in chosen.tolist():
+        first, last = shares.indptr[d], shares.indptr[d + 1]
+        order = np.argsort(-shares.data[first:last], kind="stable")[:_TOPICS] + first
+        row: list[float] = []
+        for i in order:
+            row += [report.numbers[shares.indices[i]], *rounded([shares.data[i]], 2)]
+        rows.append([report.names[d], int(report.document_lengths[d]), *row])
+    return Content(
+        values={"named": report.named, "n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},
+        # Topics name documents by their numbers in the corpus.
+        data={"documents": rows, "numbers": None if len(rows) == n else chosen.tolist()},
+    )

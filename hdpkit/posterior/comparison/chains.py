@@ -14,17 +14,21 @@ import numpy.typing as npt
 from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, text
-from hdpkit.errors import ParameterError
+from hdpkit.errors import ParameterError, printable, short_repr
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.scores import INTEGRATED_OUT, dish_sizes, log_joint_of_counts
 from hdpkit.franchise.starts import check_start, start
-from hdpkit.posterior.comparison.report import shown
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.runs import Scheduler
 from hdpkit.run.trace import Draw, MoveRecord
 
 USUAL_STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""
+
+
+def shown(init: Any) -> str:
+    """Short text for a start."""
+    return printable(init) if isinstance(init, str) else short_repr(init)
 
 
 def _scheduler(schedule: Any) -> Scheduler:
@@ -80,10 +84,7 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
 
 
 def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...]:
-    """Starts of the chains in turn; every candidate must support each.
-
-    By default those of `USUAL_STARTS` that all candidates support.
-    """
+    """Starts of the chains in turn; every candidate must support each."""
     if inits is None:
         return tuple(init for init in USUAL_STARTS if _taken(init, candidates))
     if (
@@ -320,10 +321,7 @@ def run_chain(
     tell: Callable[[float, int, int, float, bool], Any],
     ended: Callable[[Franchise], Any] = lambda franchise: None,
 ) -> ChainRecord:
-    """Run one chain up to its limit; the current sweep is completed. Without ``init`` it begins in its state.
-
-    ``ended`` is called with the franchise in its last state.
-    """
+    """Run one chain up to its limit, to the end of a sweep. Without ``init`` it begins in its state."""
     franchise = candidate.franchise.copy()
     if init is not None:
         start(franchise, init, Streams(seed).source(STARTS))

@@ -99,10 +99,7 @@ class LaterDraws:
 
 
 def later_draws(chains: Sequence[ChainRecord], burn_in: float, by: str = "seconds") -> LaterDraws:
-    """Drop this share of each chain's time, and more from the start of longer chains: all get one length.
-
-    With ``by="sweeps"`` the share is one of the sweeps.
-    """
+    """Drop this share of each chain's time, and more from the start of longer chains: all get one length."""
     spans = [getattr(chain, by) - getattr(chain, by)[0] for chain in chains]
     rest = [int(np.count_nonzero(span[1:] > burn_in * span[-1])) for span in spans]
     n = min(rest)
@@ -124,10 +121,7 @@ def later_draws(chains: Sequence[ChainRecord], burn_in: float, by: str = "second
 
 
 def diagnosed(values: Floats, nested: int | None = None) -> NumberDiagnosis:
-    """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws).
-
-    With ``nested`` each so many consecutive chains began from one state, and R-hat is the nested one.
-    """
+    """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws)."""
     if nested is not None and values.shape[1] > 0:
         return _diagnosed_nested(values, nested)
     if values.shape[1] == 0:

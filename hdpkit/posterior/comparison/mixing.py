@@ -38,6 +38,7 @@ from hdpkit.posterior.comparison.chains import (
     ProgressFailed,
     Standing,
     run_chain,
+    shown,
     starts_of,
     teller,
 )
@@ -61,7 +62,7 @@ from hdpkit.posterior.comparison.predictive import (
     check_statistics,
     predictive_checks,
 )
-from hdpkit.posterior.comparison.report import markdown, shown
+from hdpkit.posterior.comparison.result import markdown
 from hdpkit.random import Purpose, Seed, Streams
 from hdpkit.run.runs import Run, Scheduler
 

@@ -18,8 +18,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, DeclarationError, HdpkitError, ReturnValueError, short_repr
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.posterior.simulate import redraw_values
-from hdpkit.posterior.simulate_cells import burst_of, dishes_of_documents, redraw_cells, topics_of
+from hdpkit.posterior.simulate import burst_of, dishes_of_documents, redraw_cells, redraw_values, topics_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 

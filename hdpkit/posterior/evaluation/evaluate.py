@@ -21,12 +21,14 @@ from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_g
 from hdpkit.posterior.evaluation.forward import Forward
 from hdpkit.posterior.evaluation.result import Evaluation, averaged, log_mean_exp, states_of
 from hdpkit.posterior.fold_in import (
+    Layout,
     NewGroupModel,
+    Parents,
     check_foldable,
+    layout_of,
     new_group_model,
     without_restaurants,
 )
-from hdpkit.posterior.new_labels import Layout, Parents, layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 
 _METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")
@@ -260,10 +262,7 @@ class _Completion(_OfGroups):
         return logs
 
     def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """Log probability of the new terms of each group, given that they are new, and their number.
-
-        Takes the log probability of each value.
-        """
+        """Log probability of the new terms of each group, given that they are new, and their number."""
         group, n_groups = self.group, len(self.scored.layout.names)  # type: ignore[union-attr]
         if self.new is None:
             return np.zeros(n_groups), np.zeros(n_groups, dtype=np.int64)

@@ -18,8 +18,8 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.result import averaged, states_of
+from hdpkit.posterior.fold_in import Layout
 from hdpkit.posterior.hidden_states import MOST_AHEAD, HiddenStates, hidden_states, values_of
-from hdpkit.posterior.new_labels import Layout
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 

@@ -169,10 +169,7 @@ def log_mean_exp(logs: Floats) -> Floats:
 
 
 def states_of(states: Any) -> Iterator[Franchise]:
-    """Franchises in these states, one after another; a generator is advanced when its next state is needed.
-
-    Raises a ParameterError for anything else, and if there is no state.
-    """
+    """Franchises in these states, one after another; a generator is advanced when its next is needed."""
     if isinstance(states, Franchise | Draw):
         yield _state(states)
         return

@@ -1,0 +1,163 @@
+"""Sections of every run: convergence, and how to reproduce it."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit.errors import HdpkitError, printable
+from hdpkit.pages.plots.traces import by_sweep, move_times
+from hdpkit.pages.report_data import ReportData, diagnosis_of
+from hdpkit.pages.section import Content
+from hdpkit.run.run_folder import versions
+
+_POINTS = 400
+
+
+def read_convergence(report: ReportData) -> Content | None:
+    """Traces of all chains; None if nothing was recorded."""
+    if not report.traces:
+        return None
+    charts: dict[str, Any] = {}
+    panels: list[dict[str, Any]] = []
+    nouns = report.nouns
+    first = (
+        ("log_joint", "log probability (nats)", "Log probability of the model and the data together."),
+        ("n_dishes", nouns.dishes, f"Number of {nouns.dishes} that have {nouns.tokens}."),
+    )
+    for key, title, meaning in [*first, *_hyperparameters(report)]:
+        drawn = by_sweep(report.traces, key, title, most=_POINTS, legend=not panels)
+        if drawn is None:
+            continue
+        name = f"trace-{len(charts)}"
+        charts[name] = drawn
+        panels.append({"chart": name, "title": title, "meaning": meaning, "ends": _ends(report, key)})
+    moves = _moves(report)
+    if moves:
+        charts["move-times"] = move_times(report.trace)
+    return Content(values={"panels": panels, "moves": moves, "verdict": diagnosis_of(report)}, charts=charts)
+
+
+def _hyperparameters(report: ReportData) -> list[tuple[str, str, str]]:
+    """Keys of the trace with one number per sweep that is not constant."""
+    _, chain = report.traces[0]
+    found = []
+    for key in chain:
+        what, _, name = key.partition("/")
+        if what in ("concentration", "discount", "base") and name:
+            values = chain[key]
+            if values.dtype != object and values.ndim == 1 and len(np.unique(values)) > 1:
+                title = name if what == "base" else f"{what} of {report.nouns.level(name)}"
+                found.append((key, title, "Resampled in every sweep."))
+    return found[:6]
+
+
+def _ends(report: ReportData, key: str) -> list[dict[str, Any]]:
+    """First and last values of each chain for the table."""
+    ends = []
+    for number, chain in report.traces:
+        if key in chain:
+            column = np.asarray(chain[key], dtype=np.float64)
+            half = column[len(column) // 2 :]
+            ends.append(
+                {
+                    "chain": number,
+                    "first": column[0],
+                    "last": column[-1],
+                    "mean": half.mean(),
+                    "sd": half.std(),
+                }
+            )
+    return ends
+
+
+def _moves(report: ReportData) -> list[dict[str, Any]]:
+    """Proposals, acceptances and seconds of each move over all chains."""
+    records = np.concatenate([chain.moves for _, chain in report.traces])
+    if not len(records):
+        return []
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds = np.bincount(which, records["seconds"])
+    tried, accepted = (np.bincount(which, records[what]) for what in ("tried", "accepted"))
+    total = max(float(seconds.sum()), 1e-300)
+    return [
+        {
+            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
+            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
+        }
+        for i in np.argsort(-seconds, kind="stable")
+    ]  # fmt: skip
+
+
+def read_reproduce(report: ReportData) -> Content:
+    """Model, schedule, seed, versions, digest of the data."""
+    franchise, run = report.franchise, report.run
+    settings: list[tuple[str, str]] = []
+    if report.trace is not None and report.trace.seed is not None:
+        settings.append(("Seed", str(report.trace.seed)))
+    settings.append(("Sweeps", str(franchise.sweep)))
+    if report.chain is not None:
+        settings.append(("Chains", str(len(report.traces))))
+    settings.append(("Store", franchise.store_type.__name__))
+    settings.append(("Root", str(franchise.root.declared)))
+    if franchise.known is not None:
+        settings.append(("Known components", ", ".join(franchise.known.labels)))
+    if report.trace is not None:
+        settings.append(("All moves exact", "yes" if report.trace.exact else "no"))
+    for declaration in reversed(franchise.declarations):
+        name = report.nouns.level(declaration.name)
+        settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
+        settings.append((f"Discount of {name}", _hyperparameter(declaration.discount)))
+    if franchise.topology.start is not None:
+        start = getattr(franchise.declarations[-1].each, "start_concentration", None)
+        settings.append(("Concentration of the start row", _hyperparameter(start)))
+    for name, value in franchise.measure.parameters.items():
+        settings.append((f"Base measure, {name}", _hyperparameter(value)))
+    data = [
+        ("Kind", type(report.corpus).__name__),
+        (report.nouns.tokens.capitalize(), f"{report.n_customers:,}"),
+    ]
+    versions = _versions()
+    began: dict[str, str] = {}
+    schedule: list[str] = []
+    commands: list[str] = []
+    if run is not None:
+        data.append(("SHA-256 of the data file", run.data_digest))
+        began = dict(run.versions)
+        schedule = [printable(repr(move)) for move in _schedule(run)]
+        folder = shlex.quote(printable(run.folder.name))
+        commands = [f"hdpkit verify {folder}", f"hdpkit resume {folder} --sweeps 100"]
+    return Content(
+        values={
+            "settings": [(name, printable(value)) for name, value in settings],
+            "data": data,
+            "command": None if report.command is None else printable(report.command, keep="\n"),
+            "commands": commands,
+            "schedule": schedule,
+            "model": printable(repr(franchise.declarations[-1])),
+            "versions": [(name, began.get(name, ""), now) for name, now in versions.items()],
+            "has_began": bool(began),
+        }
+    )
+
+
+def _schedule(run: Any) -> list[Any]:
+    try:
+        return list(run.moves)
+    except HdpkitError:  # user-defined moves that aren't allowed to be imported
+        return []
+
+
+def _hyperparameter(value: Any) -> str:
+    array = np.asarray(value) if isinstance(value, list | np.ndarray) else None
+    if array is not None and array.size > 4:
+        return f"{array.size} values, mean {array.mean():.4g}"
+    return str(getattr(value, "prior", value)) if not isinstance(value, float) else f"{value:.6g}"
+
+
+def _versions() -> dict[str, str]:
+    return {**versions(), "scipy": scipy.__version__, "platform": platform.platform(terse=True)}
