@@ -30,7 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
 from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
-from hdpkit.kinds.joint_score import JointScore
+from hdpkit.kinds.topic_model import JointScore
 from hdpkit.kinds.topics import default_moves
 from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
 from hdpkit.posterior.readability import components_of_pieces

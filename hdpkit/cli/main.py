@@ -30,10 +30,10 @@ COMMANDS = {
         "Find out why chains of RUN disagree: the model doesn't fit the data, or the sampler is too slow.",
     ),
     "convert": (
-        "convert:convert",
+        "corpus:convert",
         "Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.",
     ),
-    "demo": ("demo:demo", "Find topics in the documentation of your installed NumPy."),
+    "demo": ("fit:demo", "Find topics in the documentation of your installed NumPy."),
     "effects": (
         "effects:effects",
         "Print how the shares of the topics of a run depend on covariates, such as a date or a section.",
@@ -82,7 +82,7 @@ COMMANDS = {
         "numbers.",
     ),
     "verify": (
-        "runs:verify",
+        "verification:verify",
         "Check a run or a language model: checksums of every file, the states, the trace, the samples.",
     ),
 }

@@ -1,28 +1,26 @@
-"""``hdpkit topics``, ``resume`` and ``verify``: commands on a run folder."""
+"""``hdpkit topics`` and ``resume``: commands on a run folder, and where runs over shards work."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hdpkit.allowed import NotAllowed
-from hdpkit.cli.backends import backend_of, ended_together
+from hdpkit import shards
 from hdpkit.cli.folders import (
     INTERRUPTED,
     WORKED_ON,
     allow_option,
     is_language_model,
-    open_language_model,
     resume_command,
     worked_on,
 )
-from hdpkit.cli.lm_train import resume_training
+from hdpkit.cli.lm import resume_training
 from hdpkit.cli.options import (
     ShownTopics,
     not_negative,
@@ -33,25 +31,55 @@ from hdpkit.cli.options import (
     until_options,
 )
 from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts
-from hdpkit.cli.verification import Check, verify_corpus, verify_run, verify_shards
-from hdpkit.data.files.shards import is_shard, is_sharded_folder, shard_name
 from hdpkit.data.files.tables import table_of_rows
 from hdpkit.data.sharded import in_shards
-from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
-from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW
-from hdpkit.kinds.nouns import Nouns
-from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW, Nouns
 from hdpkit.posterior.verdicts import Diagnosis
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
-from hdpkit.run.reading import load_reading
-from hdpkit.run.run_folder import RUN, RunFolder
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
+
+BACKENDS = "auto|local|mpi|tcp://HOST:PORT"
+
+LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+"""Environment variables that MPI launchers set for their processes."""
+
+
+def backend_of(name: str, patience: float | None = None) -> shards.Backend:
+    """The backend with this name; "auto" is MPI if an MPI launcher has started this process."""
+    if name == "auto":
+        name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
+    if name == "local":
+        return shards.Local()
+    if name == "mpi":
+        return shards.MPI(patience=patience)
+    if "://" not in name:
+        raise ParameterError("backend", name, BACKENDS, "Give the address of a scheduler of Dask.")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError(
+            "backend", name, "with distributed installed", 'pip install "hdpkit[dask]"'
+        ) from error
+    return shards.Dask(Client(name), patience=patience)
+
+
+@contextmanager
+def ended_together(backend: shards.Backend | None) -> Iterator[None]:
+    """End all processes of a run if this one ends the block with an error."""
+    try:
+        yield
+    except BaseException:
+        if backend is not None:
+            backend.give_up()
+        raise
+
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
@@ -385,77 +413,3 @@ def _continued(
         "samples": max(2, len(run.samples) // n_chains),
     }  # fmt: skip
     return in_rounds(options, run.folder, None, allow)
-
-
-def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
-    """The checks of a run, and of what commands and models have put into its folder."""
-    failed = set()
-    for check in verify_run(folder, allow):
-        failed.update([] if check.passed else [check.name])
-        yield check
-    if RUN in failed:
-        return
-    about = RunFolder.open(folder).about
-    readers: dict[str, Callable[[], str]] = {
-        "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
-        "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
-        "sentences": lambda: _check_model(folder, allow),
-    }
-    asked = {name: read for name, read in readers.items() if name in about}
-    if os.path.lexists(folder / LABELS):
-        asked[LABELS] = lambda: _check_labels(folder, allow)
-    for name, read in asked.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
-                yield Check(name, True, read())
-        except NotAllowed as error:
-            yield Check(name, True, f"not looked at: it needs {error.value}", looked=False)
-        except HdpkitError as error:
-            yield Check(name, False, str(error))
-
-
-def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
-    data: Any = open_run(folder, allow).data
-    rows = read_topic_labels(folder / LABELS, data.n_terms)
-    n = sum(bool(row.label) for row in rows)
-    return f"can be read; it has no checksum, since people edit it: {n} labels"
-
-
-def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
-    model = open_language_model(folder, allow, ready=False)
-    return f"a language model with {len(model.samples)} samples"
-
-
-@click.command()
-@run_argument
-@allow_option
-def verify(run: Path, allow: tuple[str, ...]) -> None:
-    """Check a run or a language model: checksums of every file, the states, the trace, the samples.
-
-    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
-    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
-    means that a check failed.
-
-    \b
-    Examples:
-      hdpkit verify run
-      hdpkit verify run && rsync -a run/ archive/run/
-      hdpkit verify corpus-folder
-    """
-    failed = unseen = 0
-    in_shards = is_sharded_folder(run) or (run / shard_name(0)).is_dir()
-    checks = verify_shards(run) if in_shards else verify_corpus(run) if is_shard(run) else _checks(run, allow)
-    for check in checks:
-        failed += not check.passed
-        unseen += not check.looked
-        mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "
-        say(f"{mark}  {printable(check.name)}: {printable(check.detail)}")
-    if failed:
-        say(f"{failed} of the checks failed", err=True)
-        raise click.exceptions.Exit(1)
-    if unseen:
-        left = "shards are on other disks" if in_shards else "of the checks need --allow MODULE"
-        say(f"all is well that could be looked at; {unseen} {left}")
-    else:
-        say("all is well")

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 import numpy as np
 
 from hdpkit.allowed import Allowed, NotAllowed
+from hdpkit.cli.folders import allow_option, open_language_model
+from hdpkit.cli.output import say
+from hdpkit.cli.runs import run_argument
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.data.files.shards import MANIFEST, shard_name
+from hdpkit.data.files.shards import MANIFEST, is_shard, is_sharded_folder, shard_name
 from hdpkit.data.sharded import n_customers
-from hdpkit.errors import HdpkitError, RunError
+from hdpkit.errors import HdpkitError, RunError, printable
+from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
-from hdpkit.run.runs import chains_of
+from hdpkit.run.runs import chains_of, open_run
 from hdpkit.run.trace import Trace
 from hdpkit.run.trace_files import PREFIX
 
@@ -179,3 +187,77 @@ def _check_state(chains: Any, number: int, loaded: Checkpointed, trace: Trace | 
                 )
         detail += ", and is the one of the trace"
     return detail
+
+
+def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
+    """The checks of a run, and of what commands and models have put into its folder."""
+    failed = set()
+    for check in verify_run(folder, allow):
+        failed.update([] if check.passed else [check.name])
+        yield check
+    if RUN in failed:
+        return
+    about = RunFolder.open(folder).about
+    readers: dict[str, Callable[[], str]] = {
+        "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
+        "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
+        "sentences": lambda: _check_model(folder, allow),
+    }
+    asked = {name: read for name, read in readers.items() if name in about}
+    if os.path.lexists(folder / LABELS):
+        asked[LABELS] = lambda: _check_labels(folder, allow)
+    for name, read in asked.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
+                yield Check(name, True, read())
+        except NotAllowed as error:
+            yield Check(name, True, f"not looked at: it needs {error.value}", looked=False)
+        except HdpkitError as error:
+            yield Check(name, False, str(error))
+
+
+def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
+    data: Any = open_run(folder, allow).data
+    rows = read_topic_labels(folder / LABELS, data.n_terms)
+    n = sum(bool(row.label) for row in rows)
+    return f"can be read; it has no checksum, since people edit it: {n} labels"
+
+
+def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
+    model = open_language_model(folder, allow, ready=False)
+    return f"a language model with {len(model.samples)} samples"
+
+
+@click.command()
+@run_argument
+@allow_option
+def verify(run: Path, allow: tuple[str, ...]) -> None:
+    """Check a run or a language model: checksums of every file, the states, the trace, the samples.
+
+    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
+    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
+    means that a check failed.
+
+    \b
+    Examples:
+      hdpkit verify run
+      hdpkit verify run && rsync -a run/ archive/run/
+      hdpkit verify corpus-folder
+    """
+    failed = unseen = 0
+    in_shards = is_sharded_folder(run) or (run / shard_name(0)).is_dir()
+    checks = verify_shards(run) if in_shards else verify_corpus(run) if is_shard(run) else _checks(run, allow)
+    for check in checks:
+        failed += not check.passed
+        unseen += not check.looked
+        mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "
+        say(f"{mark}  {printable(check.name)}: {printable(check.detail)}")
+    if failed:
+        say(f"{failed} of the checks failed", err=True)
+        raise click.exceptions.Exit(1)
+    if unseen:
+        left = "shards are on other disks" if in_shards else "of the checks need --allow MODULE"
+        say(f"all is well that could be looked at; {unseen} {left}")
+    else:
+        say("all is well")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import attrs
@@ -16,19 +19,28 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hdpkit.checks import DAMAGED, check_unmasked, fitting, whole_number
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.allowed import Allowed
+from hdpkit.checks import DAMAGED, absolute_path, check_unmasked, fitting, items, whole_number
+from hdpkit.errors import CorruptRunError, DataError, ParameterError, RunError
+from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds import saved_estimator
+from hdpkit.franchise.starts import Factors, Random, TermClusters
+from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
+from hdpkit.moves import Move
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.given import Fitted
 from hdpkit.posterior.topic_labels import LabelRow
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
+from hdpkit.run.collect import Plan
+from hdpkit.run.describe import describe, rebuild
+from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
+from hdpkit.run.runs import Run, begin_folder, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.sweeps import OneProcess
 from hdpkit.run.trace import ChainTrace, Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -382,7 +394,25 @@ class Estimator(BaseEstimator):
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_, len(self.franchises_)).moves
-        saved_estimator.save(self, folder, moves)
+        path = absolute_path("folder", folder, remedy="Name a new folder.")
+        parameters = self.get_params(deep=False)
+        settings = {one.name: one for one in self.kind.settings()}
+        seed, samples = parameters["random_state"], parameters["samples"]
+        tree = {
+            "parameters": {
+                name: settings[name].values.kept(name, value) if name in settings else describe(value, name)
+                for name, value in parameters.items()
+                if name not in _OF_THE_PROCESS
+            },
+            "samples": attrs.asdict(samples) if isinstance(samples, Samples) else samples,
+            "random_state": seed if isinstance(seed, int) else None,
+            "n_features": int(self.n_features_in_),
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
+        }
+        kind = self.kind_
+        with holding(path, {"estimator": tree, "model": kind.as_data(), **kind.about(self)}):
+            _write_run(path, self, moves)
+        kind.keep_beside(self, path)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
@@ -401,7 +431,33 @@ class Estimator(BaseEstimator):
         CorruptRunError, RunVersionError
             If a file fails its checks.
         """
-        return saved_estimator.load(cls, folder, allow)
+        path = absolute_path("folder", folder, remedy="What was given to save.")
+        several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
+        names = items("allow", allow, "a list of names", remedy=remedy) if several else allow
+        run = open_run(path, names)
+        allowed = run.allowed
+        if "model" not in run.about:
+            raise RunError(
+                "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
+                "hk.open_run opens any run folder.",
+            )  # fmt: skip
+        with reading(path / RUN):
+            kind = kind_of(run.data, run.about, allowed)
+            if type(kind) is not cls.kind:
+                raise RunError(
+                    "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
+                    f"It holds a model of the kind {kind.name!r}.",
+                )  # fmt: skip
+            tree = run.about.get("estimator")
+            model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, kind, tree, allowed)
+            if kind.width(run.data) != model.n_features_in_:
+                raise CorruptRunError(
+                    str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
+                    "Files of several folders were mixed: restore copies of them.",
+                )  # fmt: skip
+            kind.restore(model, run, names)
+        model._finish(run.franchises(), run.trace)
+        return model
 
 
 def _alike(one: Any, other: Any) -> Any:
@@ -463,3 +519,69 @@ def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kind = NotNumbersError if isinstance(error, TypeError) else DataError
         raise kind("X", X, f"{what}, one in each row", str(error)) from error
+
+
+_PLACES = {"init": "start", "schedule": "move"}
+_OF_THE_PROCESS = ("progress", "random_state", "samples")
+
+
+def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
+    """Write the run: the traces and the current states of its chains."""
+    franchises, traces = model.franchises_, getattr(model.trace_, "chains", [model.trace_])
+    streams, target = franchises[0].streams, max(one.sweep for one in franchises)
+    init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
+    chains = len(franchises) if len(franchises) > 1 else None
+    written = list[ChainFolder]()
+    try:
+        run = OneProcess(moves, franchises[0])
+        run.streams = streams
+        with begin_folder(path, run, target, init, Plan(), chains) as folder:
+            for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
+                written.append(folder.chain(number))
+                with closing(
+                    ChainWriter(written[-1], streams.seed, franchise.streams.chain, target)
+                ) as writer:
+                    for sample in trace.samples:
+                        writer.keep(sample)
+                    writer.trace = trace
+                    writer.checkpoint(franchise.freeze())
+    except BaseException:  # chains without a state would begin again, and be other ones
+        (path / RUN).unlink(missing_ok=True)
+        for chain in written:
+            shutil.rmtree(chain.path, ignore_errors=True)
+        raise
+
+
+def _saved(cls: Any, kind: Any, tree: Any, allowed: Allowed) -> Any:
+    """A model that was saved, before its fitted attributes."""
+    settings = {one.name: one for one in cls.kind.settings()}
+    parameters = {
+        name: settings[name].values.back(value, allowed)
+        if name in settings
+        else _rebuilt(value, allowed, _PLACES.get(name, "number"))
+        for name, value in tree["parameters"].items()
+    }
+    samples = tree["samples"]
+    parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
+    model = cls(**parameters, random_state=tree["random_state"])
+    model.kind_, model.n_features_in_ = kind, int(tree["n_features"])
+    columns = [str(name) for name in tree["feature_names"]]
+    if columns:
+        model.feature_names_in_ = np.array(columns, dtype=object)
+    return model
+
+
+def _of_a_command(cls: Any, kind: Any, run: Run) -> Any:
+    """A model with the settings of a run that a command began."""
+    settings = {one.name: getattr(kind, one.name) for one in cls.kind.settings() if one.of != "commands"}
+    model = cls(**settings, chains=len(run.sweeps), random_state=run.trace.seed)
+    model.kind_, model.n_features_in_ = kind, kind.width(run.data)
+    return model
+
+
+def _rebuilt(value: Any, allowed: Allowed, place: str) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if place == "move" and isinstance(value, list | tuple):
+        return [rebuild(one, allowed, place) for one in value]
+    return rebuild(value, allowed, place)

@@ -17,7 +17,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.state_homes import PreviousDish, read_start
 from hdpkit.kinds.kind import FiniteOrNot, setting
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.kinds.numbers import Numbers, as_counts
 from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial

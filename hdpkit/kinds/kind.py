@@ -19,8 +19,7 @@ from hdpkit.data.files.tables import Columns, rows_of
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.listing import Listing, list_parameters
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Listing, Nouns, list_parameters
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Move

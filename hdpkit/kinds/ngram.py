@@ -20,12 +20,10 @@ from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.view import RestaurantView
-from hdpkit.kinds.back_off import arpa_rows
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.chain import ModelChain, opened, spread
-from hdpkit.kinds.language import Language
-from hdpkit.kinds.predict import Posterior, Scores, generate
-from hdpkit.kinds.text import first_data, more_data, sentences_of
+from hdpkit.kinds.language import Language, first_data, more_data, sentences_of
+from hdpkit.kinds.predict import Posterior, Scores, arpa_rows, generate
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.run.collect import Checkpoint

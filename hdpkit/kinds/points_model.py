@@ -17,8 +17,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
-from hdpkit.kinds.mixture import Mixture
-from hdpkit.kinds.points import Points
+from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.partitions import co_clustering

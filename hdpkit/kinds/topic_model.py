@@ -1,25 +1,30 @@
-"""The estimators of topic models."""
+"""The estimators of topic models: their input, fits and scores."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
+import attrs
 import numpy as np
 import scipy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import flag
+from hdpkit.checks import check_unmasked, flag
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.matrices import check_whole, sparse_entries
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, seed_of, seed_of_chain
-from hdpkit.kinds.topic_input import are_texts, checked_counts, counter_of, whole_counts
+from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, seed_of, seed_of_chain
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.fixed_topics import (
     FixedTopics,
@@ -29,7 +34,81 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     repeats_in,
 )
 from hdpkit.posterior.fold_in import without_restaurants
+from hdpkit.run.samples import Samples
 from hdpkit.run.trace import ChainTrace, Trace
+
+
+def are_texts(X: Any) -> bool:
+    """Whether this is a sequence of strings: a list, a column of a data frame, a one-dimensional array."""
+    if isinstance(X, str | bytes | Corpus) or scipy.sparse.issparse(X) or not isinstance(X, Iterable):
+        return False
+    if len(getattr(X, "shape", (0,))) != 1:
+        return False
+    if not isinstance(X, list | tuple) and not hasattr(X, "__len__"):
+        return False  # looking into a generator would consume it
+    missing = (type(None), float)  # a column may begin with empty rows
+    there = (item for item in X if not isinstance(item, missing))
+    return any(isinstance(item, str) for item in itertools.islice(there, 1))
+
+
+def counter_of(text: Any) -> TextCounter:
+    """A separate counter for each fit: from options, or a copy of a given counter."""
+    if isinstance(text, TextCounter):
+        return copy.copy(text)
+    if text is None or isinstance(text, TextOptions):
+        return TextCounter(text)
+    raise ParameterError(
+        "text", text, "hdpkit.io.TextOptions, a TextCounter, or None",
+        'text=TextOptions(min_documents=2).',
+    )  # fmt: skip
+
+
+def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
+    """Counts of documents by term as a CSR matrix of floats, by scikit-learn's rules."""
+    if scipy.sparse.issparse(X):
+        X = sparse_entries("X", X).matrix()
+    check_unmasked("X", X)
+    try:
+        if scipy.sparse.issparse(X) and X.nnz:  # before entries of one cell are added up
+            check_non_negative(X, type(model).__name__)
+        checked = validate_data(
+            model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
+            accept_large_sparse=True,
+        )  # fmt: skip
+        check_non_negative(checked, type(model).__name__)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        kind = NotNumbersError if isinstance(error, TypeError) else DataError
+        raise kind("X", X, "counts of documents by term, or a list of texts", str(error)) from error
+    counts = scipy.sparse.csr_array(checked)
+    if not counts.has_canonical_format:
+        counts = counts.copy()
+        counts.sum_duplicates()
+    return counts
+
+
+def whole_counts(counts: Any) -> Any:
+    """Counts in whole numbers."""
+    if counts.dtype.kind == "f":
+        rounded = np.rint(counts.data)
+        if not np.array_equal(rounded, counts.data):
+            before, after = float(counts.data.sum()), float(rounded.sum())
+            if after < before / 2:
+                raise DataError(
+                    "X", f"fractions, {after / before:.0%} of their sum left when rounded", "counts of words",
+                    "A topic model needs counts: use CountVectorizer, not TfidfVectorizer.",
+                )  # fmt: skip
+            warnings.warn(
+                "a topic model needs counts: fractions were rounded to whole numbers "
+                f"(their sum was {before:.6g}, and is {after:.6g})",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        counts = scipy.sparse.csr_array((rounded, counts.indices, counts.indptr), shape=counts.shape)
+    entries = counts.tocoo()
+    check_whole("X", entries.row, entries.col, entries.data, None)
+    counts = counts.astype(np.int64)
+    counts.eliminate_zeros()
+    return counts
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -248,8 +327,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
         if repeats_in(self._fitted.states[0].sample).differ:
-            from hdpkit.kinds.joint_score import joint_scores
-
             return mean_log_probability(
                 lambda cells: joint_scores(copy.copy(self), observed, cells, new), observed, held, new_terms
             )
@@ -377,3 +454,74 @@ class SparseTopicModel(TopicModel):
     """
 
     kind = SparseTopics
+
+
+_KEY = "probability/held-out"
+
+
+@attrs.frozen(eq=False)
+class JointScore:
+    """Probabilities of tokens of the last documents of a franchise, for ``record`` of a run.
+
+    Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish, and the predictive of the
+    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics.
+
+    Parameters
+    ----------
+    cells : csr_array, shape (n_documents, n_terms)
+        Its entries are the terms that are scored in each document.
+    after : int
+        Nothing is computed up to this sweep.
+    new : float64 array, shape (n_terms,)
+        Mean of a new topic.
+    """
+
+    cells: Any
+    after: int
+    new: Floats
+
+    def __call__(self, franchise: Franchise) -> Floats:
+        """Probability of each term: float64, shape (n_cells,), in the order of the entries."""
+        if franchise.sweep <= self.after:
+            return np.full(self.cells.nnz, np.nan)
+        data: Any = franchise.data
+        sample, n = franchise.sample(), self.cells.shape[0]
+        lengths = np.asarray(data.document_lengths)[-n:]
+        begin = len(data) - int(lengths.sum())
+        document, values = np.repeat(np.arange(n), lengths), np.asarray(data.values[begin:])
+        dish = np.asarray(franchise.dishes[begin:])
+        opens = without_restaurants(franchise).dishes[begin : len(data)] >= 0
+        tokens, tables = np.zeros((2, n, sample.n_dishes + 1))
+        np.add.at(tokens, (document, dish), 1.0)
+        np.add.at(tables, (document[opens], dish[opens]), 1.0)
+        b, a = repeats_in(sample)
+        of_one = sample.group_weights(slice(-n, None)) / (b + tokens)
+        rows = sample.topic_blocks(np.arange(sample.n_dishes))
+        topics = FixedTopics.of(rows, self.new, sample.root_weights)
+        found = np.exp(topics.log_probabilities(of_one * (b + a * tables), self.cells))
+        shared = of_one[document, dish] * (1.0 - a * opens)
+        own = scipy.sparse.csr_array((shared, (document, values)), shape=self.cells.shape)
+        return found + _entries(own, self.cells)
+
+
+def _entries(matrix: Any, cells: Any) -> Floats:
+    """Values of a sparse matrix at the entries of another."""
+    places = cells.tocoo()
+    return np.asarray(matrix[places.row, places.col], dtype=np.float64).ravel()
+
+
+def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Scores of held-out cells, as `FixedTopics.score` returns them, of each sample of continued chains.
+
+    ``model`` is a copy, to which the observed halves are added; ``new`` is the mean of a new topic.
+    """
+    cells = scipy.sparse.csr_array((observed + held) > 0)
+    begun, sweeps = model.franchise_.sweep, model.partial_sweeps
+    rule = Samples.of(model.samples or None, begun, sweeps)
+    score = JointScore(cells, begun + sweeps - 1 if rule is None else rule.after, new)
+    model._extend(observed, record={_KEY: score})
+    traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
+    rows = [trace[_KEY][trace["sweep"] == sample.sweep][0] for trace in traces for sample in trace.samples]
+    for row in rows or [score(model.franchise_)]:
+        found = scipy.sparse.csr_array((row, cells.indices, cells.indptr), shape=cells.shape)
+        yield np.log(_entries(found, held)), np.asarray(found.multiply(observed > 0).sum(axis=1))

@@ -22,8 +22,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.kind import FiniteOrNot, setting
-from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, list_topics
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, Nouns, list_topics
 from hdpkit.kinds.values import Flag, NumberOrPrior, OneOf, Values, Whole
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial

@@ -12,7 +12,7 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.fit import fit
-from hdpkit.cli.lm_train import train
+from hdpkit.cli.lm import train
 from hdpkit.cli.main import main
 from hdpkit.cli.options import (
     Command,

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import hdpkit as hk
-from hdpkit.cli.lm_text import SentenceOptions, read_text
+from hdpkit.cli.lm import SentenceOptions, read_text
 from hdpkit.cli.main import main
 from hdpkit.data.files.sentences import read_sentences
 

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import hdpkit as hk
 from hdpkit.cli.corpus import given_table
 from hdpkit.cli.main import main
-from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.points import Mixture
 
 
 def call(*arguments, code=0):

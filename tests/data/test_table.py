@@ -15,7 +15,7 @@ from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table, missing
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
 from hdpkit.kinds.hidden_markov import HiddenMarkov
-from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.points import Mixture
 from hdpkit.signatures import CHANNELS, read_signatures, read_spectra
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", ".xlsx")

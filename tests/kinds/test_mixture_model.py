@@ -27,7 +27,7 @@ from hdpkit.errors import (
     RunError,
     SlowModelWarning,
 )
-from hdpkit.kinds.mixture import measure_of_points
+from hdpkit.kinds.points import measure_of_points
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])

@@ -5,7 +5,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import hdpkit as hk
 from hdpkit.data import Groups
-from hdpkit.kinds.rounding import Rounding
+from hdpkit.kinds.numbers import Rounding
 
 
 def counts(n=300, seed=0):

@@ -10,8 +10,8 @@ from hdpkit.numerics import exp_each
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.kinds import characters
-from hdpkit.kinds.characters import StringModel
+from hdpkit.kinds import spelling
+from hdpkit.kinds.spelling import StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
@@ -159,7 +159,7 @@ def test_strings_are_scored_in_pieces(monkeypatch):
     together = measure._ready().model.log_probabilities
     assert np.array_equal(together(words), whole)
     for chunk in (1, 7):
-        monkeypatch.setattr(characters, "_CHUNK", chunk)
+        monkeypatch.setattr(spelling, "_CHUNK", chunk)
         assert together(words) == pytest.approx(whole, rel=1e-13)
 
 

@@ -18,14 +18,18 @@ from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.kind import Hierarchy, Kind, of_the_data, setting, updates_of
-from hdpkit.kinds.listing import Listing
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Listing, Nouns
 from hdpkit.kinds.signatures.channels import channels_of
-from hdpkit.kinds.signatures.export import write_signatures
-from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures, overview, signature_tables
+from hdpkit.kinds.signatures.extraction import (
+    extract_signatures,
+    list_signatures,
+    name_signatures,
+    overview,
+    signature_tables,
+    write_signatures,
+)
 from hdpkit.kinds.signatures.known import KnownSignatures
-from hdpkit.kinds.signatures.listing import list_signatures
-from hdpkit.kinds.signatures.pages import write_pages
+from hdpkit.kinds.signatures.pictures import write_pages
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.kinds.topics import Topics
 from hdpkit.kinds.values import Between, Flag, Names, NumberOrPrior, OneOf, Whole

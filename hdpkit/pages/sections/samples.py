@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hdpkit.canvas import ROW, alt, colour, layered, named, names, number, over, rounded, told
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Content
 

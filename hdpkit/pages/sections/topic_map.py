@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.canvas import alt, colours, layered, named, over, rounded, told
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.pages.report_data import ReportData, coordinates
 from hdpkit.pages.section import Content
 
