@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import os
 import re
 import stat
@@ -24,10 +23,9 @@ from hdpkit.data import Limits
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.starts import Factors, Random, TermClusters
-from hdpkit.kinds.values import NumberOrPrior
+from hdpkit.kinds.values import NumberOrPrior, prior_of
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
-from hdpkit.priors import Beta, Each, Gamma, Shifted
 from hdpkit.run.scheduler import Scheduler
 
 ARGUMENTS = "hdpkit.arguments"
@@ -456,44 +454,28 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 _OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end
-_CALL = re.compile(r"([a-z]+)\((.*)\)")
-_LEVEL_FORMS = "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)"
 
 
 def parse_levels(name: str, text: str) -> Any:
     """Read hyperparameters: one for all levels, or one for each level, separated by commas."""
-    parts = _OUTSIDE_BRACKETS.split(re.sub(r"\s+", "", text.lower()))
+    parts = _OUTSIDE_BRACKETS.split(text)
     values = [_level(name, part) for part in parts]
     return values[0] if len(values) == 1 else values
 
 
 def _level(name: str, text: str) -> Any:
-    call = _CALL.fullmatch(text)
-    inner = call[2] if call else ""
     try:
-        if call is None:
-            number = float(text)
-            if math.isfinite(number):
-                return number
-        elif call[1] == "each":
-            return Each(_level(name, inner))
-        elif call[1] == "shifted":
-            return Shifted(_level(name, inner))
-        elif call[1] in ("beta", "gamma"):
-            one, other = (float(part) for part in inner.split(","))
-            return (Beta if call[1] == "beta" else Gamma)(one, other)
+        found = prior_of(text)
     except HdpkitError as error:
-        if error.parameter == name:
-            raise
         raise ParameterError(
             name, text, f"such that {error.parameter} is {error.allowed}", error.remedy
         ) from error
-    except ValueError:
-        pass
-    raise ParameterError(
-        name, text, _LEVEL_FORMS,
-        "One for all levels, or one for each, separated by commas, the unigrams' first.",
-    )  # fmt: skip
+    if found is None:
+        raise ParameterError(
+            name, text, "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)",
+            "One for all levels, or one for each, separated by commas, the unigrams' first.",
+        )  # fmt: skip
+    return found
 
 
 def parse_init(text: str) -> str | Random | TermClusters | Factors:

@@ -22,7 +22,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.listing import Listing, Nouns, list_parameters
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.moves import BaseMeasureParameters, Concentration, Move
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, Move
 from hdpkit.posterior.export import export_components, export_trace
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.vectors import MIN_COSINE
@@ -430,10 +430,16 @@ class FiniteOrNot(Hierarchy):
 
 def updates_of(restaurant: Restaurant) -> list[Move]:
     """Updates of the hyperparameters of restaurants, and of parameters of their measure, that have priors."""
+    measure = restaurant.measure
+    concentration, discount = (
+        any(one.hyperparameters[i].prior is not None for one in restaurant.chain()) for i in (0, 1)
+    )
     moves: list[Move] = []
-    declared = any(one.hyperparameters[0].prior is not None for one in restaurant.chain())
-    if declared or "concentration/bursts" in restaurant.measure.priors:
+    in_documents = measure.seats_values and not measure.conjugate
+    if concentration or "concentration/bursts" in measure.priors or in_documents:
         moves.append(Concentration())
-    if any("/" not in name for name in restaurant.measure.priors):
+    if discount or "discount/bursts" in measure.priors:
+        moves.append(Discount())
+    if any("/" not in name for name in measure.priors):
         moves.append(BaseMeasureParameters())
     return moves

@@ -18,12 +18,12 @@ from hdpkit.data.files.sentences import read_sentences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.kind import Kind, setting
+from hdpkit.kinds.kind import Kind, setting, updates_of
 from hdpkit.kinds.listing import Nouns
-from hdpkit.kinds.values import OneOf, Values, Whole
+from hdpkit.kinds.values import OneOf, Placed, Stores, Values, Whole
 from hdpkit.measures.atomic import AtomicMeasure, Uniform
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.moves import Concentration, Discount, Move, TableGibbs
+from hdpkit.moves import Move, TableGibbs
 from hdpkit.priors import Beta, Gamma
 from hdpkit.steps.step import KERNELS
 from hdpkit.stores import stores
@@ -40,24 +40,7 @@ def as_declared(given: Any) -> Any:
 
 
 def levels(name: str, given: Any, order: int, default: Any) -> tuple[Any, ...]:
-    """Return a hyperparameter for each level, the root's first.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for the error.
-    given : number, prior, sequence of these, or None
-        One for all levels, or one for each.
-    order : int
-        Number of levels: contexts of 0 to order - 1 symbols.
-    default : number or prior
-        Used instead of None.
-
-    Raises
-    ------
-    ParameterError
-        If it is a sequence of another length.
-    """
+    """A hyperparameter for each level, the root's first; given are one for all, one for each, or None."""
     declared = default if given is None else as_declared(given)
     if not isinstance(declared, tuple):
         return (declared,) * order
@@ -86,17 +69,6 @@ def context_restaurants(
     return made
 
 
-def moves_for(restaurant: Restaurant) -> list[Move]:
-    """Moves for every customer's table and for every hyperparameter that has a prior."""
-    declared = [declaration.hyperparameters for declaration in restaurant.chain()]
-    chosen: list[Move] = [TableGibbs()]
-    if any(concentration.prior is not None for concentration, _ in declared):
-        chosen.append(Concentration())
-    if any(discount.prior is not None for _, discount in declared):
-        chosen.append(Discount())
-    return chosen
-
-
 class Fixed(Values):
     """A vocabulary, which the data contain: whether it was given is kept."""
 
@@ -107,24 +79,6 @@ class Fixed(Values):
     def back(self, tree: Any, allowed: Allowed) -> Any:
         """An empty one, in whose place the reader puts that of the data, or None."""
         return () if flag("vocabulary", tree) else None
-
-
-class Atoms(Values):
-    """Base measures with atoms."""
-
-    place = "base measure"
-
-
-class Levels(Values):
-    """One value for each level."""
-
-    place = "hyperparameter"
-
-
-class Stores(Values):
-    """Names of stores, or classes."""
-
-    place = "store"
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
@@ -139,9 +93,9 @@ class Language(Kind):
     nouns = Nouns("Language model", "word", "word", "token", "sentence", "word")
 
     order: int = setting(3, Whole(1, ORDER_LIMIT), "Length of an n-gram.")
-    discounts: Any = setting(None, Levels(), "Discount of each level.")
-    concentrations: Any = setting(None, Levels(), "Concentration of each level.")
-    base: AtomicMeasure | None = setting(None, Atoms(), "Base measure of words.")
+    discounts: Any = setting(None, Placed("hyperparameter"), "Discount of each level.")
+    concentrations: Any = setting(None, Placed("hyperparameter"), "Concentration of each level.")
+    base: AtomicMeasure | None = setting(None, Placed("base measure"), "Base measure of words.")
     store: Any = setting("histogram", Stores(), "How seating is stored.")
     start: Any = setting(None, Values(), "Symbol before a sentence.")
     end: Any = setting(None, Values(), "Symbol after a sentence.")
@@ -215,7 +169,7 @@ class Language(Kind):
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
         """Moves for every customer's table and for every hyperparameter that has a prior."""
-        return moves_for(restaurant)
+        return [TableGibbs(), *updates_of(restaurant)]
 
     def franchise(self, data: Any) -> Franchise:
         """The franchise over n-grams."""

@@ -21,9 +21,11 @@ from hdpkit.franchise.declarations import Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
-from hdpkit.kinds.language import ORDER_LIMIT, as_declared, context_restaurants, levels, moves_for
+from hdpkit.kinds.kind import updates_of
+from hdpkit.kinds.language import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.measures.atomic import AtomicMeasure
 from hdpkit.measures.protocol import base_measures
+from hdpkit.moves import TableGibbs
 from hdpkit.numerics import exp, exp_each, log, log_each
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
@@ -118,7 +120,7 @@ class StringModel:
         franchise = Franchise(restaurant, data, store=store)
         step = max(1, sweeps // (2 * samples))
         kept = range(sweeps, 0, -step)[:samples]
-        draws = Scheduler(moves_for(restaurant)).sample(franchise, sweeps, rng=seed)
+        draws = Scheduler([TableGibbs(), *updates_of(restaurant)]).sample(franchise, sweeps, rng=seed)
         return cls(franchise, [franchise.snapshot() for draw in draws if draw.sweep in kept])
 
     def __reduce__(self) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ import attrs
 import numpy as np
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import positive_number
 from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.tables import Columns, rows_of
@@ -21,17 +19,14 @@ from hdpkit.data.files.text_options import Named, TextCounter, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.kind import FiniteOrNot, setting
+from hdpkit.kinds.kind import FiniteOrNot, setting, updates_of
 from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, Nouns, list_topics
-from hdpkit.kinds.values import Flag, NumberOrPrior, OneOf, Values, Whole
+from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Placed, Stores, Values, Whole, read_prior
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.moves import (
-    BaseMeasureParameters,
-    Concentration,
-    Discount,
     DishGibbs,
     Move,
     SelectorCounts,
@@ -48,7 +43,6 @@ from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
 from hdpkit.run.states import ChainState
-from hdpkit.stores import stores
 
 
 class Bursts(Flag):
@@ -56,11 +50,6 @@ class Bursts(Flag):
 
     said = "bool, float or prior"
     place = "hyperparameter"
-
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return -1.0, "x", []
 
     def check(self, name: str, value: Any) -> Any:
         """The value."""
@@ -76,47 +65,41 @@ class Bursts(Flag):
         return value
 
 
-class Positive(Values):
-    """Positive numbers."""
-
-    said = "float"
-
-    def check(self, name: str, value: Any) -> float:
-        """The number."""
-        return positive_number(name, value)
-
-
 @attrs.frozen
 class PartOfAMeasure(Values):
-    """Parameters of a base measure, which checks them; ``read`` reads them from a text."""
+    """Parameters of a base measure, which checks them; in a command what ``serves``."""
 
-    read: Callable[[str], Any]
-    metavar: str = "number|gamma(a,b)"
+    metavar: str
+    serves: Callable[[Any], bool]
+    allowed: str
+    remedy: str
     said = "float, array or prior"
     place = "part of a base measure"
 
     def parse(self, name: str, given: str) -> Any:
-        """The value that a text says."""
-        return self.read(given)
+        return read_prior(name, given, self.serves, self.allowed, self.remedy)
 
 
-class Stores(Values):
-    """Names of stores, or classes; the franchise checks them."""
-
-    said = "str or type"
-    place = "store"
-
-    @property
-    def words(self) -> list[str]:
-        """The names, for a command."""
-        return sorted(stores)
+def _positive(given: Any) -> bool:
+    return isinstance(given, Gamma) or (isinstance(given, float) and given > 0.0)
 
 
-class KnownTopics(Values):
-    """Components that are known in advance."""
-
-    said = "Known"
-    place = "known components"
+_ETA = PartOfAMeasure(
+    "number|gamma(a,b)", _positive, "a number above 0, or gamma(shape, rate)",
+    "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
+)  # fmt: skip
+_SMOOTHING = PartOfAMeasure(
+    "number|gamma(a,b)|each(gamma(a,b))",
+    lambda given: _positive(given.prior if isinstance(given, Each) else given),
+    "a number above 0, gamma(shape, rate), or each(gamma(shape, rate)), if each topic has its own",
+    "For one number for all topics, leave each out.",
+)  # fmt: skip
+_SELECTION = PartOfAMeasure(
+    "beta(r,s)|share",
+    lambda given: isinstance(given, Beta) or (isinstance(given, float) and 0.0 < given < 1.0),
+    "beta(r, s) of positive numbers, or a number above 0 and below 1",
+    "For instance beta(1, 1), the uniform prior.",
+)  # fmt: skip
 
 
 class Text(Values):
@@ -178,7 +161,7 @@ class Topics(FiniteOrNot):
         "bursts. See docs/documents.md.", option="for",
     )  # fmt: skip
     eta: Any = setting(
-        None, PartOfAMeasure(lambda given: NumberOrPrior().parse("eta", given)),
+        None, _ETA,
         "Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics. None: "
         "0.2; for prediction 0.05.",
     )  # fmt: skip
@@ -187,12 +170,12 @@ class Topics(FiniteOrNot):
     )
     smoothing: Any = setting(
         None,
-        PartOfAMeasure(lambda given: parse_smoothing(given), "number|gamma(a,b)|each(gamma(a,b))"),
+        _SMOOTHING,
         "Dirichlet parameter of the terms that a topic of the sparse model selects. ``hk.Each(prior)``: one "
         "per topic. None: 0.1.",
     )  # fmt: skip
     selection: Any = setting(
-        None, PartOfAMeasure(lambda given: parse_selection(given), "beta(r,s)|share"),
+        None, _SELECTION,
         "Prior of the share of terms that a topic of the sparse model selects, or a fixed share. None: "
         "Beta(1, 1).",
     )  # fmt: skip
@@ -224,7 +207,7 @@ class Topics(FiniteOrNot):
         "gamma(1,1); sweeps take 3 to 5 times as long.", of="commands",
     )  # fmt: skip
     known: Any = setting(
-        None, KnownTopics(),
+        None, Placed("known components", "Known"),
         "Topics that are known in advance, with the terms in the order of the columns: see `Known`.",
         of="estimators",
     )  # fmt: skip
@@ -241,7 +224,7 @@ class Topics(FiniteOrNot):
     )  # fmt: skip
     transform_tolerance: float = setting(
         1e-4,
-        Positive(),
+        Between(0.0, None, ends=False),
         "EM stops when no proportion changes by more than this in one step.",
         of="estimators",
     )
@@ -440,54 +423,9 @@ def default_moves(restaurant: Restaurant) -> list[Move]:
 
 def topic_updates(restaurant: Restaurant) -> list[Move]:
     """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes."""
-    base = restaurant.measure
-    moves: list[Move] = []
-    declared = any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain())
-    if declared or "concentration/bursts" in base.priors or (base.seats_values and not base.conjugate):
-        moves.append(Concentration())
-    if "discount/bursts" in base.priors:
-        moves.append(Discount())
-    if any("/" not in name for name in base.priors):
-        moves.append(BaseMeasureParameters())
-    if not base.conjugate and not base.seats_values:  # each dish has a smoothing
-        moves.append(Smoothing())
-    if getattr(base, "proportions", None) == "stored":
-        moves.append(SelectorCounts())
-    return moves
-
-
-_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
-
-
-def parse_smoothing(given: str) -> float | Gamma | Each:
-    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic)."""
-    call = _EACH.fullmatch(re.sub(r"\s+", "", given))
-    found = NumberOrPrior().parse("smoothing", call[1] if call else given)
-    if call is None:
-        return found
-    if isinstance(found, Gamma):
-        return Each(found)
-    raise ParameterError(
-        "smoothing", given, "each(gamma(shape, rate)), if each topic has its own",
-        "For one number for all topics, leave each out.",
-    )  # fmt: skip
-
-
-_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
-
-
-def parse_selection(given: str) -> float | Beta:
-    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share."""
-    prior = _BETA.fullmatch(re.sub(r"\s+", "", given))
-    try:
-        numbers = [float(part) for part in (prior.groups() if prior else [given])]
-    except ValueError:
-        numbers = [math.nan]
-    if prior and all(0.0 < number < math.inf for number in numbers):
-        return Beta(*numbers)
-    if not prior and 0.0 < numbers[0] < 1.0:
-        return numbers[0]
-    raise ParameterError(
-        "selection", given, "beta(r, s) of positive numbers, or a number above 0 and below 1",
-        "For instance beta(1, 1), the uniform prior.",
-    )  # fmt: skip
+    measure = restaurant.measure
+    # Without conjugacy each dish has a smoothing, unless values are seated in documents.
+    own: list[Move] = [] if measure.conjugate or measure.seats_values else [Smoothing()]
+    if getattr(measure, "proportions", None) == "stored":
+        own.append(SelectorCounts())
+    return [*updates_of(restaurant), *own]
