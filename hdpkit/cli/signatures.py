@@ -43,8 +43,6 @@ from hdpkit.run.scheduler import Scheduler
 
 _TABLE = ("encoding", "delimiter", "quotes", "header")
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
-share = click.FloatRange(0.0, 1.0)
-inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 
 @click.command(cls=Command)

@@ -24,6 +24,7 @@ from hdpkit.checks import DAMAGED, absolute_path, check_unmasked, fitting, items
 from hdpkit.errors import CorruptRunError, DataError, ParameterError, RunError
 from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.kind import Setting
@@ -32,7 +33,7 @@ from hdpkit.moves import Move
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.given import Fitted
-from hdpkit.posterior.topic_labels import LabelRow
+from hdpkit.posterior.topic_labels import LABELS, LabelRow, write_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Plan
 from hdpkit.run.describe import describe, rebuild
@@ -138,6 +139,7 @@ class Estimator(BaseEstimator):
     franchise_: Franchise
     franchises_: list[Franchise]
     trace_: Trace | ChainTrace
+    samples_: tuple[Sample, ...]
     _fitted: _Found
     _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     sweeps: Any
@@ -200,6 +202,7 @@ class Estimator(BaseEstimator):
         self.franchise_ = self.franchises_[best_chain(trace)]
         self.n_iter_ = int(self.franchise_.sweep)
         self._fitted = _Found.of(trace, self.franchises_, self._label_rows)
+        self.samples_ = tuple(trace.samples)
 
     # ------------------------------------------------------------------ components
 
@@ -249,14 +252,6 @@ class Estimator(BaseEstimator):
         self._check_run()
         franchise = self.kind_.franchise(data)
         self.kind_.warn(franchise.declarations[-1], data, self._run_settings["sweeps"])
-        trace, franchises = self._sampled(franchise)
-        self._finish(franchises, trace)
-        return self
-
-    # ------------------------------------------------------------------ runs
-
-    def _sampled(self, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
-        """The sweeps of a fit: their trace, and the last states of the chains."""
         chains, sweeps, until = (self._run_settings[name] for name in ("chains", "sweeps", "until"))
         trace = (
             self._run(franchise, chains, sweeps, self.samples or None)
@@ -264,7 +259,8 @@ class Estimator(BaseEstimator):
             else self._run_until(franchise, until, chains, sweeps)
         )
         _check_swept(trace)
-        return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
+        self._finish(list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise], trace)
+        return self
 
     def _run(
         self,
@@ -317,8 +313,8 @@ class Estimator(BaseEstimator):
 
     def _go_on(
         self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
-    ) -> tuple[Trace | ChainTrace, list[Franchise]]:
-        """Further sweeps of chains from these states: their trace, and the last states."""
+    ) -> Self:
+        """Further sweeps of chains from these states."""
         scheduler = self._scheduler(self.franchise_, len(franchises))
         progress = self.progress if len(franchises) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
@@ -328,7 +324,8 @@ class Estimator(BaseEstimator):
         last, traces = [one for one, _ in swept], [trace for _, trace in swept]
         trace = ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
         _check_swept(trace)
-        return trace, last
+        self._finish(last, trace)
+        return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state."""
@@ -346,9 +343,6 @@ class Estimator(BaseEstimator):
             whole_number(name, self._run_settings[name], 1, remedy="Give a whole number.")
         if not isinstance(self.samples, Samples):
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
-        self._check_until()
-
-    def _check_until(self) -> None:
         until = self._run_settings["until"]
         if until is None:
             if self.at_most is not None:
@@ -409,10 +403,17 @@ class Estimator(BaseEstimator):
             "n_features": int(self.n_features_in_),
             "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
         }
-        kind = self.kind_
-        with holding(path, {"estimator": tree, "model": kind.as_data(), **kind.about(self)}):
+        with holding(path, {"estimator": tree, "model": self.kind_.as_data(), **self._about()}):
             _write_run(path, self, moves)
-        kind.keep_beside(self, path)
+        if self._label_rows:
+            write_topic_labels(path / LABELS, self._label_rows)
+
+    def _about(self) -> dict[str, Any]:
+        """More that run.json says."""
+        return {}
+
+    def _restore(self, run: Run, allow: Iterable[Any]) -> None:
+        """Set more attributes from a folder."""
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
@@ -455,7 +456,7 @@ class Estimator(BaseEstimator):
                     str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
                     "Files of several folders were mixed: restore copies of them.",
                 )  # fmt: skip
-            kind.restore(model, run, names)
+            model._restore(run, names)
         model._finish(run.franchises(), run.trace)
         return model
 

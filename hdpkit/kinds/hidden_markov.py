@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 
-from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.text_files import place_of
@@ -121,12 +120,10 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are sequences."""
         return isinstance(data, Sequences)
 
     @property
     def by_default(self) -> bool:
-        """Whether the prior comes from the data, and can't describe every column."""
         return isinstance(self.emission, str) and self.emission == "normal"
 
     @property
@@ -135,17 +132,14 @@ class HiddenMarkov(FiniteOrNot, Numbers):
         return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
 
     def sizes(self, data: Any) -> list[tuple[str, int]]:
-        """Numbers of observations, dimensions and sequences."""
         return [*super().sizes(data), (self.nouns.documents, data.n_sequences)]
 
     def said(self, data: Any) -> str:
-        """Numbers of sequences and observations."""
         absent = int(data.missing.sum())
         gaps = f", {absent:,} of them missing" if absent else ""
         return f"{data.n_sequences:,} sequences, {len(data):,} observations{gaps}"
 
     def declare(self, data: Any) -> Restaurant:
-        """The restaurants of states, below a root."""
         homes = PreviousDish(self.sticky, start_concentration=self.start_concentration)
         return self.restaurants(measure_of(self.emission, data), homes)
 
@@ -252,7 +246,6 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
     """
     if isinstance(emission, BaseMeasure):
         return emission
-    choice("emission", emission, EMISSIONS, remedy="Or a base measure, for instance hk.NormalInverseWishart.")
     if emission == "words":
         return DirichletMultinomial(0.5)
     there = np.asarray(data.values[~data.missing], dtype=np.float64)

@@ -16,13 +16,11 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
-from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
 from hdpkit.posterior.sequences import CommonStates, states_in_common
-from hdpkit.run.trace import ChainTrace, Trace
 
 _DRAWS = 5  # of parameters, in each sample, for scores
 
@@ -99,11 +97,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         self.kind_ = self._made()
         self.kind_, data = self.kind_.prepared(self._sequences(X, y, lengths, reset=True))
         return self._begin(data)
-
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and the samples for scores."""
-        super()._finish(franchises, trace)
-        self.samples_ = tuple(trace.samples)
 
     @property
     def n_states_(self) -> int:

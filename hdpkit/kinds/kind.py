@@ -257,18 +257,6 @@ class Kind:
         """Number of columns of X of an estimator over data."""
         return int(np.prod(data.values.shape[1:], dtype=np.int64))
 
-    def about(self, model: Any) -> dict[str, Any]:
-        """More that run.json of an estimator's folder says."""
-        return {}
-
-    def keep_beside(self, model: Any, folder: Path) -> None:
-        """Write files beside a run that an estimator saved."""
-        return
-
-    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
-        """Set attributes of an estimator from its folder."""
-        return
-
     def of_part(self, data: Any, chain: int | None = None) -> Kind:
         """The kind as which data in shards, or one chain, are shown."""
         return self

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import choice, flag, instance, is_missing, whole_number
+from hdpkit.checks import flag, instance, is_missing, whole_number
 from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences, check_hashable, check_markers, check_vocabulary
 from hdpkit.data.files.sentences import read_sentences
@@ -107,72 +107,50 @@ class Language(Kind):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are n-grams."""
         return isinstance(data, NGrams)
 
     @classmethod
-    def of(
-        cls,
-        order: Any,
-        discounts: Any,
-        concentrations: Any,
-        base: Any,
-        store: Any,
-        start: Any,
-        end: Any,
-        unknown: Any,
-        vocabulary: Any,
-        kernel: Any,
-    ) -> Language:
-        """Check the arguments."""
-        order = whole_number("order", order, 1, ORDER_LIMIT, remedy="2 is a bigram model, 3 a trigram model.")
+    def of(cls, **given: Any) -> Language:
+        """The settings of the arguments of `NGramModel`, checked."""
+        remedy = "2 is a bigram model, 3 a trigram model."
+        order = whole_number("order", given["order"], 1, ORDER_LIMIT, remedy=remedy)
+        base, store, start, end = (given[name] for name in ("base", "store", "start", "end"))
         if base is not None:
             instance(
                 "base", base, AtomicMeasure, "a base measure with atoms, or None",
                 remedy="For instance hk.Uniform(V); None is hk.Uniform() over the vocabulary.",
             )  # fmt: skip
-        choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         if isinstance(store, str):
             store = stores[store].name
         elif not isinstance(store, type):
             raise ParameterError(
                 "store", store, f"one of {sorted(stores)} or a SeatingStore class", "See hdpkit.stores."
             )
-        words = check_vocabulary(vocabulary)
+        words = check_vocabulary(given["vocabulary"])
         if words is not None and end is not None and check_hashable("end", end) not in words:
             words = (*words, end)
         check_markers(start, end, words)
+        unknown = given["unknown"]
         if unknown is not None and check_hashable("unknown", unknown) in (start, end):
             raise ParameterError(
                 "unknown", unknown, "different from the symbols of the sentence's start and end",
                 "Choose another one, or None.",
             )  # fmt: skip
-        made = cls(
-            order=order,
-            discounts=levels("discounts", discounts, order, Beta(1.0, 1.0)),
-            concentrations=levels("concentrations", concentrations, order, Gamma(1.0, 1.0)),
-            base=base,
-            store=store,
-            start=start,
-            end=end,
-            unknown=unknown,
-            vocabulary=words,
-            kernel=kernel,
-        )
+        read = {"order": order, "store": store, "vocabulary": words}
+        for name, usual in (("discounts", Beta(1.0, 1.0)), ("concentrations", Gamma(1.0, 1.0))):
+            read[name] = levels(name, given[name], order, usual)
+        made = cls(**given | read)
         made.declare()
         return made
 
     def declare(self, data: Any = None) -> Restaurant:
-        """The restaurants of contexts of all lengths."""
         base = Uniform() if self.base is None else self.base
         return context_restaurants(base, self.concentrations, self.discounts)
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
-        """Moves for every customer's table and for every hyperparameter that has a prior."""
         return [TableGibbs(), *updates_of(restaurant)]
 
     def franchise(self, data: Any) -> Franchise:
-        """The franchise over n-grams."""
         return Franchise(self.declare(), data, store=self.store, kernel=self.kernel)
 
 

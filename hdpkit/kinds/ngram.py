@@ -91,8 +91,9 @@ class NGramModel:
         kernel: str = "auto",
     ) -> None:
         self.settings = Language.of(
-            order, discounts, concentrations, base, store, start, end, unknown, vocabulary, kernel
-        )
+            order=order, discounts=discounts, concentrations=concentrations, base=base, store=store,
+            start=start, end=end, unknown=unknown, vocabulary=vocabulary, kernel=kernel,
+        )  # fmt: skip
         self._chain: ModelChain | None = None
 
     def __repr__(self) -> str:

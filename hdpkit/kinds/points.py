@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import choice
 from hdpkit.data import Groups
 from hdpkit.data.files.table import Table, missing
 from hdpkit.data.files.tables import Columns
@@ -70,7 +69,6 @@ class Points(Numbers):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are points."""
         return isinstance(data, Groups)
 
     def check(self) -> None:
@@ -126,19 +124,16 @@ class Points(Numbers):
         return [*moves, *updates_of(restaurant)]
 
     def sizes(self, data: Any) -> list[tuple[str, int]]:
-        """Numbers of points, dimensions and groups."""
         noun, plural = self.nouns.document, self.nouns.documents
         told = {name: plural if name == noun else f"{plural} ({name})" for name in data.label_names}
         return [*super().sizes(data), *((told[name], len(data.keys(name))) for name in told)]
 
     def said(self, data: Any) -> str:
-        """Numbers of points, dimensions and groups."""
         grouped = "".join(f", {len(data.keys(label)):,} groups" for label in data.label_names)
         width = int(np.prod(data.values.shape[1:], dtype=np.int64))
         return f"{len(data):,} points in {width:,} dimensions{grouped}"
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
-        """Components of new points, and their log densities."""
         own: Any = run.data
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
         columns, (label,) = own.columns or (), own.label_names or (None,)
@@ -262,12 +257,10 @@ class Mixture(Points):
             )  # fmt: skip
 
     def measure_of(self, values: Floats) -> BaseMeasure:
-        """The base measure of components of points, shape (n, D)."""
         return measure_of_points(self.measure, values)
 
     @property
     def by_default(self) -> bool:
-        """Whether the prior comes from the data, and can't describe every column."""
         return self.measure in ("normal", "diagonal")
 
     def same(self, data: Any) -> Any:
@@ -277,7 +270,6 @@ class Mixture(Points):
         return super().same(data)
 
     def rows(self, X: Floats) -> npt.NDArray[Any]:
-        """Rows of numbers as the measure takes them."""
         if self.measure == "directions" or getattr(self.measure, "support", None) == "sphere":
             return directions_of(X)
         if isinstance(self.measure, GammaPoisson):
@@ -300,7 +292,6 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
                 "measure", type(measure).__name__, "a measure over numbers", "For words see hk.TopicModel."
             )
         return measure
-    choice("measure", measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma(...).")
     if measure == "directions":
         return VonMisesFisher.weakly_informative(X, _DISHES)
     unknown = None if np.ptp(X, axis=0).all() else np.ones(X.shape[1])

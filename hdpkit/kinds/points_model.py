@@ -110,9 +110,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
                 more = attrs.evolve(more, labels={own: more.labels[label]})
         data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
         grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
-        trace, franchises = self._go_on(grown, self.partial_sweeps)
-        self._finish(franchises, trace)
-        return self
+        return self._go_on(grown, self.partial_sweeps)
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes."""

@@ -56,7 +56,6 @@ class Characters(AtomicMeasure):
     n_terms: int = 1
 
     def for_data(self, data: GroupedData) -> Self:
-        """Set the number of symbols from the data."""
         assert isinstance(data, NGrams)
         ready: Self = attrs.evolve(self, n_terms=data.n_terms)
         return ready
@@ -67,12 +66,10 @@ class Characters(AtomicMeasure):
         return 1 + (_CODE_POINTS if self.alphabet is None else len(self.alphabet))
 
     def log_probabilities(self) -> Floats:
-        """Return log H of the symbols that occur: shape (n_terms,), nats."""
         return np.full(self.n_terms, -log(self.n_symbols))
 
     @property
     def remainder(self) -> float:
-        """Probability of all others."""
         return (self.n_symbols - self.n_terms) / self.n_symbols
 
     def draw_other(self, known: Iterable[str], source: ChoiceSource) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
@@ -19,6 +20,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, flag
 from hdpkit.data import Corpus
+from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.records import Layout
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
@@ -34,8 +37,11 @@ from hdpkit.posterior.evaluation.fixed_topics import (
     repeats_in,
 )
 from hdpkit.posterior.fold_in import without_restaurants
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.run.run_folder import RUN
+from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.run.trace import ChainTrace
 
 
 def are_texts(X: Any) -> bool:
@@ -229,9 +235,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             before: Any = self.franchise_.data
             corpus = before.plus(more)
             grown = [one.with_documents(corpus, seed_of_chain(one)) for one in self.franchises_]
-        trace, franchises = self._go_on(grown, self.partial_sweeps, record)
-        self._finish(franchises, trace)
-        return self
+        return self._go_on(grown, self.partial_sweeps, record)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model, and return ``transform(X)``. Parameters and errors as in `fit`.
@@ -414,10 +418,22 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and the samples for scores."""
-        super()._finish(franchises, trace)
-        self.samples_ = tuple(trace.samples)
+    # ------------------------------------------------------------------ folders
+
+    def _about(self) -> dict[str, Any]:
+        """How texts are counted, for `hdpkit infer`."""
+        if self.counter_ is None:
+            return {}
+        return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=self.counter_).as_data()}
+
+    def _restore(self, run: Run, allow: Iterable[Any]) -> None:
+        """Set the counter, the terms and the labels."""
+        counter = run.about.get("reading", {}).get("counter")
+        where = str(run.folder / RUN)
+        self.counter_ = None if counter is None else TextCounter.from_data(counter, allow, where=where)
+        self.terms_ = run.data.vocabulary
+        if os.path.lexists(run.folder / LABELS):
+            self._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
 
 
 def _blocks(sample: Sample) -> Iterator[Floats]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +11,8 @@ import attrs
 import numpy as np
 
 from hdpkit.allowed import Allowed
-from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.records import Layout
 from hdpkit.data.files.tables import Columns, rows_of
-from hdpkit.data.files.text_options import Named, TextCounter, TextOptions
+from hdpkit.data.files.text_options import Named, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
@@ -37,9 +34,7 @@ from hdpkit.moves import (
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.priors import Beta, Each, Gamma
-from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
 from hdpkit.run.states import ChainState
@@ -52,7 +47,6 @@ class Bursts(Flag):
     place = "hyperparameter"
 
     def check(self, name: str, value: Any) -> Any:
-        """The value."""
         if not isinstance(value, bool):
             try:
                 if not topic_measure(0.5, False, value).conjugate:
@@ -112,7 +106,6 @@ class Text(Values):
         return value.as_data() if isinstance(value, TextOptions) else None
 
     def back(self, tree: Any, allowed: Allowed) -> Any:
-        """Options from data."""
         if tree is None:
             return None
         given = dict(tree)
@@ -264,7 +257,6 @@ class Topics(FiniteOrNot):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are documents."""
         return hasattr(data, "n_documents")
 
     def usual(self, name: str) -> Any:
@@ -301,7 +293,6 @@ class Topics(FiniteOrNot):
         return self.root if self.n_components is None else FixedWeights(self.n_components)
 
     def franchise(self, data: Any) -> Franchise:
-        """The franchise over documents."""
         if self.sparse and data.n_terms == 1:
             raise DataError(
                 "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
@@ -312,23 +303,18 @@ class Topics(FiniteOrNot):
         )  # fmt: skip
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
-        """Moves for topics with this measure, and updates of hyperparameters with a prior."""
         return default_moves(restaurant)
 
     def said(self, data: Any) -> str:
-        """Numbers of documents, tokens and terms."""
         return f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
 
     def width(self, data: Any) -> int:
-        """Number of terms."""
         return int(data.n_terms)
 
     def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
-        """Topics with their terms."""
         return list_topics(found, self.nouns, n_terms, most)
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
-        """Topics, with lists of terms, and their groups."""
         content = super().content(found, n_terms, most)
         for row, (_, terms, _) in zip(content["topics"], found.top_terms(n_terms), strict=False):
             row["terms"] = list(map(str, found.words(terms)))
@@ -344,11 +330,9 @@ class Topics(FiniteOrNot):
         return boilerplate_hint(state, folder, self.nouns)
 
     def write(self, found: Any, to: str, out: Path, *, raw: bool, **options: Any) -> list[Path]:
-        """Write topics and the shares of the documents."""
         return export_topics(found, to, out, options["n_terms"], raw=raw, by=options["by"])
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
-        """Shares of the topics in new documents."""
         read = new.corpus()
         corpus = read.corpus
         unknown = f"{read.n_unknown:,} words that the run doesn't know are left out"
@@ -364,26 +348,6 @@ class Topics(FiniteOrNot):
         table = share_columns(folded[0].names, topics.gather([each.proportions for each in folded]))
         lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
         return f"shares of {len(topics)} topics", {"document": table.pop("document"), **lengths, **table}
-
-    def about(self, model: Any) -> dict[str, Any]:
-        """How texts are counted, for `hdpkit infer`."""
-        if model.counter_ is None:
-            return {}
-        return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=model.counter_).as_data()}
-
-    def keep_beside(self, model: Any, folder: Path) -> None:
-        """Write labels of topics."""
-        if model._label_rows:
-            write_topic_labels(folder / LABELS, model._label_rows)
-
-    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
-        """Set the counter, the terms and the labels of an estimator."""
-        counter = run.about.get("reading", {}).get("counter")
-        where = str(run.folder / RUN)
-        model.counter_ = None if counter is None else TextCounter.from_data(counter, allow, where=where)
-        model.terms_ = run.data.vocabulary
-        if os.path.lexists(run.folder / LABELS):
-            model._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)

@@ -144,7 +144,6 @@ class Cohort(Hierarchy):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are counts."""
         return hasattr(data, "n_documents")
 
     @classmethod
@@ -153,7 +152,6 @@ class Cohort(Hierarchy):
         return cls.serves(data) and channels_of(data.vocabulary or ()) is not None
 
     def said(self, data: Any) -> str:
-        """Numbers of samples, mutations and channels."""
         return f"{data.n_documents:,} samples, {data.n_tokens:,} mutations, {data.n_terms:,} channels"
 
     @property
@@ -192,7 +190,6 @@ class Cohort(Hierarchy):
         return self.restaurants(measure, *self.levels, "document", between=self.level_concentration)
 
     def franchise(self, data: Any) -> Franchise:
-        """The franchise over cells."""
         declared, known = None, self.fitted
         if known is not None:
             frozen = self.only_known or self.known_as == "frozen"
@@ -237,21 +234,17 @@ class Cohort(Hierarchy):
         return self.similarity
 
     def results(self, run: Run, chain: int | None = None, about: int | None = None) -> Any:
-        """The signatures."""
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
         return self.signatures(run)
 
     def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
-        """Signatures with their best matches."""
         return list_signatures(found, self.compared)
 
     def table(self, found: Any, n_terms: int) -> Columns:
-        """A row for each signature."""
         return overview(found, self.compared)
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
-        """The number of signatures, the share of the mutations in none, and the table."""
         table = {name: np.asarray(values).tolist() for name, values in self.table(found, n_terms).items()}
         facts = {"n_signatures": len(found), "share_of_no_signature": found.rest}
         return facts | {"signatures": rows_of(table)[:most]}
