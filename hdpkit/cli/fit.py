@@ -17,6 +17,7 @@ from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.kind import kind_options, made, named, run_kind
 from hdpkit.cli.options import (
     Command,
+    Parsed,
     above_zero,
     group,
     init_option,
@@ -26,7 +27,6 @@ from hdpkit.cli.options import (
     out_option,
     path_type,
     positive,
-    prior_type,
     quiet_option,
     run_options,
     seed_option,
@@ -42,6 +42,7 @@ from hdpkit.files import to_json
 from hdpkit.franchise.declarations import FixedWeights
 from hdpkit.kinds.kind import FiniteOrNot
 from hdpkit.kinds.topics import Topics, topic_updates
+from hdpkit.kinds.values import NumberOrPrior
 from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.describe import describe, described_franchise
@@ -49,6 +50,7 @@ from hdpkit.run.run_folder import RUN, RunFolder, holding
 from hdpkit.run.runs import open_run
 from hdpkit.run.scheduler import Scheduler
 
+_PRIOR = NumberOrPrior()
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
     "purpose", "sweeps", "until", "at_most", "chains", "seed", "eta", "bursty", "terms",
@@ -66,7 +68,7 @@ _COMMON = (
     "Model",
     click.option(
         "--burst-concentration",
-        type=prior_type("burst-concentration"),
+        type=Parsed(_PRIOR.metavar, lambda text: _PRIOR.parse("burst-concentration", text)),
         help="With --bursty: the larger, the less terms repeat.  [default: gamma(1,0.01)]",
     ),
 )

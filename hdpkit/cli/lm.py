@@ -8,24 +8,22 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-import attrs
 import click
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from hdpkit.cli.folders import (
-    INTERRUPTED,
-    WORKED_ON,
     allow_option,
     check_new_folder,
+    end_interrupted,
     is_language_model,
     open_language_model,
-    resume_command,
+    ran,
     worked_on,
 )
 from hdpkit.cli.options import (
@@ -50,7 +48,7 @@ from hdpkit.data import NGrams
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.data.files.tables import escaped
 from hdpkit.data.files.text_files import place_of
-from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError, StorageError, printable
+from hdpkit.errors import DataError, ParameterError, StateError, StorageError, printable
 from hdpkit.files import written_aside
 from hdpkit.kinds.language import ORDER_LIMIT
 from hdpkit.kinds.ngram import NGramModel
@@ -60,21 +58,6 @@ from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.stores import Detail, at_least
 
-
-@attrs.frozen
-class SentenceOptions:
-    """How a file is split into words; attributes as the parameters of `read_sentences`."""
-
-    lowercase: bool
-    encoding: str
-    errors: str
-    empty: str
-
-    def sentences(self, source: str, progress: Any = None) -> Iterator[list[str]]:
-        """Sentences of a file, or of standard input ("-")."""
-        return read_sentences(source, **attrs.asdict(self), progress=progress)
-
-
 reading_options = group(
     "Reading the text",
     *options_of(
@@ -82,15 +65,15 @@ reading_options = group(
         empty=click.Choice(["skip", "keep"]),
     ),
 )  # fmt: skip
-"""Adds the options for reading a text."""
+"""Adds the options for reading a text; `read_text` takes their values."""
 
 
-def read_text(source: str, reading: SentenceOptions, quiet: bool) -> Iterator[list[str]]:
+def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[list[str]]:
     """Yield the sentences of a text, with a progress bar on standard error."""
     n_sentences = n_words = 0
     with contextlib.ExitStack() as stack:
         progress = None if quiet else stack.enter_context(_reading_bar(source))
-        for words in reading.sentences(source, progress):
+        for words in read_sentences(source, **reading, progress=progress):
             n_sentences += 1
             n_words += len(words)
             yield words
@@ -127,9 +110,9 @@ def _reading_bar(source: str) -> Iterator[Any]:
         yield show
 
 
-def read_words(path: Path, reading: SentenceOptions) -> tuple[str, ...]:
+def read_words(path: Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
     """Read a vocabulary: the words of a file, each once, in the order of their first appearance."""
-    words = tuple(dict.fromkeys(word for line in reading.sentences(str(path)) for word in line))
+    words = tuple(dict.fromkeys(word for line in read_sentences(str(path), **reading) for word in line))
     if not words:
         raise DataError(
             f"vocabulary {path}", "no word", "a file with a word per line", "Is it the right file?"
@@ -489,8 +472,8 @@ def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
-def _reading(options: dict[str, Any]) -> SentenceOptions:
-    return SentenceOptions(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
+def _reading(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("lowercase", "encoding", "errors", "empty")}
 
 
 def _plan(options: dict[str, Any]) -> dict[str, Any]:
@@ -510,7 +493,7 @@ def _plan(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held_out(
-    text: str, reading: SentenceOptions, model: NGramModel, options: dict[str, Any]
+    text: str, reading: Mapping[str, Any], model: NGramModel, options: dict[str, Any]
 ) -> NGrams | None:
     """Read the held-out text now, although it is scored at the end, so that its errors appear early."""
     source = options["heldout"]
@@ -532,33 +515,18 @@ def _carry_out(
     held_out: NGrams | None = None,
 ) -> None:
     """Run with a progress bar, print the results, and say how to continue an interrupted run."""
-    again = f"Go on with it: {resume_command(folder)}"
-    interrupted = False
-    click.get_current_context().meta[WORKED_ON] = (folder, True)
-    try:
-        with ProgressBar() as bar:
-            run(None if quiet else bar)
-        interrupted = bool(model.trace.interrupted)
-    except KeyboardInterrupt:
-        if not is_language_model(folder):
-            raise
-        interrupted = True
-    except Exception as error:
-        # A run had begun. An error in the text or the folder would only occur again.
-        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
-        if begun and is_language_model(folder) and not isinstance(error, MemoryError):
-            say(again, err=True)
-        raise
+    _, interrupted = ran(
+        lambda bar: run(bar).trace, folder, quiet, ProgressBar(), lambda: is_language_model(folder)
+    )
     echo_levels(model)
     say(model_facts(model))
     if interrupted:
-        say(f"Interrupted. {again}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        end_interrupted(folder)
     if held_out is not None:
         say(score_text(model.score(held_out), treatment(model)))
 
 
-def _declared(options: dict[str, Any], reading: SentenceOptions) -> NGramModel:
+def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel:
     """The model declared by the options; incompatible options raise an error."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
@@ -624,17 +592,7 @@ def lm() -> None:
 @reading_options
 @quiet_option
 @allow_option
-def score(
-    folder: Path,
-    text: str,
-    per_token: bool,
-    per_sentence: bool,
-    as_json: bool,
-    output: Path | None,
-    quiet: bool,
-    allow: tuple[str, ...],
-    **how: Any,
-) -> None:
+def score(folder: Path, text: str, quiet: bool, allow: tuple[str, ...], **options: Any) -> None:
     """Score a text: perplexity, and the probability of every token or sentence.
 
     TEXT and the options for reading it are as for hdpkit lm train; use the same options as there. Rows have
@@ -647,13 +605,16 @@ def score(
       hdpkit lm score model test.txt --per-token > tokens.tsv
       hdpkit lm score model - --per-sentence --output sentences.tsv < test.txt
     """
+    per_token, per_sentence, as_json, output = (
+        options.pop(name) for name in ("per_token", "per_sentence", "as_json", "output")
+    )
     if per_token and per_sentence:
         raise ParameterError(
             "per-sentence", True, "left out with --per-token", "Score the text once with each option."
         )
     model = open_language_model(folder, allow)
     with open_output(output) as out:  # errors about the file come before the work
-        scores = model.score(read_text(text, SentenceOptions(**how), quiet))
+        scores = model.score(read_text(text, options, quiet))
         hint = case_hint(model, scores)
         if hint is not None:
             say(hint, err=True)

@@ -23,7 +23,7 @@ from hdpkit.data import Limits
 from hdpkit.data.files.dates import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.starts import Factors, Random, TermClusters
-from hdpkit.kinds.values import NumberOrPrior, prior_of
+from hdpkit.kinds.values import prior_of
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.run.scheduler import Scheduler
@@ -282,39 +282,26 @@ def given_limits(options: dict[str, Any]) -> Limits:
 
 def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
     """Read options from a TOML file."""
+    file = f"file {os.fspath(path)}"
     try:
         if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
-            raise DataError(
-                f"file {os.fspath(path)}",
-                "a pipe or a device",
-                "a regular file",
-                "Write the options to a file.",
-            )
-        with open(path, "rb") as file:
-            raw = file.read(_CONFIG_BYTES + 1)
+            raise DataError(file, "a pipe or a device", "a regular file", "Write the options to a file.")
+        with open(path, "rb") as opened:
+            raw = opened.read(_CONFIG_BYTES + 1)
         if len(raw) > _CONFIG_BYTES:
-            raise DataError(
-                f"file {os.fspath(path)}",
-                f"more than {_CONFIG_BYTES} bytes",
-                f"at most {_CONFIG_BYTES} bytes long",
-                "Check that it is a file of options.",
-            )
+            most = f"{_CONFIG_BYTES} bytes"
+            remedy = "Check that it is a file of options."
+            raise DataError(file, f"more than {most}", f"at most {most} long", remedy)
         content = tomllib.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise DataError(
-            f"file {os.fspath(path)}", error.strerror or str(error), "a file that can be read",
-            "Check the path.",
-        ) from error  # fmt: skip
     except DataError:
         raise
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise DataError(file, told, "a file that can be read", "Check the path.") from error
     except RecursionError as error:
-        raise DataError(
-            f"file {os.fspath(path)}", "too deeply nested", "options, one per line", "Correct it."
-        ) from error
+        raise DataError(file, "too deeply nested", "options, one per line", "Correct it.") from error
     except (ValueError, OverflowError) as error:  # not TOML, or not UTF-8
-        raise DataError(
-            f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
-        ) from error
+        raise DataError(file, "damaged", f"TOML in UTF-8 ({error})", "Correct it.") from error
     known = {
         param.opts[0].lstrip("-").replace("-", "_"): param
         for param in command.params
@@ -548,8 +535,3 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def prior_type(name: str) -> Parsed:
-    """The type of an option that takes a number or a gamma prior."""
-    return Parsed("number|gamma(a,b)", lambda text: NumberOrPrior().parse(name, text))

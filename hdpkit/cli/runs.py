@@ -13,11 +13,11 @@ import click
 
 from hdpkit import shards
 from hdpkit.cli.folders import (
-    INTERRUPTED,
-    WORKED_ON,
     allow_option,
+    end_interrupted,
+    go_on,
     is_language_model,
-    resume_command,
+    ran,
     worked_on,
 )
 from hdpkit.cli.lm import resume_training
@@ -33,7 +33,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts
 from hdpkit.data.files.tables import table_of_rows
 from hdpkit.data.sharded import in_shards
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, RunError, printable
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
@@ -97,21 +97,7 @@ def carry_out(
     unit: str = "tokens",
 ) -> None:
     """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
-    again = f"Go on with it: {resume_command(folder)}"
-    trace, interrupted = None, False
-    click.get_current_context().meta[WORKED_ON] = (folder, True)
-    try:
-        with ProgressBar(unit=unit) as bar:
-            trace = run(None if quiet else bar)
-        interrupted = bool(trace.interrupted)
-    except KeyboardInterrupt:
-        interrupted = True
-    except Exception as error:
-        # A run had begun. An error in the command or the folder would only occur again.
-        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
-        if begun and not isinstance(error, MemoryError):  # its message says this, too
-            say(again, err=True)
-        raise
+    trace, interrupted = ran(run, folder, quiet, ProgressBar(unit=unit))
     failures = getattr(trace, "failures", {})
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
@@ -131,11 +117,10 @@ def carry_out(
     for failure in failures.values():
         say(f"Error: {failure}", err=True)
     if failures:
-        say(f"{len(failures)} of the chains failed. {again}", err=True)
+        say(f"{len(failures)} of the chains failed. {go_on(folder)}", err=True)
         raise click.exceptions.Exit(1)
     if interrupted:
-        say(f"Interrupted. {again}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        end_interrupted(folder)
 
 
 def check_until(options: dict[str, Any]) -> None:

@@ -45,32 +45,11 @@ def spread(begun: int, sweeps: Any, burn_in: Any, samples: Any) -> Samples:
 
 
 class ModelChain:
-    """A franchise over n-grams with its schedule, trace and samples.
+    """A franchise over n-grams with its schedule, the trace of all sweeps, and samples.
 
-    Parameters
-    ----------
-    franchise : Franchise
-    moves : sequence of Move
-    settings : Language
-        The declaration of the model, for its folder.
-    allow : iterable, optional
-        User code that may be imported when the folder is read.
-
-    Attributes
-    ----------
-    trace : Trace
-        Trace of all sweeps since the first one.
-    rule : Samples
-        After which sweeps samples are taken. Earlier ones than ``rule.after`` are removed when there is a new
-        one.
-    target : int
-        The last sweep.
-    samples : dict
-        Sweep -> the state after it.
-    lost : list of int
-        Sweeps of samples of which the files are no longer in the folder.
-    folder : Path or None
-        Folder of the run over the current data.
+    ``rule`` says after which sweeps samples (sweep -> state) are taken; earlier ones than ``rule.after`` are
+    removed when there is a new one. ``target`` is the last sweep, ``lost`` has the sweeps of samples without
+    files.
     """
 
     def __init__(

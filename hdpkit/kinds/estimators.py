@@ -337,6 +337,11 @@ class Estimator(BaseEstimator):
         moves = self.kind_.moves(franchise.declarations[-1]) if own is None else own
         return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if chains == 1 else 1)
 
+    def _seed(self, given: Any) -> Any:
+        """The seed of draws: the given one, or that of the model; 0 if it has none."""
+        seed = seed_of(self.random_state if given is None else given)
+        return 0 if seed is None else seed
+
     def _check_run(self) -> None:
         """Raise a ParameterError for invalid parameters of a run."""
         for name in ("sweeps", "chains"):

@@ -16,7 +16,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
@@ -82,11 +82,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             another length is taken as ``lengths``: the second argument in hmmlearn.
         lengths : array of int, optional
             Number of observations of each sequence, with the sum n_observations. None: one sequence.
-
-        Returns
-        -------
-        HiddenMarkovModel
-            This model.
 
         Raises
         ------
@@ -253,7 +248,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         own = self.franchise_.data
         if data is not None and _same(data, own):
             data = None
-        seed = seed_of(self.random_state if random_state is None else random_state)
         found = forecast(
             self.franchise_,
             horizon,
@@ -262,7 +256,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             draws=draws,
             particles=_DRAWS,
             threads=effective_n_jobs(self.n_jobs),
-            rng=0 if seed is None else seed,
+            rng=self._seed(random_state),
         )
         columns = self.kind_.kept
         return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
@@ -288,10 +282,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
         of = self._fitted.states
         state = next((one for one in of if one.franchise is self.franchise_), of[0])
-        drawn, (dishes,) = state.franchise.draw_sequences([n], rng=0 if seed is None else seed)
+        drawn, (dishes,) = state.franchise.draw_sequences([n], rng=self._seed(random_state))
         number = np.append(self.aligned_.which(state.sample), np.full(n, -1))
         others = np.flatnonzero(number < 0)
         number[others] = self.n_states_ + np.arange(len(others))

@@ -103,28 +103,16 @@ def of_the_data(
     return attrs.field(default=None, metadata={"of_the_data": (kept, made)})
 
 
-def setting(
-    default: Any,
-    values: Values,
-    told: str,
-    *,
-    usual: str | None = None,
-    option: str | None = None,
-    of: str = "all",
-    reads: bool = False,
-    under: str = "Model",
-) -> Any:
-    """Declare a setting of a kind, with its constraint; see `Setting`."""
-    made = Setting(
-        default=default, values=values, told=told, usual=usual, option=option, of=of, reads=reads, under=under
-    )  # fmt: skip
+def setting(default: Any, values: Values, told: str, **more: Any) -> Any:
+    """Declare a setting of a kind, with its constraint; ``more`` are attributes of `Setting`."""
+    made = Setting(default=default, values=values, told=told, **more)
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None or default is not None:
             values.check(attribute.name, value)
 
     def meant(value: Any) -> Any:
-        return values.parse("", usual) if value is None and usual is not None else value
+        return values.parse("", made.usual) if value is None and made.usual is not None else value
 
     return attrs.field(default=default, validator=check, converter=meant, metadata={"setting": made})
 

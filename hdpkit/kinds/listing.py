@@ -20,6 +20,10 @@ def plural(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def _plural_of(name: str) -> Any:
+    return attrs.field(init=False, default=attrs.Factory(lambda nouns: f"{getattr(nouns, name)}s", True))
+
+
 @attrs.frozen
 class Nouns:
     """The nouns of a field. Each also has its plural: ``nouns.topics``."""
@@ -31,34 +35,15 @@ class Nouns:
     document: str
     term: str
 
+    topics: str = _plural_of("topic")
+    dishes: str = _plural_of("dish")
+    tokens: str = _plural_of("token")
+    documents: str = _plural_of("document")
+    terms: str = _plural_of("term")
+
     def put_into(self, text: str) -> str:
         """A text in which ``{topics}`` is this noun, and so on."""
         return re.sub(r"\{(\w+)\}", lambda found: getattr(self, found[1]), text)
-
-    @property
-    def topics(self) -> str:
-        """Plural of ``topic``."""
-        return f"{self.topic}s"
-
-    @property
-    def dishes(self) -> str:
-        """Plural of ``dish``."""
-        return f"{self.dish}s"
-
-    @property
-    def tokens(self) -> str:
-        """Plural of ``token``."""
-        return f"{self.token}s"
-
-    @property
-    def documents(self) -> str:
-        """Plural of ``document``."""
-        return f"{self.document}s"
-
-    @property
-    def terms(self) -> str:
-        """Plural of ``term``."""
-        return f"{self.term}s"
 
     def level(self, name: str) -> str:
         """The name of a level as it is shown: that of documents in the words of the field."""

@@ -154,11 +154,6 @@ class NGramModel:
         on_interrupt : "return" or "raise"
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
             "raise" raises KeyboardInterrupt, and the model keeps the completed sweeps.
-
-        Returns
-        -------
-        NGramModel
-            This model.
         """
         rule = spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
@@ -269,10 +264,6 @@ class NGramModel:
         on_interrupt : str
             "return" keeps the completed sweeps after Ctrl-C; "raise" raises KeyboardInterrupt.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         StateError
@@ -308,11 +299,6 @@ class NGramModel:
             As in `fit`, for the additional sweeps.
         folder : path, optional
             A new folder for the continued run; None: in memory.
-
-        Returns
-        -------
-        NGramModel
-            This model.
 
         Raises
         ------

@@ -16,7 +16,7 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of_chain
 from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
@@ -58,11 +58,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
             Group of each point: a number, a string or another value; None or NaN: the point is in none, and
             drawn from the components of all groups.
 
-        Returns
-        -------
-        Self
-            This model.
-
         Raises
         ------
         ValueError
@@ -86,11 +81,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         ----------
         X, y, groups
             As in `fit`: points that are not in the model yet. Groups may be new.
-
-        Returns
-        -------
-        Self
-            This model.
 
         Raises
         ------
@@ -306,8 +296,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
+        generator = as_source(self._seed(random_state), Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
         values, own = draw_points(self.aligned_, self.franchise_, group, generator)
         return self.kind_.every_column(values), np.append(self.group_of_component_, -1)[own]

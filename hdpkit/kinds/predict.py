@@ -125,21 +125,11 @@ _NOBODY = -1  # a dish in no restaurant: its probability comes only from H
 
 @attrs.frozen(eq=False)
 class Posterior:
-    """Samples of a franchise over n-grams, and predictions from their average.
-
-    Parameters
-    ----------
-    franchise : Franchise
-        Its data, tree of contexts and base measure are used.
-    samples : sequence of Snapshot
-        At least one, with the current restaurants.
-    unknown : int
-        Id of the word that replaces words outside the vocabulary, or -1.
-    """
+    """Samples of a franchise over n-grams, and predictions from their average."""
 
     franchise: Franchise
     samples: Sequence[Snapshot]
-    unknown: int
+    unknown: int  # id of the word that replaces words outside the vocabulary, or -1
     # Stored once, since another thread may sweep, which is harmless here, or change the data.
     data: NGrams = attrs.field(init=False)
     measure: AtomicMeasure = attrs.field(init=False)

@@ -88,12 +88,6 @@ class StringModel:
     A string's probability is the average over these states of prod_i P(c_i | characters before it). All
     factors are given the same state, which the string doesn't change. The last factor is that of the end.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        Its data are strings as sentences; its measure is a `Characters`.
-    samples : sequence of Snapshot
-        Its states.
     """
 
     def __init__(self, franchise: Franchise, samples: Sequence[Snapshot]) -> None:
