@@ -44,16 +44,7 @@ _INTERCEPT = "Intercept"
     help="CSV has all components, and intercepts.",
 )  # fmt: skip
 @allow_option
-def effects(
-    run: Path,
-    formula: str,
-    file: Path | None,
-    id_column: str | None,
-    chain: int | None,
-    format: str,
-    allow: tuple[str, ...],
-    **layout: Any,
-) -> None:
+def effects(run: Path, formula: str, file: Path | None, allow: tuple[str, ...], **options: Any) -> None:
     """Print how the shares of the topics of a run depend on covariates, such as a date or a section.
 
     The shares in each document are drawn given the samples of the run, and regressed on the covariates; the
@@ -73,11 +64,11 @@ def effects(
     """
     there = open_corpus_run(run, allow)
     kind = kind_of_run(there)
-    found = kind.results(there, chain)
-    table = None if file is None else _covariates(file, id_column, found.names, layout)
+    found = kind.results(there, options["chain"])
+    table = None if file is None else _covariates(file, found.names, options)
     made = found.effects(formula, table)
     columns = made.columns()
-    if format == "csv":
+    if options["format"] == "csv":
         for text in table_text(columns):
             say(text, nl=False)
         return
@@ -101,11 +92,10 @@ def effects(
     echo_listing(Listing([listing], lines))
 
 
-def _covariates(
-    file: Path, id_column: str | None, names: Sequence[Any], layout: dict[str, Any]
-) -> dict[str, list[Any]]:
+def _covariates(file: Path, names: Sequence[Any], options: dict[str, Any]) -> dict[str, list[Any]]:
     """Columns of a table, in the order of the groups of these names; None where a group has no row."""
-    table = given_table(file, layout)
+    id_column = options.pop("id_column")
+    table = given_table(file, options)
     key = find_name(table.names) if id_column is None else table.column("id_column", id_column)
     chosen = [i for i in range(len(table.names)) if i != key]
     place = {str(name): i for i, name in enumerate(names)}

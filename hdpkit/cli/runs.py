@@ -278,15 +278,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
     help="CSV and JSON have all topics unless --topics says how many.",
 )
 @allow_option
-def topics(
-    run: Path,
-    terms: int,
-    n_topics: ShownTopics | None,
-    every: bool,
-    chain: int | None,
-    format: str,
-    allow: tuple[str, ...],
-) -> None:
+def topics(run: Path, terms: int, chain: int | None, allow: tuple[str, ...], **options: Any) -> None:
     """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
     Topics are those that at least half of the samples of all chains have; topics that are
@@ -307,7 +299,8 @@ def topics(
     """
     there = open_corpus_run(run, allow)
     kind = kind_of_run(there).of_part(there.data, chain)
-    most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
+    asked, format = options["n_topics"] or ShownTopics(), options["format"]
+    most, about = asked.most, asked.about
     found = kind.results(there, chain, about)
     if format == "csv":
         table = kind.table(found, terms)
@@ -319,7 +312,7 @@ def topics(
         facts = state_facts(state, state.seed) | {"verdicts": _verdicts_data(there)}
         say(json_text(facts | kind.content(found, terms, most), indent=1))
         return
-    echo_listing(kind.listing(found, terms, len(found) if every or about is not None else most))
+    echo_listing(kind.listing(found, terms, len(found) if options["every"] or about is not None else most))
     if len(numbers) == 1 and kind.of_documents:
         say(_facts_text(state, state.seed, kind.nouns))
 
@@ -331,15 +324,7 @@ def topics(
 @terms_option
 @quiet_option
 @allow_option
-def resume(
-    run: Path,
-    sweeps: int | None,
-    until: str | None,
-    at_most: float | None,
-    terms: int,
-    quiet: bool,
-    allow: tuple[str, ...],
-) -> None:
+def resume(run: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...], **options: Any) -> None:
     """Continue a run, or the training of a language model, from its newest checkpoint.
 
     The chain equals that of an uninterrupted run, bit for bit. More sweeps of a language model give new
@@ -351,7 +336,8 @@ def resume(
       hdpkit resume run --sweeps 200    200 more, also if the run is complete
       hdpkit resume run --until quotable --at-most 1h
     """
-    check_until({"until": until, "at_most": at_most})
+    check_until(options)
+    until = options["until"]
     if is_language_model(run):
         if until is not None:
             raise ParameterError("until", until, "left out for a language model", "Give --sweeps N.")
@@ -364,24 +350,18 @@ def resume(
         if backend is not None and not backend.leads:  # the first rank tells
             there.resume(sweeps, backend=backend)
             return
-        continued = _continued(there, until, at_most, sweeps, quiet, allow)
+        continued = _continued(there, options | {"sweeps": sweeps, "quiet": quiet}, allow)
         carry_out(
             continued or (lambda progress: there.resume(sweeps, progress=progress, backend=backend)),
-            run, terms, quiet, allow, unit=kind_of_run(there).nouns.tokens,
+            run, options["terms"], quiet, allow, unit=kind_of_run(there).nouns.tokens,
         )  # fmt: skip
     if sweeps is None and until is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
-def _continued(
-    run: Run,
-    until: str | None,
-    at_most: float | None,
-    sweeps: int | None,
-    quiet: bool,
-    allow: tuple[str, ...],
-) -> Callable[[Any], Any] | None:
+def _continued(run: Run, options: dict[str, Any], allow: tuple[str, ...]) -> Callable[[Any], Any] | None:
     """What continues a run until a verdict is green, at once if it is; None without --until."""
+    until = options["until"]
     if until is None:
         return None
     n_chains = len(run.sweeps)
@@ -393,8 +373,6 @@ def _continued(
     if judged is not None and getattr(judged, until).light == "green":
         return lambda progress: run.trace
     begun = max((sweep for sweep in run.sweeps if sweep is not None), default=0)
-    options = {
-        "until": until, "at_most": at_most, "sweeps": begun + (sweeps or begun), "quiet": quiet,
-        "samples": max(2, len(run.samples) // n_chains),
-    }  # fmt: skip
+    options["sweeps"] = begun + (options["sweeps"] or begun)
+    options["samples"] = max(2, len(run.samples) // n_chains)
     return in_rounds(options, run.folder, None, allow)

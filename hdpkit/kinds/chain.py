@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,10 @@ from hdpkit.franchise.sample import SeatingSample
 from hdpkit.kinds.language import Language
 from hdpkit.moves import Move
 from hdpkit.random import STARTS, RandomStream
-from hdpkit.run.collect import Checkpoint
 from hdpkit.run.run_folder import RunFolder, holding
 from hdpkit.run.runs import Run, open_run
 from hdpkit.run.samples import Samples
 from hdpkit.run.scheduler import Scheduler
-from hdpkit.run.sweeps import Progress
 from hdpkit.run.trace import Draw, Trace
 
 
@@ -69,45 +68,22 @@ class ModelChain:
     # ------------------------------------------------------------------ sweeps
 
     def begin(
-        self,
-        rule: Samples,
-        target: int,
-        seed: int | None,
-        init: Any,
-        progress: Progress | None,
-        folder: Path | None = None,
-        checkpoint: Checkpoint | None = None,
-        on_interrupt: str = "return",
+        self, rule: Samples, target: int, seed: int | None, init: Any, folder: Path | None = None, **how: Any
     ) -> None:
-        """Begin a run in memory or in a new folder, up to the target; arguments as in `Scheduler.run`."""
-
-        def run() -> Any:
-            return self.scheduler.run(
-                self.franchise,
-                target - (self.franchise.sweep if init is None else 0),
-                seed,
-                init,
-                samples=None if folder is None else rule,
-                callbacks=[self._swept],
-                progress=progress,
-                folder=folder,
-                checkpoint=checkpoint,
-                on_interrupt=on_interrupt,
-            )
-
+        """Begin a run in memory or in a new folder, up to the target; ``how`` is as in `Scheduler.run`."""
+        sweeps = target - (self.franchise.sweep if init is None else 0)
+        begun = partial(self.scheduler.run, self.franchise, sweeps, seed, init)
         if folder is None:
-            self._run(rule, target, run)
+            self._run(rule, target, partial(begun, **how))
             return
         with holding(folder, {"model": self._settings.as_data(), "sentences": {"changes": self.changes}}):
             self.folder = folder
-            self._run(rule, target, run)
+            self._run(rule, target, partial(begun, samples=rule, folder=folder, **how))
 
-    def go_on(
-        self, rule: Samples, target: int, progress: Progress | None, on_interrupt: str = "return"
-    ) -> None:
+    def go_on(self, rule: Samples, target: int, **how: Any) -> None:
         """Run more sweeps, in the folder if there is one."""
         if self.folder is None:
-            self.begin(rule, target, None, None, progress, on_interrupt=on_interrupt)
+            self.begin(rule, target, None, None, **how)
             return
         run = open_run(self.folder, self._allow)
         (stands,) = run.sweeps
@@ -117,40 +93,29 @@ class ModelChain:
                 "The run was continued elsewhere: open it again with NGramModel.open(folder).",
             )  # fmt: skip
         left = None if stands in (None, target) else target - stands
-        self._run(
-            rule,
-            target,
-            lambda: run.resume(
-                left,
-                samples=rule,
-                callbacks=[self._swept],
-                progress=progress,
-                franchise=self.franchise,
-                on_interrupt=on_interrupt,
-            ),
-        )
+        self._run(rule, target, partial(run.resume, left, samples=rule, franchise=self.franchise, **how))
         self.lost = [sweep for sweep in self.lost if sweep > rule.after]
 
-    def resume(self, progress: Progress | None, on_interrupt: str = "return") -> None:
+    def resume(self, **how: Any) -> None:
         """Run the remaining sweeps up to the target."""
         here, streams = self.franchise.sweep, self.franchise.streams
         rule, target = self.rule, self.target
         if self.folder is None and here == 0 and streams is not None:  # perhaps nothing is seated yet
-            self.begin(rule, target, streams.seed, "sequential", progress, on_interrupt=on_interrupt)
+            self.begin(rule, target, streams.seed, "sequential", **how)
             return
         if rule.wanted(here) and here not in self.samples:
             # The run was ended between the sweep and the taking of its sample.
             self.samples[here] = self.franchise.snapshot()
         if self.folder is not None or here < target:
-            self.go_on(rule, target, progress, on_interrupt)
+            self.go_on(rule, target, **how)
         else:
             self.trace.interrupted = False
 
-    def _run(self, rule: Samples, target: int, sweeps: Callable[[], Any]) -> None:
+    def _run(self, rule: Samples, target: int, sweeps: Callable[..., Any]) -> None:
         before = self.rule, self.target
         self.rule, self.target = rule, target
         try:
-            self.trace = joined(self.trace, sweeps())
+            self.trace = joined(self.trace, sweeps(callbacks=[self._swept]))
         except (LockedRunError, StateError):  # before any sweep
             self.rule, self.target = before
             raise

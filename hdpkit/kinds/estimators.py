@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import DAMAGED, absolute_path, check_unmasked, fitting, items, whole_number
+from hdpkit.checks import DAMAGED, absolute_path, check_unmasked, fitting, whole_number
 from hdpkit.errors import CorruptRunError, DataError, ParameterError, RunError
 from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
@@ -417,7 +417,7 @@ class Estimator(BaseEstimator):
         """More that run.json says."""
         return {}
 
-    def _restore(self, run: Run, allow: Iterable[Any]) -> None:
+    def _restore(self, run: Run) -> None:
         """Set more attributes from a folder."""
 
     @classmethod
@@ -438,9 +438,7 @@ class Estimator(BaseEstimator):
             If a file fails its checks.
         """
         path = absolute_path("folder", folder, remedy="What was given to save.")
-        several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
-        names = items("allow", allow, "a list of names", remedy=remedy) if several else allow
-        run = open_run(path, names)
+        run = open_run(path, allow)
         allowed = run.allowed
         if "model" not in run.about:
             raise RunError(
@@ -461,7 +459,7 @@ class Estimator(BaseEstimator):
                     str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
                     "Files of several folders were mixed: restore copies of them.",
                 )  # fmt: skip
-            model._restore(run, names)
+            model._restore(run)
         model._finish(run.franchises(), run.trace)
         return model
 

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import absolute_path, flag, function, instance, items, whole_number
+from hdpkit.checks import absolute_path, flag, function, instance, whole_number
 from hdpkit.data import NGrams
 from hdpkit.data.files.arpa import write_arpa
 from hdpkit.data.ngrams import HeldOut, held_out
@@ -158,9 +158,7 @@ class NGramModel:
         rule = spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
         schedule = Scheduler(self.settings.moves(self.settings.declare()) if moves is None else moves).moves
-        _check_progress(progress)
-        check_on_interrupt(on_interrupt)
-        where = _check_folder(folder, checkpoint)
+        how = _how(progress, on_interrupt, folder, checkpoint)
         data = first_data(text, self.settings)
         franchise = self.settings.franchise(data)
         for move in schedule:
@@ -168,7 +166,7 @@ class NGramModel:
         before, chain = self._chain, ModelChain(franchise, schedule, self.settings)
         self._chain = chain
         try:
-            chain.begin(rule, sweeps, seed, "sequential", progress, where, checkpoint, on_interrupt)
+            chain.begin(rule, sweeps, seed, "sequential", **how)
         except BaseException:
             if chain.franchise.sweep == 0:  # nothing to keep
                 self._chain = before
@@ -199,10 +197,7 @@ class NGramModel:
             If samples are missing because their files were removed.
         """
         where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
-        remedy = 'allow=["my_module"].'
-        several = isinstance(allow, Iterable) and not isinstance(allow, str)
-        allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
-        run = open_run(where, allowed)
+        run = open_run(where, allow)
         kind = kind_of_run(run)
         if not isinstance(kind, Language) or "model" not in run.about:
             raise RunError(
@@ -214,7 +209,7 @@ class NGramModel:
             fixed = settings.pop("vocabulary") is not None
             model = cls(**settings, vocabulary=run.data.vocabulary if fixed else None)
             changes = whole_number("changes", run.about["sentences"]["changes"])
-        model._chain = opened(run, model.settings, changes, allowed)
+        model._chain = opened(run, model.settings, changes, run.allowed)
         return model
 
     def sweep(
@@ -249,9 +244,7 @@ class NGramModel:
         rule = spread(begun, sweeps, 0, number)
         if flag("keep", keep):
             rule = attrs.evolve(rule, after=chain.rule.after)
-        _check_progress(progress)
-        check_on_interrupt(on_interrupt)
-        chain.go_on(rule, begun + sweeps, progress, on_interrupt)
+        chain.go_on(rule, begun + sweeps, **_how(progress, on_interrupt))
         return self
 
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
@@ -269,9 +262,7 @@ class NGramModel:
         StateError
             If no sweeps remain.
         """
-        _check_progress(progress)
-        check_on_interrupt(on_interrupt)
-        self._fitted.resume(progress, on_interrupt)
+        self._fitted.resume(**_how(progress, on_interrupt))
         return self
 
     def add(
@@ -308,11 +299,9 @@ class NGramModel:
         chain = self._fitted
         begun = chain.franchise.sweep
         rule = spread(begun, sweeps, burn_in, samples)
-        _check_progress(progress)
-        check_on_interrupt(on_interrupt)
-        where = _check_folder(folder, checkpoint)
+        how = _how(progress, on_interrupt, folder, checkpoint)
         chain.extend(more_data(text, self.data, self.settings.unknown))
-        chain.begin(rule, begun + sweeps, None, None, progress, where, checkpoint, on_interrupt)
+        chain.begin(rule, begun + sweeps, None, None, **how)
         return self
 
     def remove(self, first: int, last: int) -> Self:
@@ -605,19 +594,17 @@ class NGramModel:
         write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))
 
 
-def _check_progress(progress: Any) -> None:
+def _how(progress: Any, on_interrupt: Any, folder: Any = None, checkpoint: Any = None) -> dict[str, Any]:
+    """How sweeps are run, checked before any input is read."""
     if progress is not None:
         function("progress", progress, remedy="For instance hk.ProgressBar().")
-
-
-def _check_folder(folder: Any, checkpoint: Any) -> Path | None:
-    """Check, before any input is read, that a run can begin in the folder."""
+    how = {"progress": progress, "on_interrupt": on_interrupt}
+    check_on_interrupt(on_interrupt)
     if checkpoint is not None:
-        instance(
-            "checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint", remedy="hk.Checkpoint(seconds=60.0)."
-        )
-    if folder is None:
-        return None
-    where = absolute_path("folder", folder, remedy="Name a new folder.")
-    check_free(where)
-    return where
+        remedy = "hk.Checkpoint(seconds=60.0)."
+        instance("checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint", remedy=remedy)
+        how["checkpoint"] = checkpoint
+    if folder is not None:
+        how["folder"] = absolute_path("folder", folder, remedy="Name a new folder.")
+        check_free(how["folder"])
+    return how

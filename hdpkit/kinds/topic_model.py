@@ -416,11 +416,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             return {}
         return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=self.counter_).as_data()}
 
-    def _restore(self, run: Run, allow: Iterable[Any]) -> None:
+    def _restore(self, run: Run) -> None:
         """Set the counter, the terms and the labels."""
         counter = run.about.get("reading", {}).get("counter")
         where = str(run.folder / RUN)
-        self.counter_ = None if counter is None else TextCounter.from_data(counter, allow, where=where)
+        self.counter_ = None if counter is None else TextCounter.from_data(counter, run.allowed, where=where)
         self.terms_ = run.data.vocabulary
         if os.path.lexists(run.folder / LABELS):
             self._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
@@ -469,8 +469,8 @@ def joint_probabilities(cells: Any, after: int, new: Floats, franchise: Franchis
     """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,).
 
     Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish, and the predictive of the
-    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics. Entries
-    of the sparse matrix ``cells`` are the terms of each document; nothing is computed up to sweep ``after``;
+    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics. The
+    entries of the sparse matrix ``cells`` are terms of documents; nothing is computed up to sweep ``after``;
     ``new`` is the mean of a new topic over terms.
     """
     if franchise.sweep <= after:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from itertools import chain, count, islice, product
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -36,16 +38,8 @@ REST = "0"
 def names_of_signatures(n: int, channels: Channels | None) -> tuple[str, ...]:
     """Names of new signatures in SigProfiler's style: SBS96A, SBS96B, ..., SBS96AA."""
     prefix = "component " if channels is None else channels.name
-    return tuple(prefix + _letters(i) for i in range(n))
-
-
-def _letters(number: int) -> str:
-    letters = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        letters = chr(ord("A") + digit) + letters
-    return letters
+    by_length = (product(ascii_uppercase, repeat=length) for length in count(1))
+    return tuple(prefix + "".join(letters) for letters in islice(chain.from_iterable(by_length), n))
 
 
 def signatures_of(given: Any) -> Components:

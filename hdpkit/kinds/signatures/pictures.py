@@ -114,8 +114,7 @@ def plot_spectra(
     panels = []
     for k in range(min(most, len(values))):
         both = None if ends is None else (ends[0][k], ends[1][k])
-        title = alt.Title(printable(str(titles[k])), anchor="start", offset=30)
-        panels.append(spectrum(values[k], both, known).properties(title=title))
+        panels.append(_titled(spectrum(values[k], both, known), str(titles[k])))
     return alt.vconcat(*panels)
 
 
@@ -467,10 +466,7 @@ def plot_decomposition(
         panels.append(spectrum(share * known.matrix[known.names.index(name), order], None, channels))
         titles.append(f"{share:.2f} of {name}")
     both = zip(panels, titles, strict=True)
-    named_panels = [
-        one.properties(title=alt.Title(printable(text), anchor="start", offset=30)) for one, text in both
-    ]
-    return alt.vconcat(*named_panels).resolve_scale(y="shared")
+    return alt.vconcat(*(_titled(one, text) for one, text in both)).resolve_scale(y="shared")
 
 
 def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
@@ -599,7 +595,7 @@ def write_pages(
         _page(signatures, k, {name: column[k] for name, column in table.items()}, known)
         for k in range(len(signatures))
     ]
-    pages.append(plot_exposures(signatures).properties(title=_title("Exposures of the samples", offset=60)))
+    pages.append(_titled(plot_exposures(signatures), "Exposures of the samples", fontSize=13, offset=60))
     written = pypdf.PdfWriter()
     for one in pages:
         drawn = pypdf.PdfReader(io.BytesIO(picture(one, "pdf"))).pages[0]
@@ -614,8 +610,9 @@ def write_pages(
     return file
 
 
-def _title(text: str, size: int = 13, **more: Any) -> Any:
-    return alt.Title(printable(text), anchor="start", fontSize=size, **more)
+def _titled(chart: Any, text: str, **more: Any) -> Any:
+    """The chart below a title."""
+    return chart.properties(title=alt.Title(printable(text), anchor="start", **({"offset": 30} | more)))
 
 
 def _page(signatures: Components, k: int, row: Any, known: KnownSignatures | None) -> Any:
@@ -623,17 +620,17 @@ def _page(signatures: Components, k: int, row: Any, known: KnownSignatures | Non
     channels, order = channels_in(signatures), in_order(signatures)
     ends = signatures.ends_of(k)
     values, low, high = (row[order] for row in (signatures.rows[k], *ends))
-    title = _title(row["signature"], 20, subtitle=_facts(row, signatures), subtitleFontSize=11, offset=30)
-    parts = [spectrum(values, (low, high), channels).properties(title=title)]
+    big = {"fontSize": 20, "subtitle": _facts(row, signatures), "subtitleFontSize": 11}
+    parts = [_titled(spectrum(values, (low, high), channels), row["signature"], **big)]
     if known is not None:
         match = known.matrix[known.names.index(row["best_match"])][order]
         text = f"{row['best_match']}, the most similar known signature (cosine {row['cosine']:.3f})"
-        parts.append(spectrum(match, None, channels).properties(title=_title(text, offset=30)))
+        parts.append(_titled(spectrum(match, None, channels), text, fontSize=13))
         sums = known.decompose(signatures.rows[[k]])
         if len(sums.parts(0)) > 1:
             text = f"{row['decomposition']} (cosine {row['decomposition_cosine']:.3f})"
             total = (sums.shares[0] @ known.matrix)[order]
-            parts.append(spectrum(total, None, channels).properties(title=_title(text, offset=30)))
+            parts.append(_titled(spectrum(total, None, channels), text, fontSize=13))
     return alt.vconcat(*parts, alt.hconcat(plot_activity(signatures, k), _largest(signatures, k)), spacing=40)
 
 

@@ -111,17 +111,12 @@ class RankChoice:
 
     def as_data(self) -> dict[str, Any]:
         """Return the choice as JSON-compatible data, which `from_data` reads."""
-        stable = [None if math.isnan(one) else one for one in self.stability.tolist()]
-        return {
-            "rank": self.rank,
-            "ranks": self.ranks.tolist(),
-            "scores": self.scores.tolist(),
-            "errors": self.errors.tolist(),
-            "stability": stable,
-            "overdispersion": self.overdispersion,
-            "channels": self.topics.shape[1],
-            "topics": self.topics.tolist(),
+        kept = {
+            name: getattr(value, "tolist", lambda value=value: value)()
+            for name, value in attrs.asdict(self).items()
         }
+        stable = [None if math.isnan(one) else one for one in kept["stability"]]
+        return kept | {"stability": stable, "channels": self.topics.shape[1]}
 
 
 def choose_rank(
