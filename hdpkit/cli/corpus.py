@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,21 +93,18 @@ words_options = group(
 
 
 corpus_argument = click.argument("corpus", type=path_type)
-_corpus = group(
+corpus_options = group(
     "Corpus",
     format_option,
     click.option(
         "--vocabulary", type=path_type, metavar="FILE",
         help="Terms, one per line: names of the columns; for text, the words to count.",
     ),
+    layout_options,
+    words_options,
+    limit_options,
 )  # fmt: skip
-
-
-def corpus_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading the argument CORPUS; `given_corpus` reads them."""
-    for add in (limit_options, words_options, layout_options, _corpus):
-        command = add(command)
-    return command
+"""Adds the options for reading the argument CORPUS; `given_corpus` reads them."""
 
 
 def given_layout(options: dict[str, Any]) -> Layout | None:

@@ -58,14 +58,9 @@ def _option(setting: Setting) -> Decorator:
 def kind_options(kind: type[Kind], of_reading: bool = False) -> Decorator:
     """The options of a kind: those that say what is read, or those of the model under their titles."""
     chosen = [one for one in kind.settings() if one.of != "estimators" and one.reads == of_reading]
-
-    def add(command: Any) -> Any:
-        for one in reversed(chosen):
-            option = _option(one)
-            command = option(command) if of_reading else group(one.under, option)(command)
-        return command
-
-    return add
+    return group(
+        "Options", *(_option(one) if of_reading else group(one.under, _option(one)) for one in chosen)
+    )
 
 
 def made(kind: type[Kind], options: Mapping[str, Any]) -> Kind:
@@ -110,7 +105,8 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
 
     run.__doc__ = kind.__doc__
     run.__name__ = name or kind.name
-    for add in reversed((
+    options = group(
+        "Options",
         click.argument(argument, type=path_type),
         out_option,
         kind_options(kind, of_reading=True),
@@ -121,9 +117,8 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
             "Sampler", moves_option(kind.schedule), init_option(), option_of(Scheduler, "threads", positive)
         ),
         kept_options(samples=usual.get("samples", 20)),
-    )):  # fmt: skip
-        run = add(run)
-    return click.command(cls=Command)(run)
+    )  # fmt: skip
+    return click.command(cls=Command)(options(run))
 
 
 def run_kind(

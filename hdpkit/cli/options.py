@@ -228,29 +228,24 @@ seed_option = click.option(
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
-def until_options(command: Any) -> Any:
-    """``--until`` and ``--at-most``."""
-    for option in (
-        click.option(
-            "--at-most", type=Parsed("TIME", _parse_duration),
-            help="With --until: the longest time, such as 90s, 10min or 1h.  [default: all sweeps]",
-        ),
-        click.option(
-            "--until", type=click.Choice(["readable", "quotable"]),
-            help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
-            "before. With at least two chains.  [hdpkit fit: readable, without --sweeps]",
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 def _parse_duration(text: str) -> float:
     from hdpkit.posterior.rounds import seconds_of  # other runs don't need it
 
     return seconds_of("at-most", text)
 
 
+until_options = group(
+    "Options",
+    click.option(
+        "--until", type=click.Choice(["readable", "quotable"]),
+        help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
+        "before. With at least two chains.  [hdpkit fit: readable, without --sweeps]",
+    ),
+    click.option(
+        "--at-most", type=Parsed("TIME", _parse_duration),
+        help="With --until: the longest time, such as 90s, 10min or 1h.  [default: all sweeps]",
+    ),
+)  # fmt: skip
 periods_option = click.option(
     "--by", type=click.Choice(PERIODS),
     help="Length of the periods of shares over time.  [default: by the dates]",
@@ -388,21 +383,16 @@ def run_options(
     sweeps: int | None = 500, chains: int | None = 1, shown: tuple[str, str] | None = None
 ) -> Decorator:
     """Options of every command that samples into a run folder, with these or ``shown`` defaults."""
-
-    def add(command: Any) -> Any:
-        of_sweeps, of_chains = (True, True) if shown is None else shown
-        for option in reversed((
-            option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=of_sweeps),
-            until_options,
-            seed_option,
-            option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=of_chains),
-            config_option,
-            quiet_option,
-        )):  # fmt: skip
-            command = option(command)
-        return command
-
-    return add
+    of_sweeps, of_chains = (True, True) if shown is None else shown
+    return group(
+        "Options",
+        option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=of_sweeps),
+        until_options,
+        seed_option,
+        option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=of_chains),
+        config_option,
+        quiet_option,
+    )
 
 
 def kept_options(samples: int) -> Decorator:
