@@ -25,6 +25,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
+from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
 from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
 from hdpkit.kinds.catalog import kind_of_run
@@ -98,10 +99,12 @@ class _New:
         """As documents, read like those of the run where the options don't say otherwise."""
         given, allow = dict(self.options), self.options["allow"]
         own = given_layout(given)
-        if own is not None:  # other fields are those of the run
-            known = load_reading(self.run, allow).layout
-            if known is not None:
-                own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})
+        known = None if own is None else load_reading(self.run, allow).layout
+        if own is not None and known is not None:  # other fields are those of the run
+            plain, asked = Layout(), attrs.asdict(own, recurse=False)
+            own = attrs.evolve(
+                known, **{name: one for name, one in asked.items() if one != getattr(plain, name)}
+            )
         read = read_like(
             self.run, self.path, format=given["format"], layout=own, allow=allow, limits=given_limits(given)
         )
@@ -116,13 +119,3 @@ def _write(columns: Columns, out: Path | None, raw: bool) -> None:
         return
     for text in table_text(columns):
         say(text, nl=False)
-
-
-def _set_of(layout: Any) -> list[str]:
-    """Names of the fields of a layout that differ from their defaults."""
-    plain = type(layout)()
-    return [
-        field.name
-        for field in attrs.fields(type(layout))
-        if getattr(layout, field.name) != getattr(plain, field.name)
-    ]

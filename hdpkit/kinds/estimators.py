@@ -152,6 +152,7 @@ class Estimator(BaseEstimator):
     random_state: Any
     n_jobs: Any
     progress: Any
+    partial_sweeps: Any  # of those that can grow
 
     def __init__(self, **parameters: Any) -> None:
         raise NotImplementedError  # made for each subclass
@@ -299,30 +300,37 @@ class Estimator(BaseEstimator):
             if not whole:
                 made: Any = self._run(franchise, chains, sweeps, rule, until.callbacks)
             else:
-                scheduler = self._scheduler(franchise, chains)
-                swept = Parallel(n_jobs=self.n_jobs)(
-                    delayed(go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
-                    for one in whole[-1].franchises
-                )
-                later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
+                _, later = self._swept(whole[-1].franchises, sweeps, rule, until.callbacks)
                 made = whole[-1].followed_by(later, begun // 2)
             whole[:] = [made]
             return made, max(one.sweep for one in made.franchises)
 
         return run_in_rounds(until, 0, step, lambda trace: self._diagnosed(trace, franchise))
 
-    def _go_on(
-        self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Further sweeps of chains from these states."""
-        scheduler = self._scheduler(self.franchise_, len(franchises))
+    def _swept(
+        self,
+        franchises: Sequence[Franchise],
+        sweeps: int,
+        samples: Any,
+        callbacks: Iterable[Callable[[Any], Any]] = (),
+        record: Mapping[str, Any] | None = None,
+    ) -> tuple[list[Franchise], Any]:
+        """Further sweeps of chains from these states: the last states, and the trace."""
+        scheduler = self._scheduler(franchises[0], len(franchises))
         progress = self.progress if len(franchises) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(go_on)(scheduler, one, sweeps, self.samples or None, progress, (), record)
-            for one in franchises
+            delayed(go_on)(scheduler, one, sweeps, samples, progress, callbacks, record) for one in franchises
         )
         last, traces = [one for one, _ in swept], [trace for _, trace in swept]
-        trace = ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
+        return last, ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
+
+    def _grow(self, data: Any, record: Mapping[str, Any] | None = None) -> Self:
+        """Seat what longer data have more, if not None, and continue sampling from there."""
+        grown = [
+            one.copy() if data is None else one.with_documents(data, seed_of_chain(one))
+            for one in self.franchises_
+        ]
+        last, trace = self._swept(grown, self.partial_sweeps, self.samples or None, (), record)
         _check_swept(trace)
         self._finish(last, trace)
         return self

@@ -82,11 +82,12 @@ class Points(Numbers):
         """Rows of numbers as the measure takes them."""
         return X
 
-    def spreading(self, data: Any) -> tuple[Self, Any]:
-        """The kind with the widths of rounded values, and points with these spread."""
-        if self.kept is None:
-            return self, data
-        made = attrs.evolve(self, rounding=Rounding.of(data.values))
+    def prepared(self, data: Any) -> tuple[Self, Any]:
+        """Beside that, rounded values of a default prior are spread."""
+        made, data = super().prepared(data)
+        if made.kept is None:
+            return made, data
+        made = attrs.evolve(made, rounding=Rounding.of(data.values))
         return made, made.spread(data)
 
     def spread(self, data: Any, before: int = 0) -> Any:

@@ -16,7 +16,7 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of_chain
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows
 from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
@@ -41,7 +41,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     kind: ClassVar[type[Any]] = Points
     kind_: Points
     groups: Any
-    partial_sweeps: Any
 
     # ------------------------------------------------------------------ fitting
 
@@ -98,9 +97,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
             own = self.samples_[0].label
             if label != own:  # a column instead of an array, or the reverse
                 more = attrs.evolve(more, labels={own: more.labels[label]})
-        data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
-        grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
-        return self._go_on(grown, self.partial_sweeps)
+        return self._grow(self.franchise_.data.plus(more))  # type: ignore[attr-defined]
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes."""
@@ -297,7 +294,8 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
         generator = as_source(self._seed(random_state), Purpose.SIMULATE).generator
-        group = self._numbers_of(groups, n)
+        data = Groups.from_labels(np.zeros(n), {} if groups is None else {_GROUP: groups})
+        group = self._group_numbers(data, None if groups is None else _GROUP)
         values, own = draw_points(self.aligned_, self.franchise_, group, generator)
         return self.kind_.every_column(values), np.append(self.group_of_component_, -1)[own]
 
@@ -308,22 +306,15 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         check_is_fitted(self)
         data, label = self._data(X, groups, reset=False)
         data = self.kind_.same(data)
-        group = np.full(len(data), -1, dtype=np.int64)
-        if label is not None:
-            codes, keys = data.labels[label]
-            group = np.append(self._places(keys), -1)[codes]
-        return new_points(self.aligned_, self.franchise_, data.values, group)
+        return new_points(self.aligned_, self.franchise_, data.values, self._group_numbers(data, label))
 
-    def _numbers_of(self, groups: Any, n: int) -> Int64s:
-        """Numbers of the groups of n points; -1 for a new one."""
-        if groups is None:
-            return np.full(n, -1, dtype=np.int64)
-        codes, keys = Groups.from_labels(np.zeros(n), {_GROUP: groups}).labels[_GROUP]
-        return np.append(self._places(keys), -1)[codes]
-
-    def _places(self, keys: Any) -> Int64s:
+    def _group_numbers(self, data: Groups, label: str | None) -> Int64s:
+        """Numbers of the groups of points; -1 for a new one, or none."""
+        if label is None:
+            return np.full(len(data), -1, dtype=np.int64)
         self._need_groups()
-        return self.aligned_.places(keys)
+        codes, keys = data.labels[label]
+        return np.append(self.aligned_.places(keys), -1)[codes]
 
     def _need_groups(self) -> None:
         if not self.samples_[0].levels:

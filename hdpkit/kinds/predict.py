@@ -98,16 +98,8 @@ class Scores:
             ``n_unpredicted``, ``perplexity`` (NaN if no token is predicted).
         """
         there, n = self.is_predicted, self.n_sentences
-        rows = np.zeros(
-            n,
-            [
-                ("log_probability", np.float64),
-                ("n_tokens", np.int64),
-                ("n_unknown", np.int64),
-                ("n_unpredicted", np.int64),
-                ("perplexity", np.float64),
-            ],
-        )
+        numbers = [(name, np.int64) for name in ("n_tokens", "n_unknown", "n_unpredicted")]
+        rows = np.zeros(n, [("log_probability", np.float64), *numbers, ("perplexity", np.float64)])
         total = np.bincount(self.sentence[there], self.log_probability[there], n)
         predicted = np.bincount(self.sentence[there], minlength=n)
         rows["log_probability"] = total
@@ -131,21 +123,11 @@ class Posterior:
     samples: Sequence[Snapshot]
     unknown: int  # id of the word that replaces words outside the vocabulary, or -1
     # Stored once, since another thread may sweep, which is harmless here, or change the data.
-    data: NGrams = attrs.field(init=False)
-    measure: AtomicMeasure = attrs.field(init=False)
-    topology: Any = attrs.field(init=False)
-
-    @data.default
-    def _data(self) -> Any:
-        return self.franchise.data
-
-    @measure.default
-    def _measure(self) -> Any:
-        return self.franchise.measure
-
-    @topology.default
-    def _topology(self) -> Any:
-        return self.franchise.topology
+    data: NGrams = attrs.field(init=False, default=attrs.Factory(lambda own: own.franchise.data, True))
+    measure: AtomicMeasure = attrs.field(
+        init=False, default=attrs.Factory(lambda own: own.franchise.measure, True)
+    )
+    topology: Any = attrs.field(init=False, default=attrs.Factory(lambda own: own.franchise.topology, True))
 
     def __attrs_post_init__(self) -> None:
         n_nodes = {self.topology.n_nodes, *(len(sample.concentration) for sample in self.samples)}
@@ -365,12 +347,7 @@ def _entries(posterior: Posterior) -> _Entries:
     n_nodes, n = len(parent), len(posterior.samples)
     base = posterior.base[dish]
     above = np.where(parent[node] < 0, 0, parent[node]).astype(np.int32)
-    total, weighted, left, shares = (
-        np.zeros(len(node)),
-        np.zeros(n_nodes),
-        np.zeros(n_nodes),
-        np.zeros(n_nodes),
-    )
+    total, (weighted, left, shares) = np.zeros(len(node)), np.zeros((3, n_nodes))
     for sample in posterior.samples:
         total += sample.probabilities(node, dish, base)
         # The weight of the parent's probability for dishes that a restaurant doesn't have.

@@ -27,7 +27,7 @@ from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, seed_of, seed_of_chain
+from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, seed_of
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.fixed_topics import (
     FixedTopics,
@@ -162,7 +162,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     kind: ClassVar[type[Topics]] = Topics
     kind_: Topics
-    partial_sweeps: Any
     text: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -218,14 +217,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._made()
         self._check_run()
         counts = self._counts(X, whole=True)
-        if not counts.data.any():
-            grown = [one.copy() for one in self.franchises_]  # empty documents have no customers to seat
-        else:
-            more = Corpus.from_counts(counts, vocabulary=self.terms_)
-            before: Any = self.franchise_.data
-            corpus = before.plus(more)
-            grown = [one.with_documents(corpus, seed_of_chain(one)) for one in self.franchises_]
-        return self._go_on(grown, self.partial_sweeps, record)
+        if not counts.data.any():  # empty documents have no customers to seat
+            return self._grow(None, record)
+        before: Any = self.franchise_.data
+        return self._grow(before.plus(Corpus.from_counts(counts, vocabulary=self.terms_)), record)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model, and return ``transform(X)``. Parameters and errors as in `fit`.
