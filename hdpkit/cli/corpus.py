@@ -20,7 +20,7 @@ from hdpkit.cli.options import (
     positive,
     quiet_option,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import say, shown_path, tell
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.data.files.corpora import (
     FORMATS,
@@ -140,8 +140,7 @@ def given_text(options: dict[str, Any]) -> TextOptions | None:
 
 def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus:
     """Read the corpus given by the options, and print its size."""
-    if not quiet:
-        say(f"reading {shown_path(path)}", err=True)
+    tell(quiet, f"reading {shown_path(path)}")
     limits, text = given_limits(options), given_text(options)
     # Arrays and shards have labels, from which the option selects.
     converted = (options["format"] or detect_format(path)) == "shards"

@@ -11,10 +11,9 @@ import click
 from hdpkit.cli.corpus import given_table, table_options
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type
-from hdpkit.cli.output import echo_listing, say
+from hdpkit.cli.output import echo_csv, echo_listing
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.records import find_name
-from hdpkit.data.files.tables import table_text
 from hdpkit.errors import DataError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.listing import SHOWN, UNSETTLED, Column, Listing, unsettled_told
@@ -69,8 +68,7 @@ def effects(run: Path, formula: str, file: Path | None, allow: tuple[str, ...], 
     made = found.effects(formula, table)
     columns = made.columns()
     if options["format"] == "csv":
-        for text in table_text(columns):
-            say(text, nl=False)
+        echo_csv(columns)
         return
     most, n_terms = min(SHOWN, len(found)), len(made.terms)
     named = [f"{k + 1}" for k in range(most)]

@@ -18,7 +18,7 @@ from hdpkit.cli.options import (
     raw_option,
     topics_type,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import shown_path, tell
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
@@ -83,5 +83,4 @@ def export(run: Path, to: str, out: Path, allow: tuple[str, ...], quiet: bool, *
     there = open_corpus_run(run, allow)
     about = None if asked is None else asked.about
     told, written = kind_of_run(there).export(there, to, out, about=about, **options)
-    if not quiet:
-        say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)
+    tell(quiet, f"{told}: {', '.join(shown_path(path) for path in written)}")

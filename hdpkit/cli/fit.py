@@ -31,7 +31,7 @@ from hdpkit.cli.options import (
     run_options,
     seed_option,
 )
-from hdpkit.cli.output import say
+from hdpkit.cli.output import say, tell
 from hdpkit.cli.report import where
 from hdpkit.cli.runs import BACKENDS, backend_of, carry_out, check_until, ended_together, terms_option
 from hdpkit.data import ShardedCorpus
@@ -173,8 +173,7 @@ def fit_shards(corpus: Path, model: Topics, options: dict[str, Any]) -> None:
         source = ShardedCorpus.open(corpus)
         if backend.leads:
             sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"
-            if not options["quiet"]:
-                say(f"{sizes}, {source.n_shards:,} shards, {backend}", err=True)
+            tell(options["quiet"], f"{sizes}, {source.n_shards:,} shards, {backend}")
         backend.lead(partial(_hold, stack, out))
         if backend.leads:
             carry_out(partial(_fit, source, backend, model, options), out, options["terms"], options["quiet"])
@@ -288,8 +287,7 @@ def demo(out: Path | None, **options: Any) -> None:
     options |= model.run_settings(options)
     options |= {"at_most": None, "samples": 10, "checkpoint_seconds": 60.0, "init": "auto", "moves": None}
     options |= {"threads": 1, "out": folder}
-    if not options["quiet"]:
-        say("reading the documentation of NumPy", err=True)
+    tell(options["quiet"], "reading the documentation of NumPy")
     corpus = demo_corpus(["numpy"])
     say(f"{corpus.n_documents:,} docstrings, {corpus.n_tokens:,} words")
     run_kind(model, corpus, options, n_terms=options["terms"])

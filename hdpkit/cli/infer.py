@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from hdpkit.cli.options import (
     raw_option,
     seed_option,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import echo_csv, shown_path, tell
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
 from hdpkit.data.files.records import Layout
 from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.data.files.tables import table_suffix, write_table
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.reading import load_reading, read_like
 
@@ -75,12 +76,12 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
     asked = {name: options[name] for name in ("chain", "sweeps", "burn_in", "seed")}
-    told, found = kind_of_run(there).infer(
-        there, _New(run, new, options), lambda text: None if quiet else say(text, err=True), **asked
-    )
-    _write(found, out, options["raw"])
-    if not quiet and out is not None:
-        say(f"{told} in {shown_path(out)}", err=True)
+    told, found = kind_of_run(there).infer(there, _New(run, new, options), partial(tell, quiet), **asked)
+    if out is None:
+        echo_csv(found)
+        return
+    write_table(out, found, raw=options["raw"])
+    tell(quiet, f"{told} in {shown_path(out)}")
 
 
 @attrs.frozen
@@ -110,12 +111,3 @@ class _New:
         )
         say_notes(read.notes, given["quiet"])
         return read
-
-
-def _write(columns: Columns, out: Path | None, raw: bool) -> None:
-    """Write a table to a file, or print it as CSV."""
-    if out is not None:
-        write_table(out, columns, raw=raw)
-        return
-    for text in table_text(columns):
-        say(text, nl=False)

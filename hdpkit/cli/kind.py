@@ -25,7 +25,7 @@ from hdpkit.cli.options import (
     positive,
     run_options,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import say, shown_path, tell
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import ParameterError
@@ -93,8 +93,7 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
         check_new_folder(options["out"])
         path: Path = options.pop(argument)
         model, quiet = made(kind, options), options["quiet"]
-        if not quiet:
-            say(f"reading {shown_path(path)}", err=True)
+        tell(quiet, f"reading {shown_path(path)}")
         with reading(path):
             table = given_table(path, options)
             model, data = named(kind, lambda: model.prepared(model.read(table)))

@@ -43,7 +43,7 @@ from hdpkit.cli.options import (
     seed_option,
     text_type,
 )
-from hdpkit.cli.output import json_text, plain_table, say
+from hdpkit.cli.output import json_text, plain_table, say, tell
 from hdpkit.data import NGrams
 from hdpkit.data.files.sentences import read_sentences
 from hdpkit.data.files.tables import escaped
@@ -81,8 +81,7 @@ def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[
         raise DataError(
             place_of(source), "no sentence", "a text with words", "The text is empty: is it the right file?"
         )
-    if not quiet:
-        say(f"{n_sentences:,} sentences, {n_words:,} words", err=True)
+    tell(quiet, f"{n_sentences:,} sentences, {n_words:,} words")
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from hdpkit.cli.options import (
     topics_type,
     until_options,
 )
-from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts
+from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts, tell
 from hdpkit.data.files.tables import table_of_rows
 from hdpkit.data.sharded import in_shards
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError, printable
@@ -185,8 +185,7 @@ def in_rounds(
 
         def told(reached: int, found: Diagnosis) -> None:
             verdict = getattr(found, options["until"])
-            if not options["quiet"]:
-                say(f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}", err=True)
+            tell(options["quiet"], f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}")
 
         begun = 0 if begin is not None else max((s for s in open_run(folder, allow).sweeps if s), default=0)
         return run_in_rounds(until, begun, step, judge, told)

@@ -144,7 +144,11 @@ class Numbers(Hierarchy):
             )  # fmt: skip
         kept = KeptColumns.of(data) if self.by_default and data.values.ndim == 2 else None
         made = attrs.evolve(self, kept=kept)
-        return made, made.same(data)
+        return made.spreading(made.same(data))
+
+    def spreading(self, data: Any) -> tuple[Self, Any]:
+        """The kind with what it learns of rounded values, and the data with these spread, if it does so."""
+        return self, data
 
     def same(self, data: Any) -> Any:
         """New data without the columns that are left out."""

@@ -82,12 +82,10 @@ class Points(Numbers):
         """Rows of numbers as the measure takes them."""
         return X
 
-    def prepared(self, data: Any) -> tuple[Self, Any]:
-        """Beside that, rounded values of a default prior are spread."""
-        made, data = super().prepared(data)
-        if made.kept is None:
-            return made, data
-        made = attrs.evolve(made, rounding=Rounding.of(data.values))
+    def spreading(self, data: Any) -> tuple[Self, Any]:
+        if self.kept is None:
+            return self, data
+        made = attrs.evolve(self, rounding=Rounding.of(data.values))
         return made, made.spread(data)
 
     def spread(self, data: Any, before: int = 0) -> Any:
