@@ -43,20 +43,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         Number of states, K: clusters of the partition of the observations of least expected loss over the
         samples of all chains. Those of less than 1 % of the observations, or in fewer than half of the
         samples, are left out.
-    startprob_ : float64 array, shape (K,)
-        Posterior mean probabilities of the first state of a sequence. States are in descending order of their
-        observations. Probabilities of everything else are left out, and rows sum to one;
-        ``aligned_.transitions`` has them.
-    transmat_ : float64 array, shape (K, K)
-        Posterior mean transition probabilities.
-    means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
-        Means and covariances of the observations of each state, for measures over numbers.
-    emissionprob_ : float64 array, shape (K, n_terms)
-        Probabilities of terms, for measures over terms.
-    state_shares_ : float64 array, shape (K,)
-        Mean share of the observations of each state. What is missing to one is in none.
-    aligned_ : Components
-        The states with intervals of their transitions and parameters, and memberships of the observations.
     franchise_, franchises_, trace_, samples_, diagnosis_
         As in `TopicModel`.
     n_features_in_, feature_names_in_, n_iter_
@@ -100,34 +86,38 @@ class HiddenMarkovModel(DensityMixin, Estimator):
 
     @property
     def state_shares_(self) -> Floats:
-        """Mean share of the observations of each state."""
+        """Mean share of the observations of each state: shape (K,). What is missing to one is in none."""
         return self._found("state_shares_").shares
 
     @property
     def transmat_(self) -> Floats:
-        """Posterior mean transition probabilities: rows sum to one."""
+        """Posterior mean transition probabilities: shape (K, K).
+
+        States are in descending order of their observations. The probabilities of the rest are left out, and
+        rows sum to one; ``aligned_.transitions`` has them.
+        """
         rows = self._found("transmat_").transitions[:-1, :-1]
         return rows / rows.sum(axis=1, keepdims=True)
 
     @property
     def startprob_(self) -> Floats:
-        """Posterior mean probabilities of the first state of a sequence: they sum to one."""
+        """Posterior mean probabilities of the first state of a sequence, as in `transmat_`: shape (K,)."""
         row = self._found("startprob_").transitions[-1, :-1]
         return row / row.sum()
 
     @property
     def means_(self) -> Floats:
-        """Mean observation of each state, for measures over numbers."""
+        """Mean observation of each state, for measures over numbers: shape (K, D)."""
         return np.asarray(self._moments("means_")[0])
 
     @property
     def covars_(self) -> Floats:
-        """Covariance of the observations of each state, for measures over numbers."""
+        """Covariance of the observations of each state, for measures over numbers: shape (K, D, D)."""
         return np.asarray(self._moments("covars_")[1])
 
     @property
     def emissionprob_(self) -> Floats:
-        """Probabilities of the terms in each state, for measures over terms."""
+        """Probabilities of the terms in each state, for measures over terms: shape (K, n_terms)."""
         found = self._found("emissionprob_")
         if not self.kind_.of_terms:
             raise AttributeError("emissionprob_: observations are numbers, see means_")

@@ -110,34 +110,37 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
     @property
     def labels_(self) -> Int64s:
-        """Group of each point of the fit."""
+        """Group of each point of the fit, 0 the one with most points: int64, shape (n,).
+
+        A group is one component, or several that points move between from sample to sample.
+        """
         found = self._found("labels_")
         return np.asarray(found.point_groups.of[found.partition], dtype=np.int64)
 
     @property
     def group_of_component_(self) -> Int64s:
-        """Group of each component: shape (K,)."""
+        """Group of each component: int64, shape (K,)."""
         return self._found("group_of_component_").point_groups.of
 
     @property
     def n_groups_(self) -> int:
-        """Number of groups of components."""
+        """Number of groups in `labels_`."""
         return len(self._found("n_groups_").point_groups)
 
     @property
     def n_groups_posterior_(self) -> dict[int, float]:
-        """Probability of each number of groups."""
+        """Number of groups -> share of the samples whose own components make so many."""
         return self._found("n_groups_posterior_").point_groups.posterior
 
     @property
     def weights_(self) -> Floats:
-        """Mean share of each component; they sum to one."""
+        """Mean share of each component, without what is in none: shape (K,), with the sum one."""
         shares = self._found("weights_").shares
         return shares / shares.sum()
 
     @property
     def parameters_(self) -> dict[str, Floats]:
-        """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
+        """Name -> posterior mean of each component, and the ends of its 90 % interval: shape (K, 3)."""
         return self._found("parameters_").parameters
 
     @property
@@ -147,22 +150,22 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
     @property
     def group_names_(self) -> list[Any]:
-        """Names of the groups."""
+        """Names of the groups of a fit with groups."""
         return list(self._of_groups("group_names_").names)
 
     @property
     def group_weights_(self) -> Floats:
-        """Posterior mean weights of the components in each group, shape (n_groups, K + 1)."""
+        """Posterior mean weights of the components and, last, of the rest: shape (n_groups, K + 1)."""
         return self._of_groups("group_weights_").group_shares
 
     @property
     def group_weights_lower_(self) -> Floats:
-        """Lower ends of the intervals of `group_weights_`."""
+        """Lower ends of the 90 % intervals of `group_weights_`."""
         return self._of_groups("group_weights_lower_").group_shares_lower
 
     @property
     def group_weights_upper_(self) -> Floats:
-        """Upper ends of the intervals of `group_weights_`."""
+        """Upper ends of the 90 % intervals of `group_weights_`."""
         return self._of_groups("group_weights_upper_").group_shares_upper
 
     def _of_groups(self, name: str) -> Components:
@@ -398,37 +401,11 @@ class MixtureModel(PointsModel):
 
     Attributes
     ----------
-    labels_ : int64 array, shape (n,)
-        Group of each point of the fit, 0 the one with most points. A group is one component, or
-        several that points move between from sample to sample.
-    n_groups_ : int
-        Number of groups in ``labels_``.
-    n_groups_posterior_ : dict
-        Number of groups -> share of the samples whose own components make so many.
-    group_of_component_ : int64 array, shape (K,)
-        Group of each component.
     n_components_ : int
         Number of components of the density, K: clusters of the partition of least expected loss over the
         samples of all chains (`hdpkit.summaries.point_partition`), which is ``aligned_.partition``.
     n_components_posterior_ : dict
         Posterior probability of each number of components, over the second half of the sweeps.
-    weights_ : float64 array, shape (K,)
-        Mean share of each component; what is in none of them is left out, and they sum to one.
-    means_, covariances_ : float64 arrays, shape (K, D) and (K, D, D)
-        Posterior mean parameters, for measures that have moments.
-    parameters_ : dict
-        Name -> float64 array, shape (K, 3): posterior mean of each component, and the ends of the 90 %
-        interval.
-    memberships_ : float64 array, shape (n, K)
-        Posterior probability of each component for each point of the fit.
-    group_names_ : list
-        With groups: their names.
-    group_weights_ : float64 array, shape (n_groups, K + 1)
-        With groups: posterior mean weights of the components and, last, of everything else.
-    group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
-        Ends of their 90 % intervals.
-    aligned_ : Components
-        The components over the samples, with the intervals of all quantities.
     samples_ : tuple of Sample
         The states that everything is averaged over.
     franchise_, franchises_, trace_, diagnosis_
@@ -441,10 +418,10 @@ class MixtureModel(PointsModel):
 
     @property
     def means_(self) -> Floats:
-        """Posterior means of the components, for measures that have moments."""
+        """Posterior mean of each component, for measures that have moments: shape (K, D)."""
         return np.asarray(self._moments("means_")[0])
 
     @property
     def covariances_(self) -> Floats:
-        """Posterior mean covariances of the components, for measures that have moments."""
+        """Posterior mean covariances of the components, for such measures: shape (K, D, D)."""
         return np.asarray(self._moments("covariances_")[1])

@@ -129,18 +129,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Attributes
     ----------
-    components_ : float64 array, shape ``(n_components_, n_terms)``
-        Topics that the samples of all chains have in common, the largest first: mean probabilities of terms
-        over the samples that have the topic. Rows sum to one.
     n_components_ : int
-        Number of topics. Those in fewer than half of the samples are left out.
-    component_shares_ : float64 array, shape ``(n_components_,)``
-        Mean share of the tokens of each topic. What is missing to one is the share of the tokens in none.
-    labels_ : tuple of str
-        Label of each topic: that of the file labels.csv in the folder from which the model was loaded
-        (``hdpkit labels FOLDER`` writes it, for people to edit), or else its three most typical terms.
-    aligned_ : Components
-        The topics with intervals, and the shares of the topics in the documents of the fit.
+        Number of topics that the samples of all chains have in common; those in fewer than half of them are
+        left out.
     franchise_ : Franchise
         The last state of the chain whose mean log joint over the second half of its sweeps is the highest.
     franchises_ : list of Franchise
@@ -386,17 +377,25 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def components_(self) -> Floats:
-        """Probabilities of terms in the topics, computed at the first access: K x V may not fit in memory."""
+        """Mean probabilities of terms in the topics, the largest topic first: shape (n_components_, n_terms).
+
+        Means over the samples that have the topic; rows sum to one. They are computed at the first access:
+        K x V may not fit in memory.
+        """
         return self._found("components_").rows
 
     @property
     def component_shares_(self) -> Floats:
-        """Mean share of the tokens of each topic."""
+        """Mean share of the tokens of each topic: shape (n_components_,). The rest is in none."""
         return self._found("component_shares_").shares
 
     @property
     def labels_(self) -> tuple[str, ...]:
-        """Label of each topic: that of labels.csv in its folder, or else its three most typical terms."""
+        """Label of each topic, or else its three most typical terms.
+
+        Labels are those of the file labels.csv in the folder from which the model was loaded, which
+        ``hdpkit labels FOLDER`` writes for people to edit.
+        """
         return tuple(self._found("labels_").titles)
 
     @property

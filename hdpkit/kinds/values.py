@@ -1,4 +1,4 @@
-"""What values a setting takes: how they are checked, read from text, described, and which are wrong.
+"""What values a setting takes: how they are checked, read from text and described.
 
 One declaration serves an estimator's parameter, an option of a command, and their documentation.
 """
