@@ -12,14 +12,7 @@ from typing import Any
 import click
 
 from hdpkit import shards
-from hdpkit.cli.folders import (
-    allow_option,
-    end_interrupted,
-    go_on,
-    is_language_model,
-    ran,
-    worked_on,
-)
+from hdpkit.cli.folders import allow_option, end_interrupted, go_on, is_language_model, ran, worked_on
 from hdpkit.cli.lm import resume_training
 from hdpkit.cli.options import (
     ShownTopics,

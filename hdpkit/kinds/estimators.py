@@ -493,17 +493,21 @@ def go_on(
     return franchise, trace
 
 
+def chains_of(trace: Trace | ChainTrace) -> list[Trace]:
+    """The traces of the chains."""
+    return list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
+
+
 def _check_swept(trace: Trace | ChainTrace) -> None:
     """Raise a KeyboardInterrupt if Ctrl-C ended a chain before its first sweep: there is nothing to keep."""
-    if not all(one.n_draws for one in (trace.chains if isinstance(trace, ChainTrace) else [trace])):
+    if not all(one.n_draws for one in chains_of(trace)):
         raise KeyboardInterrupt("Ctrl-C came before the first sweep: the model is what it was before")
 
 
 def best_chain(trace: Trace | ChainTrace) -> int:
     """Number of the chain whose mean log joint over the second half of its draws is the highest."""
-    if not isinstance(trace, ChainTrace):
-        return 0
-    means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
+    chains = chains_of(trace)
+    means = [np.mean(one["log_joint"][one.n_draws // 2 :]) for one in chains] if len(chains) > 1 else [0.0]
     return int(np.argmax(means))
 
 
@@ -539,7 +543,7 @@ _OF_THE_PROCESS = ("progress", "random_state", "samples")
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
     """Write the run: the traces and the current states of its chains."""
-    franchises, traces = model.franchises_, getattr(model.trace_, "chains", [model.trace_])
+    franchises, traces = model.franchises_, chains_of(model.trace_)
     streams, target = franchises[0].streams, max(one.sweep for one in franchises)
     init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
     chains = len(franchises) if len(franchises) > 1 else None

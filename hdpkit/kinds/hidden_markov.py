@@ -237,13 +237,7 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
 
 def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
-    """The base measure of states.
-
-    "normal": independent normal distributions of each column, with the prior mean and a quarter of the
-    variance of the data without outliers as the prior guess of the variance within a state. "words":
-    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). The first and
-    the last use the data for the scale of the prior.
-    """
+    """The base measure of states, as the setting `HiddenMarkov.emission` says; data give the prior its scale."""
     if isinstance(emission, BaseMeasure):
         return emission
     if emission == "words":

@@ -279,11 +279,9 @@ class Mixture(Points):
 
 
 def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
-    """The base measure of components of points, shape (n, D).
+    """The base measure of components of points, shape (n, D), as the setting `Mixture.measure` says.
 
-    "normal" is `NormalInverseWishart.hierarchical`, "diagonal" `NormalGamma.hierarchical`, "directions"
-    `VonMisesFisher.weakly_informative`. X has the columns that `KeptColumns` keeps; if none varies, the guess
-    of a variance is 1.
+    X has the columns that `KeptColumns` keeps; if none varies, the guess of a variance is 1.
     """
     if isinstance(measure, BaseMeasure):
         if measure.takes_terms:

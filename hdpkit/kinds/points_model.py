@@ -16,7 +16,7 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows
+from hdpkit.kinds.estimators import Estimator, at_once, chains_of, of_rows
 from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
@@ -378,9 +378,8 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
 def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
     """Share of the draws, after half of the sweeps, that have each number of components."""
-    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
     found: list[int] = []
-    for chain in chains:
+    for chain in chains_of(trace):
         after = last_of_burn_in(np.asarray(chain["sweep"]))
         found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
     numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)

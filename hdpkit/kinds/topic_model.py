@@ -27,7 +27,7 @@ from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, seed_of
+from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, chains_of, seed_of
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.fixed_topics import (
     FixedTopics,
@@ -41,7 +41,6 @@ from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
-from hdpkit.run.trace import ChainTrace
 
 
 def are_texts(X: Any) -> bool:
@@ -506,8 +505,11 @@ def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[
     after = begun + sweeps - 1 if rule is None else rule.after
     score = partial(joint_probabilities, cells, after, new)
     model._extend(observed, record={_KEY: score})
-    traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
-    rows = [trace[_KEY][trace["sweep"] == sample.sweep][0] for trace in traces for sample in trace.samples]
+    rows = [
+        trace[_KEY][trace["sweep"] == sample.sweep][0]
+        for trace in chains_of(model.trace_)
+        for sample in trace.samples
+    ]
     for row in rows or [score(model.franchise_)]:
         found = scipy.sparse.csr_array((row, cells.indices, cells.indptr), shape=cells.shape)
         yield np.log(_entries(found, held)), np.asarray(found.multiply(observed > 0).sum(axis=1))

@@ -23,14 +23,7 @@ from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
-from hdpkit.moves import (
-    DishGibbs,
-    Move,
-    SelectorCounts,
-    Smoothing,
-    SplitMerge,
-    TableGibbs,
-)
+from hdpkit.moves import DishGibbs, Move, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
 from hdpkit.posterior.finding import components
