@@ -530,22 +530,17 @@ def _declared(options: dict[str, Any], reading: Mapping[str, Any]) -> NGramModel
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:
         raise ParameterError("unknown", unknown, "one word, without blanks", "For instance <unk>.")
+    rare, why = options["min_count"], None
     if options["open_vocabulary"]:
-        if options["min_count"] is not None:
-            raise ParameterError(
-                "min-count", options["min_count"], "left out with --open-vocabulary",
-                "An open vocabulary gives every word its own probability, including rare and unknown words.",
-            )  # fmt: skip
         unknown = None
-    if options["min_count"] is not None and unknown is None:
+        told = "An open vocabulary gives every word its own probability, including rare and unknown words."
+        why = ("left out with --open-vocabulary", told)
+    elif options["vocabulary"] is not None:
+        why = ("left out with --vocabulary", "The vocabulary defines the words.")
+    if rare is not None and why is not None:
+        raise ParameterError("min-count", rare, *why)
+    if rare is not None and unknown is None:
         raise ParameterError("unknown", "", "a word, with --min-count", "Rare words become that word.")
-    if options["min_count"] is not None and options["vocabulary"] is not None:
-        raise ParameterError(
-            "min-count",
-            options["min_count"],
-            "left out with --vocabulary",
-            "The vocabulary defines the words.",
-        )
     vocabulary = None if options["vocabulary"] is None else read_words(options["vocabulary"], reading)
     return NGramModel(
         options["order"],

@@ -237,7 +237,7 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
 
 def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
-    """The base measure of states, as the setting `HiddenMarkov.emission` says; data give the prior its scale."""
+    """The base measure of states, as the setting ``emission`` says; data give the prior its scale."""
     if isinstance(emission, BaseMeasure):
         return emission
     if emission == "words":
