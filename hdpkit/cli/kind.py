@@ -26,11 +26,12 @@ from hdpkit.cli.options import (
     run_options,
 )
 from hdpkit.cli.output import say, shown_path, tell
-from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.runs import carry_out, check_until, in_rounds
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import ParameterError
 from hdpkit.kinds import values
 from hdpkit.kinds.kind import Kind, Setting
+from hdpkit.run.collect import Checkpoint
 from hdpkit.run.scheduler import Scheduler
 
 _LINES = 10  # components in the table that ends a run
@@ -131,7 +132,16 @@ def run_kind(
     model.warn(restaurant, data, options["sweeps"])
     scheduler = Scheduler(options["moves"] or model.moves(restaurant), threads=options["threads"])
     init = model.start(options["init"], scheduler.moves)
-    run = first_run(scheduler, franchise, dict(options), folder, init)
+
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
+        checkpoint = Checkpoint(options.get("checkpoint_sweeps"), options["checkpoint_seconds"])
+        return scheduler.run(
+            franchise, rng=options["seed"], init=init, thin=options.get("thin", 1), progress=progress,
+            folder=folder, checkpoint=checkpoint, **(usual | given),
+        )  # fmt: skip
+
     with held_for_a_run(folder, {"model": model.as_data(), **(about or {})}):
         unit = model.nouns.tokens
         module = type(model).__module__

@@ -27,15 +27,12 @@ from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state
 from hdpkit.data.files.tables import table_of_rows
 from hdpkit.data.sharded import in_shards
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError, printable
-from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
 from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW, Nouns
 from hdpkit.posterior.verdicts import Diagnosis
-from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
 from hdpkit.run.runs import Run, open_run
-from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.states import ChainState
 
 BACKENDS = "auto|local|mpi|tcp://HOST:PORT"
@@ -122,28 +119,6 @@ def check_until(options: dict[str, Any]) -> None:
         raise ParameterError(
             "at-most", options["at_most"], "left out without --until", "Give --until readable, or --sweeps."
         )
-
-
-def first_run(
-    scheduler: Scheduler, franchise: Franchise, options: dict[str, Any], folder: Path, init: Any
-) -> Callable[..., Any]:
-    """What runs into a new folder, given its progress and what is not as in the options (`in_rounds`)."""
-
-    def run(progress: Any, **given: Any) -> Any:
-        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
-        usual["chains"] = options["chains"] if options["chains"] > 1 else None
-        return scheduler.run(
-            franchise,
-            rng=options["seed"],
-            init=init,
-            thin=options.get("thin", 1),
-            progress=progress,
-            folder=folder,
-            checkpoint=Checkpoint(options.get("checkpoint_sweeps"), options["checkpoint_seconds"]),
-            **(usual | given),
-        )
-
-    return run
 
 
 def in_rounds(

@@ -142,11 +142,9 @@ def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequenc
     return found, None, [str(number + 1) for number in range(len(found))]
 
 
-def spectrum(
-    values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels, *, height: int = 130
-) -> Any:
+def spectrum(values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels) -> Any:
     """Bars in the order and the colours of the field, with intervals, below the strips of their groups."""
-    n = len(values)
+    n, height = len(values), 130
     low, high = (rounded(end) for end in ends or (values, values))
     texts = [printable(text) for text in channels.labels] if n <= _MOST_TICKS else [""] * n
     rows = [
