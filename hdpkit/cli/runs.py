@@ -196,12 +196,6 @@ def _verdicts(run: Run) -> Diagnosis | None:
         return None
 
 
-def _verdicts_data(run: Run) -> dict[str, Any] | None:
-    """Both verdicts as data, for JSON."""
-    found = _verdicts(run)
-    return None if found is None else found.as_data()
-
-
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
     facts = state_facts(state, seed)
     parts = []
@@ -276,7 +270,8 @@ def topics(run: Path, terms: int, chain: int | None, allow: tuple[str, ...], **o
     numbers = getattr(there.trace, "numbers", (0,)) if chain is None else (chain,)
     state = there.state(numbers[0])
     if format == "json":
-        facts = state_facts(state, state.seed) | {"verdicts": _verdicts_data(there)}
+        judged = _verdicts(there)
+        facts = state_facts(state, state.seed) | {"verdicts": None if judged is None else judged.as_data()}
         say(json_text(facts | kind.content(found, terms, most), indent=1))
         return
     echo_listing(kind.listing(found, terms, len(found) if options["every"] or about is not None else most))

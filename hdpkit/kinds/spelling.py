@@ -164,12 +164,11 @@ class StringModel:
             chosen = source.choose(row)
             if chosen < len(symbols) and symbols[chosen] == self._data.end:
                 return "".join(drawn)
-            known = chosen < len(symbols)
-            drawn.append(symbols[chosen] if known else self._draw_other(source))
-
-    def _draw_other(self, source: ChoiceSource) -> str:
-        known = [symbol for symbol in self._data.vocabulary if symbol != self._data.end]
-        return self._characters.draw_other(known, source)
+            if chosen < len(symbols):
+                drawn.append(symbols[chosen])
+            else:
+                known = [symbol for symbol in symbols if symbol != self._data.end]
+                drawn.append(self._characters.draw_other(known, source))
 
     def _nodes(self, ids: Int32s, offsets: npt.NDArray[np.int64], first: int, last: int) -> Int32s:
         """The deepest restaurant of the context of each of the symbols first .. last - 1."""
