@@ -277,8 +277,6 @@ def demo(out: Path | None, **options: Any) -> None:
     prints the topics so far. At the end the command writes a report to open in a browser (with the extra
     hdpkit[report]).
     """
-    import hdpkit as hk
-    from hdpkit.kinds.topics import Topics
     from hdpkit.pages.write import write_report
 
     folder = _free() if out is None else out
@@ -293,7 +291,7 @@ def demo(out: Path | None, **options: Any) -> None:
     run_kind(model, corpus, options, n_terms=options["terms"])
     title = "Topics of the documentation of NumPy"
     try:
-        written = write_report(hk.open_run(folder), folder / "report.html", title=title)
+        written = write_report(open_run(folder), folder / "report.html", title=title)
     except MissingExtraError as error:
         say(f"No page was written: {error.parameter} is missing. {error.remedy}")
     else:
