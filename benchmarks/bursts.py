@@ -30,7 +30,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
 from hdpkit.io import collect_docstrings, demo_corpus, read_corpus
-from hdpkit.kinds.joint_score import JointScore
+from hdpkit.kinds.topic_model import joint_probabilities
 from hdpkit.kinds.topics import default_moves
 from hdpkit.posterior.evaluation.completion import FixedTopics
 from hdpkit.posterior.readability import components_of_pieces
@@ -125,17 +125,17 @@ def score_of(chain, observed, held):
 def joint_score(chain, held):
     """Perplexity of held-out halves whose observed halves are the last documents of a chain."""
     cells = scipy.sparse.csr_array(held.to_counts(), dtype=float)
-    own, n_terms = JointScore(cells, -1, np.full(cells.shape[1], 1 / cells.shape[1])), cells.shape[1]
+    new = np.full(cells.shape[1], 1 / cells.shape[1])
     total = np.zeros(cells.nnz)
     for _ in range(10):
         chain.scheduler.run(chain.franchise, 2, init=None)
         if chain.franchise.measure.seats_values:
-            total += own(chain.franchise)
+            total += joint_probabilities(cells, -1, new, chain.franchise)
             continue
         sample = chain.franchise.sample()
         weights = sample.group_weights(slice(-cells.shape[0], None))
         rows = sample.topic_blocks(np.arange(sample.n_dishes))
-        topics = FixedTopics.of(rows, np.full(n_terms, 1 / n_terms), sample.root_weights)
+        topics = FixedTopics.of(rows, new, sample.root_weights)
         total += np.exp(topics.log_probabilities(weights, cells))
     return float(np.exp(-(cells.data @ np.log(total / 10)) / cells.data.sum()))
 

@@ -42,7 +42,7 @@ from scipy.optimize import linear_sum_assignment
 
 import hdpkit as hk
 from hdpkit.kinds.hidden_markov import HiddenMarkov
-from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.points import Mixture
 from hdpkit.kinds.signatures.cohort import Cohort
 from hdpkit.kinds.signatures.known import KnownSignatures
 from hdpkit.kinds.topics import Topics

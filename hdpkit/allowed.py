@@ -6,7 +6,7 @@ import functools
 import importlib
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hdpkit.errors import ParameterError, RunError
@@ -41,6 +41,9 @@ class Allowed:
                 raise ParameterError(
                     "allow", thing, "module names, classes or functions", "Pass the class, not an instance."
                 )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((*self._modules, *self._things))
 
     def find(self, name: Any) -> Any:
         """The class or function of a name ("module:name").

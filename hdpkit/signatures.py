@@ -1,16 +1,20 @@
 """Mutational signatures: counts of mutations by sample and channel, components, and plots."""
 
 from hdpkit.kinds.signatures.channels import CHANNELS, Channels, channels_of
-from hdpkit.kinds.signatures.export import write_signatures
-from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures, signature_tables
+from hdpkit.kinds.signatures.extraction import (
+    extract_signatures,
+    name_signatures,
+    signature_tables,
+    write_signatures,
+)
 from hdpkit.kinds.signatures.known import Decomposition, KnownSignatures, Matches, read_signatures
-from hdpkit.kinds.signatures.pages import write_pages
 from hdpkit.kinds.signatures.pictures import (
     plot_activity,
     plot_cosines,
     plot_decomposition,
     plot_exposures,
     plot_spectra,
+    write_pages,
 )
 from hdpkit.kinds.signatures.spectra import read_spectra
 from hdpkit.kinds.signatures.starts import RankChoice, choose_rank

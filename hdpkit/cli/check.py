@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.status import Status
 
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import Command, Parsed, not_negative, parse_init, positive, quiet_option, seed_option
@@ -64,7 +65,7 @@ def check(run: Path, **options: Any) -> None:
     """
     there = open_corpus_run(run, options["allow"])
     nouns = kind_of_run(there).nouns
-    with _ChainProgress(options["quiet"]) as progress:
+    with _progress(options["quiet"]) as progress:
         found = check_mixing(
             there, seconds=options["seconds"], sweeps=options["sweeps"], rng=options["seed"],
             inits=options["init"], chain=options["chain"], copies=options["copies"], clock=options["clock"],
@@ -76,37 +77,19 @@ def check(run: Path, **options: Any) -> None:
     say(report(found, {"document": nouns.document, "term": nouns.term, "topic": nouns.dish}))
 
 
-class _ChainProgress:
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
     """A line on standard error at the end of each chain; on a terminal also a line of current progress."""
+    console = Console(file=sys.stderr, quiet=quiet)
+    with console.status("") if console.is_terminal else nullcontext() as status:
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._console = Console(file=sys.stderr)
-        self._status: Status | None = None
+        def show(standing: Standing) -> None:
+            if standing.finished and not quiet:
+                say(_line(standing), err=True)
+            elif status is not None:
+                status.update(_line(standing).replace("[", r"\["))
 
-    def __enter__(self) -> _ChainProgress:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
-
-    def __call__(self, standing: Standing) -> None:
-        """Show the progress of the comparison."""
-        if self._quiet:
-            return
-        if standing.finished:
-            self._end()
-            say(_line(standing), err=True)
-        elif self._console.is_terminal:
-            if self._status is None:
-                self._status = self._console.status("")
-                self._status.start()
-            self._status.update(_line(standing).replace("[", r"\["))
+        yield show
 
 
 def _line(standing: Standing) -> str:

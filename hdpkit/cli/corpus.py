@@ -1,8 +1,8 @@
-"""Options of commands that read a corpus of documents, and their values."""
+"""Options of commands that read a corpus of documents, and their values; ``hdpkit convert``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,32 @@ import click
 
 from hdpkit.allowed import Allowed
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
-from hdpkit.cli.output import say, shown_path
-from hdpkit.data.files.corpora import FORMATS, ReadCorpus, detect_format, read_any, skipped_text
-from hdpkit.data.files.tables import Table
-from hdpkit.data.files.text_files import Layout, ReadingNotes, shown_names
+from hdpkit.cli.options import (
+    Command,
+    given_limits,
+    group,
+    limit_options,
+    options_of,
+    path_type,
+    positive,
+    quiet_option,
+)
+from hdpkit.cli.output import say, shown_path, tell
+from hdpkit.data import Corpus, ShardedCorpus
+from hdpkit.data.files.corpora import (
+    FORMATS,
+    ReadCorpus,
+    convert_corpus,
+    detect_format,
+    read_any,
+    skipped_text,
+)
+from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
+from hdpkit.data.files.table import Table
 from hdpkit.data.files.text_options import TextOptions, named, stop_words_of, with_stop_words
+from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.errors import ParameterError
-from hdpkit.kinds.nouns import plural
+from hdpkit.kinds.listing import plural
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
@@ -75,21 +93,18 @@ words_options = group(
 
 
 corpus_argument = click.argument("corpus", type=path_type)
-_corpus = group(
+corpus_options = group(
     "Corpus",
     format_option,
     click.option(
         "--vocabulary", type=path_type, metavar="FILE",
         help="Terms, one per line: names of the columns; for text, the words to count.",
     ),
+    layout_options,
+    words_options,
+    limit_options,
 )  # fmt: skip
-
-
-def corpus_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading the argument CORPUS; `given_corpus` reads them."""
-    for add in (limit_options, words_options, layout_options, _corpus):
-        command = add(command)
-    return command
+"""Adds the options for reading the argument CORPUS; `given_corpus` reads them."""
 
 
 def given_layout(options: dict[str, Any]) -> Layout | None:
@@ -125,8 +140,7 @@ def given_text(options: dict[str, Any]) -> TextOptions | None:
 
 def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus:
     """Read the corpus given by the options, and print its size."""
-    if not quiet:
-        say(f"reading {shown_path(path)}", err=True)
+    tell(quiet, f"reading {shown_path(path)}")
     limits, text = given_limits(options), given_text(options)
     # Arrays and shards have labels, from which the option selects.
     converted = (options["format"] or detect_format(path)) == "shards"
@@ -192,3 +206,43 @@ def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> Parame
         if options.get(name) not in (None, ()):
             return ParameterError(name.replace("_", "-"), options[name], error.allowed, error.remedy)
     return error
+
+
+@click.command(cls=Command)
+@corpus_argument
+@corpus_options
+@click.argument("folder", type=path_type)
+@click.option(
+    "--shards",
+    type=positive,
+    metavar="N",
+    help="Write N folders of consecutive documents and a manifest, for several machines. Any format is "
+    "converted piece by piece.",
+)
+@quiet_option
+def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **options: Any) -> None:
+    """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
+
+    For corpora larger than memory: LDA-C and bag-of-words files are converted block by block, and files of
+    any format with --shards. FOLDER must be new or empty; it needs eight bytes per token, or with --shards
+    eight bytes for each term of each document. Columns of --group-column become labels of the corpus.
+
+    \b
+    Examples:
+      hdpkit convert docword.pubmed.txt.gz pubmed --vocabulary vocab.pubmed.txt
+      hdpkit convert corpus.ldac folder --format ldac
+      hdpkit convert corpus.ldac shards --shards 8
+      hdpkit convert posts.csv posts --text-column body --id-column post
+    """
+    limits, layout, text = given_limits(options), given_layout(options), given_text(options)
+    notes = ReadingNotes()
+    given = (options["format"], options["vocabulary"], text, limits, layout, notes)
+    made: Corpus | ShardedCorpus
+    if shards is None:
+        made, where = convert_corpus(corpus, folder, *given), ""
+    else:
+        made, where = convert_shards(corpus, folder, shards, *given), f", {shards:,} shards"
+    say_notes(notes, quiet)
+    if not quiet:
+        sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"
+        say(f"{sizes}{where} in {shown_path(folder)}")

@@ -11,10 +11,9 @@ import click
 from hdpkit.cli.corpus import given_table, table_options
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type
-from hdpkit.cli.output import echo_listing, say
+from hdpkit.cli.output import echo_csv, echo_listing
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.data.files.tables import table_text
-from hdpkit.data.files.text_files import find_name
+from hdpkit.data.files.records import find_name
 from hdpkit.errors import DataError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.listing import SHOWN, UNSETTLED, Column, Listing, unsettled_told
@@ -44,16 +43,7 @@ _INTERCEPT = "Intercept"
     help="CSV has all components, and intercepts.",
 )  # fmt: skip
 @allow_option
-def effects(
-    run: Path,
-    formula: str,
-    file: Path | None,
-    id_column: str | None,
-    chain: int | None,
-    format: str,
-    allow: tuple[str, ...],
-    **layout: Any,
-) -> None:
+def effects(run: Path, formula: str, file: Path | None, allow: tuple[str, ...], **options: Any) -> None:
     """Print how the shares of the topics of a run depend on covariates, such as a date or a section.
 
     The shares in each document are drawn given the samples of the run, and regressed on the covariates; the
@@ -73,13 +63,12 @@ def effects(
     """
     there = open_corpus_run(run, allow)
     kind = kind_of_run(there)
-    found = kind.results(there, chain)
-    table = None if file is None else _covariates(file, id_column, found.names, layout)
+    found = kind.results(there, options["chain"])
+    table = None if file is None else _covariates(file, found.names, options)
     made = found.effects(formula, table)
     columns = made.columns()
-    if format == "csv":
-        for text in table_text(columns):
-            say(text, nl=False)
+    if options["format"] == "csv":
+        echo_csv(columns)
         return
     most, n_terms = min(SHOWN, len(found)), len(made.terms)
     named = [f"{k + 1}" for k in range(most)]
@@ -101,11 +90,10 @@ def effects(
     echo_listing(Listing([listing], lines))
 
 
-def _covariates(
-    file: Path, id_column: str | None, names: Sequence[Any], layout: dict[str, Any]
-) -> dict[str, list[Any]]:
+def _covariates(file: Path, names: Sequence[Any], options: dict[str, Any]) -> dict[str, list[Any]]:
     """Columns of a table, in the order of the groups of these names; None where a group has no row."""
-    table = given_table(file, layout)
+    id_column = options.pop("id_column")
+    table = given_table(file, options)
     key = find_name(table.names) if id_column is None else table.column("id_column", id_column)
     chosen = [i for i in range(len(table.names)) if i != key]
     place = {str(name): i for i, name in enumerate(names)}

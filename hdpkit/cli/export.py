@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,7 @@ from hdpkit.cli.options import (
     raw_option,
     topics_type,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import shown_path, tell
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.catalog import kind_of_run
@@ -31,7 +32,9 @@ from hdpkit.posterior.export import EXPORTS
     "--out", type=path_type, required=True, metavar="PATH",
     help="A new folder (csv, parquet, signatures) or a file (excel, json, pyldavis, pdf, arviz: .nc).",
 )  # fmt: skip
-@click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
+@click.option(
+    "--terms", "n_terms", type=positive, default=100, show_default=True, help="Terms to write for each topic."
+)
 @click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
 @click.option(
     "--topics", "n_topics", type=topics_type, metavar="about:N",
@@ -41,18 +44,7 @@ from hdpkit.posterior.export import EXPORTS
 @raw_option
 @allow_option
 @quiet_option
-def export(
-    run: Path,
-    to: str,
-    out: Path,
-    terms: int,
-    chain: int | None,
-    n_topics: ShownTopics | None,
-    by: str | None,
-    raw: bool,
-    allow: tuple[str, ...],
-    quiet: bool,
-) -> None:
+def export(run: Path, to: str, out: Path, allow: tuple[str, ...], quiet: bool, **options: Any) -> None:
     """Write the topics and document shares of a run, or its trace, for other programs.
 
     \b
@@ -85,12 +77,10 @@ def export(
       hdpkit export run --to arviz --out trace.nc
       hdpkit export cohort --to pdf --out signatures.pdf
     """
-    if n_topics is not None and n_topics.about is None:
-        raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
+    asked: ShownTopics | None = options.pop("n_topics")
+    if asked is not None and asked.about is None:
+        raise ParameterError("topics", asked.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
-    told, written = kind_of_run(there).export(
-        there, to, out, chain=chain, about=None if n_topics is None else n_topics.about, n_terms=terms,
-        raw=raw, by=by,
-    )  # fmt: skip
-    if not quiet:
-        say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)
+    about = None if asked is None else asked.about
+    told, written = kind_of_run(there).export(there, to, out, about=about, **options)
+    tell(quiet, f"{told}: {', '.join(shown_path(path) for path in written)}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from hdpkit.cli.options import ARGUMENTS
-from hdpkit.errors import RunError
+from hdpkit.cli.output import say
+from hdpkit.errors import HdpkitError, RunError
 from hdpkit.files import refusals
 from hdpkit.kinds.language import Language
 from hdpkit.kinds.ngram import NGramModel
+from hdpkit.run.progress import ProgressBar
 from hdpkit.run.run_folder import DATA, INIT, RunFolder, holding
 
 INTERRUPTED = 130
@@ -64,6 +66,45 @@ def held_for_a_run(folder: Path, about: Mapping[str, Any]) -> Iterator[None]:
 def resume_command(folder: Path) -> str:
     """The command that continues a run."""
     return f"hdpkit resume {shlex.quote(str(folder))}"
+
+
+def ran(
+    run: Callable[[Any], Any],
+    folder: Path,
+    quiet: bool,
+    bar: ProgressBar,
+    begun: Callable[[], bool] = lambda: True,
+) -> tuple[Any, bool]:
+    """What a run with a progress bar returns, None after Ctrl-C; and whether it was interrupted.
+
+    ``begun`` says whether the folder holds what can be continued.
+    """
+    click.get_current_context().meta[WORKED_ON] = (folder, True)
+    try:
+        with bar:
+            trace = run(None if quiet else bar)
+        return trace, bool(trace.interrupted)
+    except KeyboardInterrupt:
+        if not begun():
+            raise
+        return None, True
+    except Exception as error:
+        # A run had begun. An error in the command, the text or the folder would only occur again.
+        again = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        if again and begun() and not isinstance(error, MemoryError):  # its message says this, too
+            say(go_on(folder), err=True)
+        raise
+
+
+def go_on(folder: Path) -> str:
+    """How an interrupted run is continued."""
+    return f"Go on with it: {resume_command(folder)}"
+
+
+def end_interrupted(folder: Path) -> NoReturn:
+    """End a command after Ctrl-C."""
+    say(f"Interrupted. {go_on(folder)}", err=True)
+    raise click.exceptions.Exit(INTERRUPTED)
 
 
 def worked_on(context: click.Context, parameter: click.Parameter, run: Path) -> Path:

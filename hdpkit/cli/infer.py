@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from hdpkit.cli.options import (
     raw_option,
     seed_option,
 )
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import echo_csv, shown_path, tell
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
-from hdpkit.data.files.tables import Columns, Table, table_suffix, table_text, write_table
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.table import Table
+from hdpkit.data.files.tables import table_suffix, write_table
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.reading import load_reading, read_like
 
@@ -73,12 +76,12 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
     asked = {name: options[name] for name in ("chain", "sweeps", "burn_in", "seed")}
-    told, found = kind_of_run(there).infer(
-        there, _New(run, new, options), lambda text: None if quiet else say(text, err=True), **asked
-    )
-    _write(found, out, options["raw"])
-    if not quiet and out is not None:
-        say(f"{told} in {shown_path(out)}", err=True)
+    told, found = kind_of_run(there).infer(there, _New(run, new, options), partial(tell, quiet), **asked)
+    if out is None:
+        echo_csv(found)
+        return
+    write_table(out, found, raw=options["raw"])
+    tell(quiet, f"{told} in {shown_path(out)}")
 
 
 @attrs.frozen
@@ -97,31 +100,14 @@ class _New:
         """As documents, read like those of the run where the options don't say otherwise."""
         given, allow = dict(self.options), self.options["allow"]
         own = given_layout(given)
-        if own is not None:  # other fields are those of the run
-            known = load_reading(self.run, allow).layout
-            if known is not None:
-                own = attrs.evolve(known, **{name: getattr(own, name) for name in _set_of(own)})
+        known = None if own is None else load_reading(self.run, allow).layout
+        if own is not None and known is not None:  # other fields are those of the run
+            plain, asked = Layout(), attrs.asdict(own, recurse=False)
+            own = attrs.evolve(
+                known, **{name: one for name, one in asked.items() if one != getattr(plain, name)}
+            )
         read = read_like(
             self.run, self.path, format=given["format"], layout=own, allow=allow, limits=given_limits(given)
         )
         say_notes(read.notes, given["quiet"])
         return read
-
-
-def _write(columns: Columns, out: Path | None, raw: bool) -> None:
-    """Write a table to a file, or print it as CSV."""
-    if out is not None:
-        write_table(out, columns, raw=raw)
-        return
-    for text in table_text(columns):
-        say(text, nl=False)
-
-
-def _set_of(layout: Any) -> list[str]:
-    """Names of the fields of a layout that differ from their defaults."""
-    plain = type(layout)()
-    return [
-        field.name
-        for field in attrs.fields(type(layout))
-        if getattr(layout, field.name) != getattr(plain, field.name)
-    ]

@@ -25,13 +25,14 @@ from hdpkit.cli.options import (
     positive,
     run_options,
 )
-from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.output import say, shown_path, tell
+from hdpkit.cli.runs import carry_out, check_until, in_rounds
 from hdpkit.data.files.text_files import reading
 from hdpkit.errors import ParameterError
 from hdpkit.kinds import values
 from hdpkit.kinds.kind import Kind, Setting
-from hdpkit.run.runs import Scheduler
+from hdpkit.run.collect import Checkpoint
+from hdpkit.run.scheduler import Scheduler
 
 _LINES = 10  # components in the table that ends a run
 
@@ -58,14 +59,9 @@ def _option(setting: Setting) -> Decorator:
 def kind_options(kind: type[Kind], of_reading: bool = False) -> Decorator:
     """The options of a kind: those that say what is read, or those of the model under their titles."""
     chosen = [one for one in kind.settings() if one.of != "estimators" and one.reads == of_reading]
-
-    def add(command: Any) -> Any:
-        for one in reversed(chosen):
-            option = _option(one)
-            command = option(command) if of_reading else group(one.under, option)(command)
-        return command
-
-    return add
+    return group(
+        "Options", *(_option(one) if of_reading else group(one.under, _option(one)) for one in chosen)
+    )
 
 
 def made(kind: type[Kind], options: Mapping[str, Any]) -> Kind:
@@ -98,8 +94,7 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
         check_new_folder(options["out"])
         path: Path = options.pop(argument)
         model, quiet = made(kind, options), options["quiet"]
-        if not quiet:
-            say(f"reading {shown_path(path)}", err=True)
+        tell(quiet, f"reading {shown_path(path)}")
         with reading(path):
             table = given_table(path, options)
             model, data = named(kind, lambda: model.prepared(model.read(table)))
@@ -110,7 +105,8 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
 
     run.__doc__ = kind.__doc__
     run.__name__ = name or kind.name
-    for add in reversed((
+    options = group(
+        "Options",
         click.argument(argument, type=path_type),
         out_option,
         kind_options(kind, of_reading=True),
@@ -121,9 +117,8 @@ def command_of(kind: type[Kind], name: str | None = None) -> click.Command:
             "Sampler", moves_option(kind.schedule), init_option(), option_of(Scheduler, "threads", positive)
         ),
         kept_options(samples=usual.get("samples", 20)),
-    )):  # fmt: skip
-        run = add(run)
-    return click.command(cls=Command)(run)
+    )  # fmt: skip
+    return click.command(cls=Command)(options(run))
 
 
 def run_kind(
@@ -137,7 +132,16 @@ def run_kind(
     model.warn(restaurant, data, options["sweeps"])
     scheduler = Scheduler(options["moves"] or model.moves(restaurant), threads=options["threads"])
     init = model.start(options["init"], scheduler.moves)
-    run = first_run(scheduler, franchise, dict(options), folder, init)
+
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
+        checkpoint = Checkpoint(options.get("checkpoint_sweeps"), options["checkpoint_seconds"])
+        return scheduler.run(
+            franchise, rng=options["seed"], init=init, thin=options.get("thin", 1), progress=progress,
+            folder=folder, checkpoint=checkpoint, **(usual | given),
+        )  # fmt: skip
+
     with held_for_a_run(folder, {"model": model.as_data(), **(about or {})}):
         unit = model.nouns.tokens
         module = type(model).__module__

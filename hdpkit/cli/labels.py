@@ -13,7 +13,7 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import RunError
 from hdpkit.kinds.catalog import kind_of_run
-from hdpkit.kinds.nouns import plural
+from hdpkit.kinds.listing import plural
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.topic_labels import (

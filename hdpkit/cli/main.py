@@ -25,69 +25,39 @@ from hdpkit.errors import (
 )
 
 COMMANDS = {
-    "check": (
-        "check:check",
-        "Find out why chains of RUN disagree: the model doesn't fit the data, or the sampler is too slow.",
-    ),
-    "convert": (
-        "convert:convert",
-        "Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.",
-    ),
-    "demo": ("demo:demo", "Find topics in the documentation of your installed NumPy."),
-    "effects": (
-        "effects:effects",
-        "Print how the shares of the topics of a run depend on covariates, such as a date or a section.",
-    ),
-    "export": (
-        "export:export",
-        "Write the topics and document shares of a run, or its trace, for other programs.",
-    ),
-    "fit": ("fit:fit", "Find the topics of a corpus and save the run in a folder."),
-    "hmm": (
-        "kinds:hmm",
-        "Hidden Markov models: states of sequences, with a number of states that is inferred.",
-    ),
-    "infer": (
-        "infer:infer",
-        "Find the shares of the topics of a run in new documents, or the components of new points.",
-    ),
-    "labels": (
-        "labels:labels",
-        "Write the file RUN/labels.csv, in which you give labels to topics and groups.",
-    ),
-    "lm": (
-        "lm:lm",
-        "Language models: train them on a text, score texts, draw sentences, export to other tools.",
-    ),
-    "match": (
-        "match:match",
-        "Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.",
-    ),
-    "mixture": ("kinds:mixture", "Find the components of points in a table and save the run in a folder."),
-    "report": (
-        "report:report",
-        "Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.",
-    ),
-    "resume": (
-        "runs:resume",
-        "Continue a run, or the training of a language model, from its newest checkpoint.",
-    ),
-    "signatures": (
-        "signatures:signatures",
-        "Find mutational signatures in a matrix of counts and save the run in a folder.",
-    ),
-    "topics": (
-        "runs:topics",
-        "Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of "
-        "numbers.",
-    ),
-    "verify": (
-        "runs:verify",
-        "Check a run or a language model: checksums of every file, the states, the trace, the samples.",
-    ),
+    "check": "Find out why chains of RUN disagree: the model doesn't fit the data, or the sampler is too "
+    "slow.",
+    "convert": "Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.",
+    "demo": "Find topics in the documentation of your installed NumPy.",
+    "effects": "Print how the shares of the topics of a run depend on covariates, such as a date or a "
+    "section.",
+    "export": "Write the topics and document shares of a run, or its trace, for other programs.",
+    "fit": "Find the topics of a corpus and save the run in a folder.",
+    "hmm": "Hidden Markov models: states of sequences, with a number of states that is inferred.",
+    "infer": "Find the shares of the topics of a run in new documents, or the components of new points.",
+    "labels": "Write the file RUN/labels.csv, in which you give labels to topics and groups.",
+    "lm": "Language models: train them on a text, score texts, draw sentences, export to other tools.",
+    "match": "Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.",
+    "mixture": "Find the components of points in a table and save the run in a folder.",
+    "report": "Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.",
+    "resume": "Continue a run, or the training of a language model, from its newest checkpoint.",
+    "signatures": "Find mutational signatures in a matrix of counts and save the run in a folder.",
+    "topics": "Print the topics of a run at its newest checkpoint, signatures of a cohort, or components "
+    "of numbers.",
+    "verify": "Check a run or a language model: checksums of every file, the states, the trace, the samples.",
+}  # fmt: skip
+"""The first sentence of the help of each command. Only the one that runs is imported."""
+
+FILES = {
+    "convert": "corpus",
+    "demo": "fit",
+    "hmm": "kinds",
+    "mixture": "kinds",
+    "resume": "runs",
+    "topics": "runs",
+    "verify": "verification",
 }
-"""Where a command is in this folder, and the first sentence of its help. Only the one that runs is
-imported."""
+"""Where in this folder a command is, if not in a module of its name."""
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
@@ -132,8 +102,8 @@ class FriendlyGroup(click.Group):
             return command_of(kind_at(cmd_name))
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"hdpkit.cli.{module}"), name)
+        module = import_module(f"hdpkit.cli.{FILES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -180,7 +150,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
 
 @click.group(
     cls=FriendlyGroup,
-    commands={name: click.Command(name, help=told) for name, (_, told) in COMMANDS.items()},
+    commands={name: click.Command(name, help=told) for name, told in COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(hdpkit.__version__, prog_name="hdpkit")

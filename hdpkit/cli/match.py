@@ -11,9 +11,9 @@ from rich.text import Text
 from hdpkit.canvas import check_picture, save_picture
 from hdpkit.cli.folders import allow_option, worked_on
 from hdpkit.cli.options import path_type, positive
-from hdpkit.cli.output import json_text, plain_table, say, shown_path, table_console
+from hdpkit.cli.output import echo_csv, json_text, plain_table, say, shown_path, table_console
 from hdpkit.cli.runs import open_corpus_run
-from hdpkit.data.files.tables import rows_of, table_text
+from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.kind import Kind
@@ -66,8 +66,7 @@ def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> Non
     found = match_topics(first, second, min_cosine=first.least if least is None else least)
     facts = _facts(found)
     if options["format"] == "csv":
-        for text in table_text(found.table(options["terms"])):
-            say(text, nl=False)
+        echo_csv(found.table(options["terms"]))
     elif options["format"] == "json":
         say(json_text({**facts, "rows": rows_of(found.table(options["terms"]))}, indent=1))
     else:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
 import os
 import re
 import stat
@@ -24,11 +23,10 @@ from hdpkit.data import Limits
 from hdpkit.data.files.labels import PERIODS
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 from hdpkit.franchise.starts import Factors, Random, TermClusters
-from hdpkit.kinds.values import NumberOrPrior
+from hdpkit.kinds.values import prior_of
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
-from hdpkit.priors import Beta, Each, Gamma, Shifted
-from hdpkit.run.runs import Scheduler
+from hdpkit.run.scheduler import Scheduler
 
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""
@@ -230,29 +228,24 @@ seed_option = click.option(
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
-def until_options(command: Any) -> Any:
-    """``--until`` and ``--at-most``."""
-    for option in (
-        click.option(
-            "--at-most", type=Parsed("TIME", _parse_duration),
-            help="With --until: the longest time, such as 90s, 10min or 1h.  [default: all sweeps]",
-        ),
-        click.option(
-            "--until", type=click.Choice(["readable", "quotable"]),
-            help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
-            "before. With at least two chains.  [hdpkit fit: readable, without --sweeps]",
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 def _parse_duration(text: str) -> float:
     from hdpkit.posterior.rounds import seconds_of  # other runs don't need it
 
     return seconds_of("at-most", text)
 
 
+until_options = group(
+    "Options",
+    click.option(
+        "--until", type=click.Choice(["readable", "quotable"]),
+        help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
+        "before. With at least two chains.  [hdpkit fit: readable, without --sweeps]",
+    ),
+    click.option(
+        "--at-most", type=Parsed("TIME", _parse_duration),
+        help="With --until: the longest time, such as 90s, 10min or 1h.  [default: all sweeps]",
+    ),
+)  # fmt: skip
 periods_option = click.option(
     "--by", type=click.Choice(PERIODS),
     help="Length of the periods of shares over time.  [default: by the dates]",
@@ -284,39 +277,26 @@ def given_limits(options: dict[str, Any]) -> Limits:
 
 def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
     """Read options from a TOML file."""
+    file = f"file {os.fspath(path)}"
     try:
         if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
-            raise DataError(
-                f"file {os.fspath(path)}",
-                "a pipe or a device",
-                "a regular file",
-                "Write the options to a file.",
-            )
-        with open(path, "rb") as file:
-            raw = file.read(_CONFIG_BYTES + 1)
+            raise DataError(file, "a pipe or a device", "a regular file", "Write the options to a file.")
+        with open(path, "rb") as opened:
+            raw = opened.read(_CONFIG_BYTES + 1)
         if len(raw) > _CONFIG_BYTES:
-            raise DataError(
-                f"file {os.fspath(path)}",
-                f"more than {_CONFIG_BYTES} bytes",
-                f"at most {_CONFIG_BYTES} bytes long",
-                "Check that it is a file of options.",
-            )
+            most = f"{_CONFIG_BYTES} bytes"
+            remedy = "Check that it is a file of options."
+            raise DataError(file, f"more than {most}", f"at most {most} long", remedy)
         content = tomllib.loads(raw.decode("utf-8-sig"))
-    except OSError as error:
-        raise DataError(
-            f"file {os.fspath(path)}", error.strerror or str(error), "a file that can be read",
-            "Check the path.",
-        ) from error  # fmt: skip
     except DataError:
         raise
+    except OSError as error:
+        told = error.strerror or str(error)
+        raise DataError(file, told, "a file that can be read", "Check the path.") from error
     except RecursionError as error:
-        raise DataError(
-            f"file {os.fspath(path)}", "too deeply nested", "options, one per line", "Correct it."
-        ) from error
+        raise DataError(file, "too deeply nested", "options, one per line", "Correct it.") from error
     except (ValueError, OverflowError) as error:  # not TOML, or not UTF-8
-        raise DataError(
-            f"file {os.fspath(path)}", "damaged", f"TOML in UTF-8 ({error})", "Correct it."
-        ) from error
+        raise DataError(file, "damaged", f"TOML in UTF-8 ({error})", "Correct it.") from error
     known = {
         param.opts[0].lstrip("-").replace("-", "_"): param
         for param in command.params
@@ -403,21 +383,16 @@ def run_options(
     sweeps: int | None = 500, chains: int | None = 1, shown: tuple[str, str] | None = None
 ) -> Decorator:
     """Options of every command that samples into a run folder, with these or ``shown`` defaults."""
-
-    def add(command: Any) -> Any:
-        of_sweeps, of_chains = (True, True) if shown is None else shown
-        for option in reversed((
-            option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=of_sweeps),
-            until_options,
-            seed_option,
-            option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=of_chains),
-            config_option,
-            quiet_option,
-        )):  # fmt: skip
-            command = option(command)
-        return command
-
-    return add
+    of_sweeps, of_chains = (True, True) if shown is None else shown
+    return group(
+        "Options",
+        option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=of_sweeps),
+        until_options,
+        seed_option,
+        option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=of_chains),
+        config_option,
+        quiet_option,
+    )
 
 
 def kept_options(samples: int) -> Decorator:
@@ -456,44 +431,28 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 _OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end
-_CALL = re.compile(r"([a-z]+)\((.*)\)")
-_LEVEL_FORMS = "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)"
 
 
 def parse_levels(name: str, text: str) -> Any:
     """Read hyperparameters: one for all levels, or one for each level, separated by commas."""
-    parts = _OUTSIDE_BRACKETS.split(re.sub(r"\s+", "", text.lower()))
+    parts = _OUTSIDE_BRACKETS.split(text)
     values = [_level(name, part) for part in parts]
     return values[0] if len(values) == 1 else values
 
 
 def _level(name: str, text: str) -> Any:
-    call = _CALL.fullmatch(text)
-    inner = call[2] if call else ""
     try:
-        if call is None:
-            number = float(text)
-            if math.isfinite(number):
-                return number
-        elif call[1] == "each":
-            return Each(_level(name, inner))
-        elif call[1] == "shifted":
-            return Shifted(_level(name, inner))
-        elif call[1] in ("beta", "gamma"):
-            one, other = (float(part) for part in inner.split(","))
-            return (Beta if call[1] == "beta" else Gamma)(one, other)
+        found = prior_of(text)
     except HdpkitError as error:
-        if error.parameter == name:
-            raise
         raise ParameterError(
             name, text, f"such that {error.parameter} is {error.allowed}", error.remedy
         ) from error
-    except ValueError:
-        pass
-    raise ParameterError(
-        name, text, _LEVEL_FORMS,
-        "One for all levels, or one for each, separated by commas, the unigrams' first.",
-    )  # fmt: skip
+    if found is None:
+        raise ParameterError(
+            name, text, "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)",
+            "One for all levels, or one for each, separated by commas, the unigrams' first.",
+        )  # fmt: skip
+    return found
 
 
 def parse_init(text: str) -> str | Random | TermClusters | Factors:
@@ -566,8 +525,3 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def prior_type(name: str) -> Parsed:
-    """The type of an option that takes a number or a gamma prior."""
-    return Parsed("number|gamma(a,b)", lambda text: NumberOrPrior().parse(name, text))

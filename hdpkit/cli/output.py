@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hdpkit.data.files.tables import Columns, table_text
 from hdpkit.errors import printable
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.kinds.listing import Column, Listing
@@ -31,6 +32,12 @@ _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "gr
 def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
     """Print a text. Line ends and tabs are kept; other control characters are escaped."""
     click.echo(printable(text, keep="\n\t"), file=file, err=err, nl=nl)
+
+
+def tell(quiet: bool, text: str) -> None:
+    """Print a text on standard error, unless asked to be quiet."""
+    if not quiet:
+        say(text, err=True)
 
 
 def shown_path(path: Path | str) -> str:
@@ -86,6 +93,12 @@ def _labelled(label: str, text: str) -> Text:
     """The label, if there is one, and the text."""
     plain = printable(text)
     return Text.assemble((f"{printable(label)}: ", "bold"), plain) if label else Text(plain)
+
+
+def echo_csv(columns: Columns) -> None:
+    """Print a table as CSV."""
+    for text in table_text(columns):
+        say(text, nl=False)
 
 
 def echo_listing(listing: Listing) -> None:

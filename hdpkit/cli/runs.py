@@ -1,28 +1,19 @@
-"""``hdpkit topics``, ``resume`` and ``verify``: commands on a run folder."""
+"""``hdpkit topics`` and ``resume``: commands on a run folder, and where runs over shards work."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hdpkit.allowed import NotAllowed
-from hdpkit.cli.backends import backend_of, ended_together
-from hdpkit.cli.folders import (
-    INTERRUPTED,
-    WORKED_ON,
-    allow_option,
-    is_language_model,
-    open_language_model,
-    resume_command,
-    worked_on,
-)
-from hdpkit.cli.lm_train import resume_training
+from hdpkit import shards
+from hdpkit.cli.folders import allow_option, end_interrupted, go_on, is_language_model, ran, worked_on
+from hdpkit.cli.lm import resume_training
 from hdpkit.cli.options import (
     ShownTopics,
     not_negative,
@@ -32,25 +23,53 @@ from hdpkit.cli.options import (
     topics_type,
     until_options,
 )
-from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts
-from hdpkit.cli.verification import Check, verify_corpus, verify_run, verify_shards
-from hdpkit.data.files.shards import is_shard, is_sharded_folder, shard_name
+from hdpkit.cli.output import echo_listing, echo_verdicts, json_text, say, state_facts, tell
 from hdpkit.data.files.tables import table_of_rows
 from hdpkit.data.sharded import in_shards
-from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
-from hdpkit.franchise.franchise import Franchise
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError, printable
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
-from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW
-from hdpkit.kinds.nouns import Nouns
-from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.kinds.listing import SHOWN, WORTH_A_ROW, Nouns
 from hdpkit.posterior.verdicts import Diagnosis
-from hdpkit.run.collect import Checkpoint
 from hdpkit.run.progress import ProgressBar
-from hdpkit.run.reading import load_reading
-from hdpkit.run.run_folder import RUN, RunFolder
-from hdpkit.run.runs import Run, Scheduler, open_run
+from hdpkit.run.runs import Run, open_run
 from hdpkit.run.states import ChainState
+
+BACKENDS = "auto|local|mpi|tcp://HOST:PORT"
+
+LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
+"""Environment variables that MPI launchers set for their processes."""
+
+
+def backend_of(name: str, patience: float | None = None) -> shards.Backend:
+    """The backend with this name; "auto" is MPI if an MPI launcher has started this process."""
+    if name == "auto":
+        name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
+    if name == "local":
+        return shards.Local()
+    if name == "mpi":
+        return shards.MPI(patience=patience)
+    if "://" not in name:
+        raise ParameterError("backend", name, BACKENDS, "Give the address of a scheduler of Dask.")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError(
+            "backend", name, "with distributed installed", 'pip install "hdpkit[dask]"'
+        ) from error
+    return shards.Dask(Client(name), patience=patience)
+
+
+@contextmanager
+def ended_together(backend: shards.Backend | None) -> Iterator[None]:
+    """End all processes of a run if this one ends the block with an error."""
+    try:
+        yield
+    except BaseException:
+        if backend is not None:
+            backend.give_up()
+        raise
+
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
@@ -68,21 +87,7 @@ def carry_out(
     unit: str = "tokens",
 ) -> None:
     """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
-    again = f"Go on with it: {resume_command(folder)}"
-    trace, interrupted = None, False
-    click.get_current_context().meta[WORKED_ON] = (folder, True)
-    try:
-        with ProgressBar(unit=unit) as bar:
-            trace = run(None if quiet else bar)
-        interrupted = bool(trace.interrupted)
-    except KeyboardInterrupt:
-        interrupted = True
-    except Exception as error:
-        # A run had begun. An error in the command or the folder would only occur again.
-        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
-        if begun and not isinstance(error, MemoryError):  # its message says this, too
-            say(again, err=True)
-        raise
+    trace, interrupted = ran(run, folder, quiet, ProgressBar(unit=unit))
     failures = getattr(trace, "failures", {})
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
@@ -102,11 +107,10 @@ def carry_out(
     for failure in failures.values():
         say(f"Error: {failure}", err=True)
     if failures:
-        say(f"{len(failures)} of the chains failed. {again}", err=True)
+        say(f"{len(failures)} of the chains failed. {go_on(folder)}", err=True)
         raise click.exceptions.Exit(1)
     if interrupted:
-        say(f"Interrupted. {again}", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        end_interrupted(folder)
 
 
 def check_until(options: dict[str, Any]) -> None:
@@ -115,28 +119,6 @@ def check_until(options: dict[str, Any]) -> None:
         raise ParameterError(
             "at-most", options["at_most"], "left out without --until", "Give --until readable, or --sweeps."
         )
-
-
-def first_run(
-    scheduler: Scheduler, franchise: Franchise, options: dict[str, Any], folder: Path, init: Any
-) -> Callable[..., Any]:
-    """What runs into a new folder, given its progress and what is not as in the options (`in_rounds`)."""
-
-    def run(progress: Any, **given: Any) -> Any:
-        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
-        usual["chains"] = options["chains"] if options["chains"] > 1 else None
-        return scheduler.run(
-            franchise,
-            rng=options["seed"],
-            init=init,
-            thin=options.get("thin", 1),
-            progress=progress,
-            folder=folder,
-            checkpoint=Checkpoint(options.get("checkpoint_sweeps"), options["checkpoint_seconds"]),
-            **(usual | given),
-        )
-
-    return run
 
 
 def in_rounds(
@@ -171,8 +153,7 @@ def in_rounds(
 
         def told(reached: int, found: Diagnosis) -> None:
             verdict = getattr(found, options["until"])
-            if not options["quiet"]:
-                say(f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}", err=True)
+            tell(options["quiet"], f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}")
 
         begun = 0 if begin is not None else max((s for s in open_run(folder, allow).sweeps if s), default=0)
         return run_in_rounds(until, begun, step, judge, told)
@@ -213,12 +194,6 @@ def _verdicts(run: Run) -> Diagnosis | None:
         return diagnose(run, commands=True)
     except DataError:
         return None
-
-
-def _verdicts_data(run: Run) -> dict[str, Any] | None:
-    """Both verdicts as data, for JSON."""
-    found = _verdicts(run)
-    return None if found is None else found.as_data()
 
 
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
@@ -264,15 +239,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
     help="CSV and JSON have all topics unless --topics says how many.",
 )
 @allow_option
-def topics(
-    run: Path,
-    terms: int,
-    n_topics: ShownTopics | None,
-    every: bool,
-    chain: int | None,
-    format: str,
-    allow: tuple[str, ...],
-) -> None:
+def topics(run: Path, terms: int, chain: int | None, allow: tuple[str, ...], **options: Any) -> None:
     """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
     Topics are those that at least half of the samples of all chains have; topics that are
@@ -293,7 +260,8 @@ def topics(
     """
     there = open_corpus_run(run, allow)
     kind = kind_of_run(there).of_part(there.data, chain)
-    most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
+    asked, format = options["n_topics"] or ShownTopics(), options["format"]
+    most, about = asked.most, asked.about
     found = kind.results(there, chain, about)
     if format == "csv":
         table = kind.table(found, terms)
@@ -302,10 +270,11 @@ def topics(
     numbers = getattr(there.trace, "numbers", (0,)) if chain is None else (chain,)
     state = there.state(numbers[0])
     if format == "json":
-        facts = state_facts(state, state.seed) | {"verdicts": _verdicts_data(there)}
+        judged = _verdicts(there)
+        facts = state_facts(state, state.seed) | {"verdicts": None if judged is None else judged.as_data()}
         say(json_text(facts | kind.content(found, terms, most), indent=1))
         return
-    echo_listing(kind.listing(found, terms, len(found) if every or about is not None else most))
+    echo_listing(kind.listing(found, terms, len(found) if options["every"] or about is not None else most))
     if len(numbers) == 1 and kind.of_documents:
         say(_facts_text(state, state.seed, kind.nouns))
 
@@ -317,15 +286,7 @@ def topics(
 @terms_option
 @quiet_option
 @allow_option
-def resume(
-    run: Path,
-    sweeps: int | None,
-    until: str | None,
-    at_most: float | None,
-    terms: int,
-    quiet: bool,
-    allow: tuple[str, ...],
-) -> None:
+def resume(run: Path, sweeps: int | None, quiet: bool, allow: tuple[str, ...], **options: Any) -> None:
     """Continue a run, or the training of a language model, from its newest checkpoint.
 
     The chain equals that of an uninterrupted run, bit for bit. More sweeps of a language model give new
@@ -337,7 +298,8 @@ def resume(
       hdpkit resume run --sweeps 200    200 more, also if the run is complete
       hdpkit resume run --until quotable --at-most 1h
     """
-    check_until({"until": until, "at_most": at_most})
+    check_until(options)
+    until = options["until"]
     if is_language_model(run):
         if until is not None:
             raise ParameterError("until", until, "left out for a language model", "Give --sweeps N.")
@@ -350,24 +312,18 @@ def resume(
         if backend is not None and not backend.leads:  # the first rank tells
             there.resume(sweeps, backend=backend)
             return
-        continued = _continued(there, until, at_most, sweeps, quiet, allow)
+        continued = _continued(there, options | {"sweeps": sweeps, "quiet": quiet}, allow)
         carry_out(
             continued or (lambda progress: there.resume(sweeps, progress=progress, backend=backend)),
-            run, terms, quiet, allow, unit=kind_of_run(there).nouns.tokens,
+            run, options["terms"], quiet, allow, unit=kind_of_run(there).nouns.tokens,
         )  # fmt: skip
     if sweeps is None and until is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
-def _continued(
-    run: Run,
-    until: str | None,
-    at_most: float | None,
-    sweeps: int | None,
-    quiet: bool,
-    allow: tuple[str, ...],
-) -> Callable[[Any], Any] | None:
+def _continued(run: Run, options: dict[str, Any], allow: tuple[str, ...]) -> Callable[[Any], Any] | None:
     """What continues a run until a verdict is green, at once if it is; None without --until."""
+    until = options["until"]
     if until is None:
         return None
     n_chains = len(run.sweeps)
@@ -379,82 +335,6 @@ def _continued(
     if judged is not None and getattr(judged, until).light == "green":
         return lambda progress: run.trace
     begun = max((sweep for sweep in run.sweeps if sweep is not None), default=0)
-    options = {
-        "until": until, "at_most": at_most, "sweeps": begun + (sweeps or begun), "quiet": quiet,
-        "samples": max(2, len(run.samples) // n_chains),
-    }  # fmt: skip
+    options["sweeps"] = begun + (options["sweeps"] or begun)
+    options["samples"] = max(2, len(run.samples) // n_chains)
     return in_rounds(options, run.folder, None, allow)
-
-
-def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
-    """The checks of a run, and of what commands and models have put into its folder."""
-    failed = set()
-    for check in verify_run(folder, allow):
-        failed.update([] if check.passed else [check.name])
-        yield check
-    if RUN in failed:
-        return
-    about = RunFolder.open(folder).about
-    readers: dict[str, Callable[[], str]] = {
-        "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
-        "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
-        "sentences": lambda: _check_model(folder, allow),
-    }
-    asked = {name: read for name, read in readers.items() if name in about}
-    if os.path.lexists(folder / LABELS):
-        asked[LABELS] = lambda: _check_labels(folder, allow)
-    for name, read in asked.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
-                yield Check(name, True, read())
-        except NotAllowed as error:
-            yield Check(name, True, f"not looked at: it needs {error.value}", looked=False)
-        except HdpkitError as error:
-            yield Check(name, False, str(error))
-
-
-def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
-    data: Any = open_run(folder, allow).data
-    rows = read_topic_labels(folder / LABELS, data.n_terms)
-    n = sum(bool(row.label) for row in rows)
-    return f"can be read; it has no checksum, since people edit it: {n} labels"
-
-
-def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
-    model = open_language_model(folder, allow, ready=False)
-    return f"a language model with {len(model.samples)} samples"
-
-
-@click.command()
-@run_argument
-@allow_option
-def verify(run: Path, allow: tuple[str, ...]) -> None:
-    """Check a run or a language model: checksums of every file, the states, the trace, the samples.
-
-    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
-    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
-    means that a check failed.
-
-    \b
-    Examples:
-      hdpkit verify run
-      hdpkit verify run && rsync -a run/ archive/run/
-      hdpkit verify corpus-folder
-    """
-    failed = unseen = 0
-    in_shards = is_sharded_folder(run) or (run / shard_name(0)).is_dir()
-    checks = verify_shards(run) if in_shards else verify_corpus(run) if is_shard(run) else _checks(run, allow)
-    for check in checks:
-        failed += not check.passed
-        unseen += not check.looked
-        mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "
-        say(f"{mark}  {printable(check.name)}: {printable(check.detail)}")
-    if failed:
-        say(f"{failed} of the checks failed", err=True)
-        raise click.exceptions.Exit(1)
-    if unseen:
-        left = "shards are on other disks" if in_shards else "of the checks need --allow MODULE"
-        say(f"all is well that could be looked at; {unseen} {left}")
-    else:
-        say("all is well")

@@ -26,7 +26,7 @@ from hdpkit.cli.options import (
     positive,
     run_options,
 )
-from hdpkit.cli.output import echo_ranks, say, shown_path
+from hdpkit.cli.output import echo_ranks, say, shown_path, tell
 from hdpkit.cli.runs import check_until
 from hdpkit.data import Corpus, downsample
 from hdpkit.data.files.labels import check_nested, read_labels
@@ -43,8 +43,6 @@ from hdpkit.run.runs import Scheduler
 
 _TABLE = ("encoding", "delimiter", "quotes", "header")
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
-share = click.FloatRange(0.0, 1.0)
-inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 
 @click.command(cls=Command)
@@ -143,8 +141,7 @@ def signatures(matrix: Path, **options: Any) -> None:
             )
     model: Any = made(Cohort, options)
     corpus, levels, totals = _corpus(matrix, options)
-    if not options["quiet"]:
-        say(model.said(corpus), err=True)
+    tell(options["quiet"], model.said(corpus))
     known = None if file is None else _known(file, corpus, options)
     model = attrs.evolve(model, known=known, levels=tuple(levels), totals=totals)
     if options["init"] is None and model.only_known:
@@ -164,16 +161,14 @@ def _known(file: Path, corpus: Corpus, options: dict[str, Any]) -> KnownSignatur
         file, channels=kind or plain_channels(words), delimiter=options["known_delimiter"]
     )
     check_channels(known, words)
-    if not options["quiet"]:
-        say(f"known signatures: {shown_names(known.names)}", err=True)
+    tell(options["quiet"], f"known signatures: {shown_names(known.names)}")
     return known
 
 
 def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], tuple[int, ...] | None]:
     """The counts with their labels, the labels that are levels, and totals by sample after downsampling."""
     quiet, limits = options["quiet"], given_limits(options)
-    if not quiet:
-        say(f"reading {shown_path(matrix)}", err=True)
+    tell(quiet, f"reading {shown_path(matrix)}")
     corpus = read_spectra(
         matrix, channels=options["channels"], samples=options["samples_in"],
         drop_empty=options["drop_empty"], limits=limits,
@@ -185,8 +180,7 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
             options["levels"], corpus.names or (), columns=options["level_column"] or None,
             id_column=options["id_column"], delimiter=options["levels_delimiter"],
         )  # fmt: skip
-        if not quiet:
-            say(f"labels: {shown_names(groups)}", err=True)
+        tell(quiet, f"labels: {shown_names(groups)}")
         if not options["flat"]:
             check_nested(groups)
             levels = list(groups)
@@ -206,8 +200,7 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
 def _choice(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> RankChoice:
     """The start with the number of signatures that held-out mutations support."""
     quiet = options["quiet"]
-    if not quiet:
-        say("a start with the number of signatures that held-out mutations support", err=True)
+    tell(quiet, "a start with the number of signatures that held-out mutations support")
     choice = choose_rank(sample, corpus, known=known, rng=options["seed"])
     if not quiet:
         echo_ranks(choice)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 import numpy as np
 
 from hdpkit.allowed import Allowed, NotAllowed
+from hdpkit.cli.folders import allow_option, open_language_model
+from hdpkit.cli.output import say
+from hdpkit.cli.runs import run_argument
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.data.files.shards import MANIFEST, shard_name
+from hdpkit.data.files.shards import MANIFEST, is_shard, is_sharded_folder, shard_name
 from hdpkit.data.sharded import n_customers
-from hdpkit.errors import HdpkitError, RunError
+from hdpkit.errors import HdpkitError, RunError, printable
+from hdpkit.kinds.catalog import kind_of_run
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
-from hdpkit.run.runs import chains_of
-from hdpkit.run.trace import PREFIX, Trace
+from hdpkit.run.runs import chains_of, open_run
+from hdpkit.run.trace import Trace
+from hdpkit.run.trace_files import PREFIX
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
@@ -32,126 +42,99 @@ class Check:
     looked: bool = True  # False: needs a user's class that isn't allowed, and counts as passed
 
 
+def _checked(name: str, what: Callable[[], Any], detail: Callable[[Any], str] = str) -> tuple[Check, Any]:
+    """A check, and what was read; None if it can't be."""
+    try:
+        answer = what()
+        return Check(name, True, detail(answer)), answer
+    except NotAllowed as error:
+        module = str(error.value).partition(":")[0]
+        told = f"not looked at: it needs {error.value}; allow {module!r}"
+        return Check(name, True, told, looked=False), None
+    except HdpkitError as error:
+        return Check(name, False, str(error)), None
+    except Exception as error:  # damaged content may cause any error
+        return Check(name, False, f"{type(error).__name__}: {error}"), None
+
+
 def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:
     """Check a run folder: the checksum of every file, the digest of the data, every state, every trace."""
-    allowed_imports, path = Allowed(allow), Path(folder)
-    checks = _Checks()
+    allowed, path = Allowed(allow), Path(folder)
     if not os.path.lexists(path / RUN):
         raise RunError(
-            f"folder {path}", "no run and no corpus", f"with a {RUN} or a {MANIFEST}",
-            "Check the path.",
-        )  # fmt: skip
-    files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
+            f"folder {path}", "no run and no corpus", f"with a {RUN} or a {MANIFEST}", "Check the path."
+        )
+    check, files = _checked(RUN, lambda: RunFolder.open(path), lambda _: "checksum, version")
+    yield check
     if files is None:
-        yield from checks.found
         return
-    data = checks.attempt(DATA, files.data, _data_detail)
-    checks.attempt("start", files.start, lambda _: "can be read")
-    checks.attempt(
-        "moves", lambda: files.moves(allowed_imports), lambda moves: f"{len(moves)}, which can be built"
+    check, data = _checked(
+        DATA, files.data, lambda data: f"checksum, digest of the run; {n_customers(data):,} observations"
     )
-    yield from checks.drain()
-    chains = None if data is None else chains_of(files, data, allowed_imports)
+    yield check
+    yield _checked("start", files.start, lambda _: "can be read")[0]
+    moves = _checked("moves", lambda: files.moves(allowed), lambda moves: f"{len(moves)}, which can be built")
+    yield moves[0]
+    chains = None if data is None else chains_of(files, data, allowed)
     for number in range(files.n_chains):
-        yield from _check_chain(checks, files, number, chains)
-        yield from checks.drain()
+        yield from _check_chain(files, number, chains)
+
+
+def _sizes(corpus: Any) -> str:
+    sizes = f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens"
+    return f"checksums, ranges; {sizes}"
 
 
 def verify_corpus(folder: str | os.PathLike[str]) -> Iterator[Check]:
     """Check one shard: checksums and ranges of every file."""
-    checks = _Checks()
-    checks.attempt("corpus", lambda: Corpus.open(folder), _corpus_detail)
-    yield from checks.drain()
-
-
-def _corpus_detail(corpus: Corpus) -> str:
-    sizes = f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_terms:,} terms"
-    return f"checksums, ranges; {sizes}"
+    yield _checked(
+        "corpus", lambda: Corpus.open(folder), lambda corpus: f"{_sizes(corpus)}, {corpus.n_terms:,} terms"
+    )[0]
 
 
 def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
     """Check a corpus in shards: the manifest, and every file of the shards that are on this machine."""
-    checks = _Checks()
-    found = checks.attempt("manifest.json", lambda: ShardedCorpus.open(folder), repr)
-    yield from checks.drain()
+    check, found = _checked("manifest.json", lambda: ShardedCorpus.open(folder), repr)
+    yield check
     for info in () if found is None else found.shards:
         name = shard_name(info.number)
         if found.is_present(info.number):
-            told = f"checksums, ranges; {info.n_documents:,} documents, {info.n_tokens:,} tokens"
-            checks.attempt(name, lambda n=info.number: found.verify(n), lambda _, told=told: told)  # type: ignore[misc]
-            yield from checks.drain()
+            yield _checked(name, partial(found.verify, info.number), lambda _, info=info: _sizes(info))[0]  # type: ignore[misc]
         else:
             yield Check(name, True, "not on this disk", looked=False)
 
 
-class _Checks:
-    """Collects the results of checks."""
-
-    def __init__(self) -> None:
-        self.found: list[Check] = []
-
-    def attempt(self, name: str, what: Callable[[], Any], detail: Callable[[Any], str]) -> Any:
-        """Run a check and record whether it passed; returns its result, or None if it fails."""
-        try:
-            answer = what()
-            self.found.append(Check(name, True, detail(answer)))
-        except NotAllowed as error:
-            module = str(error.value).partition(":")[0]
-            self.found.append(
-                Check(name, True, f"not looked at: it needs {error.value}; allow {module!r}", looked=False)
-            )
-            return None
-        except HdpkitError as error:
-            self.found.append(Check(name, False, str(error)))
-            return None
-        except Exception as error:  # damaged content may cause any error
-            self.found.append(Check(name, False, f"{type(error).__name__}: {error}"))
-            return None
-        return answer
-
-    def drain(self) -> list[Check]:
-        """Return the results since the last call."""
-        found, self.found = self.found, []
-        return found
-
-
-def _data_detail(data: Any) -> str:
-    return f"checksum, digest of the run; {n_customers(data):,} observations"
-
-
-def _check_chain(checks: _Checks, files: RunFolder, number: int, chains: Any) -> Iterator[Check]:
+def _check_chain(files: RunFolder, number: int, chains: Any) -> Iterator[Check]:
     """Check the files of a chain; ``chains`` are those of the run, None if its data can't be read."""
     chain = files.chain(number)
     name = chain.path.name
     if not os.path.lexists(chain.path / STATE):
-        checks.attempt(name, chain.state, lambda _: "no checkpoint yet: hdpkit resume begins it")
+        yield _checked(name, chain.state, lambda _: "no checkpoint yet: hdpkit resume begins it")[0]
         return
-    state = checks.attempt(
+    check, state = _checked(
         f"{name}/{STATE}", chain.state, lambda state: f"checksum; the state after sweep {state.sweep}"
     )
+    yield check
     if state is None:
         return
-    for file, check in () if chains is None else _files_of(checks, chains, state, name):
-        checks.attempt(f"{name}/{file}", check, lambda detail: detail)
-        yield from checks.drain()
-    trace = checks.attempt(
+    if chains is not None:
+        try:
+            others = list(chains.files_of(state))
+        except HdpkitError as error:
+            yield Check(f"{name}/{STATE}", False, str(error))
+        else:
+            for file, look in others:
+                yield _checked(f"{name}/{file}", look)[0]
+    check, trace = _checked(
         f"{name}/{PREFIX}-*.npz",
         lambda: chain.begun()[1],
         lambda trace: f"checksums; {trace.n_draws} draws; goes on after sweep {state.sweep}",
     )
+    yield check
     if files.settings.samples is not None or state.samples:
-        checks.attempt(f"{name}/samples", lambda: _check_samples(chain, state), lambda detail: detail)
+        yield _checked(f"{name}/samples", lambda: _check_samples(chain, state))[0]
     if chains is not None:
-        checks.attempt(name, lambda: _check_state(chains, number, state, trace), lambda detail: detail)
-
-
-def _files_of(checks: _Checks, chains: Any, state: Checkpointed, name: str) -> list[Any]:
-    """The files of a state besides its own, with their checks; none if it can't be read."""
-    try:
-        return list(chains.files_of(state))
-    except HdpkitError as error:
-        checks.found.append(Check(f"{name}/{STATE}", False, str(error)))
-        return []
+        yield _checked(name, lambda: _check_state(chains, number, state, trace))[0]
 
 
 def _check_samples(chain: ChainFolder, loaded: Checkpointed) -> str:
@@ -178,3 +161,73 @@ def _check_state(chains: Any, number: int, loaded: Checkpointed, trace: Trace | 
                 )
         detail += ", and is the one of the trace"
     return detail
+
+
+def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
+    """The checks of a run, and of what commands and models have put into its folder."""
+    failed = set()
+    for check in verify_run(folder, allow):
+        failed.update([] if check.passed else [check.name])
+        yield check
+    if RUN in failed:
+        return
+    about = RunFolder.open(folder).about
+    readers: dict[str, Callable[[], str]] = {
+        "reading": lambda: f"of a corpus: {load_reading(folder, allow).format}",
+        "model": lambda: f"a model of the kind {kind_of_run(open_run(folder, allow)).name}",
+        "sentences": lambda: _check_model(folder, allow),
+    }
+    asked = {name: read for name, read in readers.items() if name in about}
+    if os.path.lexists(folder / LABELS):
+        asked[LABELS] = lambda: _check_labels(folder, allow)
+    for name, read in asked.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
+            check = _checked(name, read)[0]
+        yield check
+
+
+def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
+    data: Any = open_run(folder, allow).data
+    rows = read_topic_labels(folder / LABELS, data.n_terms)
+    n = sum(bool(row.label) for row in rows)
+    return f"can be read; it has no checksum, since people edit it: {n} labels"
+
+
+def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
+    model = open_language_model(folder, allow, ready=False)
+    return f"a language model with {len(model.samples)} samples"
+
+
+@click.command()
+@run_argument
+@allow_option
+def verify(run: Path, allow: tuple[str, ...]) -> None:
+    """Check a run or a language model: checksums of every file, the states, the trace, the samples.
+
+    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
+    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
+    means that a check failed.
+
+    \b
+    Examples:
+      hdpkit verify run
+      hdpkit verify run && rsync -a run/ archive/run/
+      hdpkit verify corpus-folder
+    """
+    failed = unseen = 0
+    in_shards = is_sharded_folder(run) or (run / shard_name(0)).is_dir()
+    checks = verify_shards(run) if in_shards else verify_corpus(run) if is_shard(run) else _checks(run, allow)
+    for check in checks:
+        failed += not check.passed
+        unseen += not check.looked
+        mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "
+        say(f"{mark}  {printable(check.name)}: {printable(check.detail)}")
+    if failed:
+        say(f"{failed} of the checks failed", err=True)
+        raise click.exceptions.Exit(1)
+    if unseen:
+        left = "shards are on other disks" if in_shards else "of the checks need --allow MODULE"
+        say(f"all is well that could be looked at; {unseen} {left}")
+    else:
+        say("all is well")

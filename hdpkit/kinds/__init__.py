@@ -20,8 +20,8 @@ from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
 from hdpkit.kinds import values
 from hdpkit.kinds.kind import Hierarchy, Kind, setting
+from hdpkit.kinds.listing import Nouns
 from hdpkit.kinds.ngram import NGramModel
-from hdpkit.kinds.nouns import Nouns
 from hdpkit.kinds.points import Points
 from hdpkit.kinds.predict import Scores
 from hdpkit.kinds.spelling import Spelling

@@ -19,7 +19,7 @@ KINDS = {
     "sparse topics": "hdpkit.kinds.topics:SparseTopics",
     "language model": "hdpkit.kinds.language:Language",
     "hmm": "hdpkit.kinds.hidden_markov:HiddenMarkov",
-    "mixture": "hdpkit.kinds.mixture:Mixture",
+    "mixture": "hdpkit.kinds.points:Mixture",
 }
 """Module and class of each kind. Of several that serve data the first one is taken."""
 

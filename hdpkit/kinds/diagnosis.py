@@ -7,7 +7,7 @@ from typing import Any
 
 from hdpkit.allowed import NotAllowed
 from hdpkit.kinds.catalog import kind_named, kind_of, kind_of_run
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.posterior import verdicts
 from hdpkit.posterior.comparison.convergence import ConvergenceRule
 from hdpkit.posterior.verdicts import Diagnosis

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property, wraps
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import attrs
@@ -16,19 +19,29 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hdpkit.checks import DAMAGED, check_unmasked, fitting, whole_number
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.allowed import Allowed
+from hdpkit.checks import DAMAGED, absolute_path, check_unmasked, fitting, whole_number
+from hdpkit.errors import CorruptRunError, DataError, ParameterError, RunError
+from hdpkit.files import reading
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds import saved_estimator
+from hdpkit.franchise.sample import Sample
+from hdpkit.franchise.starts import Factors, Random, TermClusters
+from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.kind import Setting
 from hdpkit.kinds.values import Values, Whole
+from hdpkit.moves import Move
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.settled import Fitted
-from hdpkit.posterior.topic_labels import LabelRow
+from hdpkit.posterior.given import Fitted
+from hdpkit.posterior.topic_labels import LABELS, LabelRow, write_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
-from hdpkit.run.runs import Scheduler
+from hdpkit.run.collect import Plan
+from hdpkit.run.describe import describe, rebuild
+from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
+from hdpkit.run.runs import Run, begin_folder, open_run
 from hdpkit.run.samples import Samples
+from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.sweeps import OneProcess
 from hdpkit.run.trace import ChainTrace, Trace
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -126,6 +139,7 @@ class Estimator(BaseEstimator):
     franchise_: Franchise
     franchises_: list[Franchise]
     trace_: Trace | ChainTrace
+    samples_: tuple[Sample, ...]
     _fitted: _Found
     _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     sweeps: Any
@@ -138,6 +152,7 @@ class Estimator(BaseEstimator):
     random_state: Any
     n_jobs: Any
     progress: Any
+    partial_sweeps: Any  # of those that can grow
 
     def __init__(self, **parameters: Any) -> None:
         raise NotImplementedError  # made for each subclass
@@ -188,6 +203,7 @@ class Estimator(BaseEstimator):
         self.franchise_ = self.franchises_[best_chain(trace)]
         self.n_iter_ = int(self.franchise_.sweep)
         self._fitted = _Found.of(trace, self.franchises_, self._label_rows)
+        self.samples_ = tuple(trace.samples)
 
     # ------------------------------------------------------------------ components
 
@@ -237,14 +253,6 @@ class Estimator(BaseEstimator):
         self._check_run()
         franchise = self.kind_.franchise(data)
         self.kind_.warn(franchise.declarations[-1], data, self._run_settings["sweeps"])
-        trace, franchises = self._sampled(franchise)
-        self._finish(franchises, trace)
-        return self
-
-    # ------------------------------------------------------------------ runs
-
-    def _sampled(self, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
-        """The sweeps of a fit: their trace, and the last states of the chains."""
         chains, sweeps, until = (self._run_settings[name] for name in ("chains", "sweeps", "until"))
         trace = (
             self._run(franchise, chains, sweeps, self.samples or None)
@@ -252,7 +260,8 @@ class Estimator(BaseEstimator):
             else self._run_until(franchise, until, chains, sweeps)
         )
         _check_swept(trace)
-        return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
+        self._finish(list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise], trace)
+        return self
 
     def _run(
         self,
@@ -291,32 +300,40 @@ class Estimator(BaseEstimator):
             if not whole:
                 made: Any = self._run(franchise, chains, sweeps, rule, until.callbacks)
             else:
-                scheduler = self._scheduler(franchise, chains)
-                swept = Parallel(n_jobs=self.n_jobs)(
-                    delayed(go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
-                    for one in whole[-1].franchises
-                )
-                later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
+                _, later = self._swept(whole[-1].franchises, sweeps, rule, until.callbacks)
                 made = whole[-1].followed_by(later, begun // 2)
             whole[:] = [made]
             return made, max(one.sweep for one in made.franchises)
 
         return run_in_rounds(until, 0, step, lambda trace: self._diagnosed(trace, franchise))
 
-    def _go_on(
-        self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
-    ) -> tuple[Trace | ChainTrace, list[Franchise]]:
-        """Further sweeps of chains from these states: their trace, and the last states."""
-        scheduler = self._scheduler(self.franchise_, len(franchises))
+    def _swept(
+        self,
+        franchises: Sequence[Franchise],
+        sweeps: int,
+        samples: Any,
+        callbacks: Iterable[Callable[[Any], Any]] = (),
+        record: Mapping[str, Any] | None = None,
+    ) -> tuple[list[Franchise], Any]:
+        """Further sweeps of chains from these states: the last states, and the trace."""
+        scheduler = self._scheduler(franchises[0], len(franchises))
         progress = self.progress if len(franchises) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(go_on)(scheduler, one, sweeps, self.samples or None, progress, (), record)
-            for one in franchises
+            delayed(go_on)(scheduler, one, sweeps, samples, progress, callbacks, record) for one in franchises
         )
         last, traces = [one for one, _ in swept], [trace for _, trace in swept]
-        trace = ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
+        return last, ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
+
+    def _grow(self, data: Any, record: Mapping[str, Any] | None = None) -> Self:
+        """Seat what longer data have more, if not None, and continue sampling from there."""
+        grown = [
+            one.copy() if data is None else one.with_documents(data, seed_of_chain(one))
+            for one in self.franchises_
+        ]
+        last, trace = self._swept(grown, self.partial_sweeps, self.samples or None, (), record)
         _check_swept(trace)
-        return trace, last
+        self._finish(last, trace)
+        return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state."""
@@ -328,15 +345,17 @@ class Estimator(BaseEstimator):
         moves = self.kind_.moves(franchise.declarations[-1]) if own is None else own
         return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if chains == 1 else 1)
 
+    def _seed(self, given: Any) -> Any:
+        """The seed of draws: the given one, or that of the model; 0 if it has none."""
+        seed = seed_of(self.random_state if given is None else given)
+        return 0 if seed is None else seed
+
     def _check_run(self) -> None:
         """Raise a ParameterError for invalid parameters of a run."""
         for name in ("sweeps", "chains"):
             whole_number(name, self._run_settings[name], 1, remedy="Give a whole number.")
         if not isinstance(self.samples, Samples):
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
-        self._check_until()
-
-    def _check_until(self) -> None:
         until = self._run_settings["until"]
         if until is None:
             if self.at_most is not None:
@@ -382,7 +401,32 @@ class Estimator(BaseEstimator):
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_, len(self.franchises_)).moves
-        saved_estimator.save(self, folder, moves)
+        path = absolute_path("folder", folder, remedy="Name a new folder.")
+        parameters = self.get_params(deep=False)
+        settings = {one.name: one for one in self.kind.settings()}
+        seed, samples = parameters["random_state"], parameters["samples"]
+        tree = {
+            "parameters": {
+                name: settings[name].values.kept(name, value) if name in settings else describe(value, name)
+                for name, value in parameters.items()
+                if name not in _OF_THE_PROCESS
+            },
+            "samples": attrs.asdict(samples) if isinstance(samples, Samples) else samples,
+            "random_state": seed if isinstance(seed, int) else None,
+            "n_features": int(self.n_features_in_),
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", ())],
+        }
+        with holding(path, {"estimator": tree, "model": self.kind_.as_data(), **self._about()}):
+            _write_run(path, self, moves)
+        if self._label_rows:
+            write_topic_labels(path / LABELS, self._label_rows)
+
+    def _about(self) -> dict[str, Any]:
+        """More that run.json says."""
+        return {}
+
+    def _restore(self, run: Run) -> None:
+        """Set more attributes from a folder."""
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
@@ -401,7 +445,31 @@ class Estimator(BaseEstimator):
         CorruptRunError, RunVersionError
             If a file fails its checks.
         """
-        return saved_estimator.load(cls, folder, allow)
+        path = absolute_path("folder", folder, remedy="What was given to save.")
+        run = open_run(path, allow)
+        allowed = run.allowed
+        if "model" not in run.about:
+            raise RunError(
+                "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
+                "hk.open_run opens any run folder.",
+            )  # fmt: skip
+        with reading(path / RUN):
+            kind = kind_of(run.data, run.about, allowed)
+            if type(kind) is not cls.kind:
+                raise RunError(
+                    "folder", str(path), f"one of {cls.__name__}.save, or of the command of its kind",
+                    f"It holds a model of the kind {kind.name!r}.",
+                )  # fmt: skip
+            tree = run.about.get("estimator")
+            model = _of_a_command(cls, kind, run) if tree is None else _saved(cls, kind, tree, allowed)
+            if kind.width(run.data) != model.n_features_in_:
+                raise CorruptRunError(
+                    str(path / RUN), model.n_features_in_, f"a model over {kind.width(run.data)} columns",
+                    "Files of several folders were mixed: restore copies of them.",
+                )  # fmt: skip
+            model._restore(run)
+        model._finish(run.franchises(), run.trace)
+        return model
 
 
 def _alike(one: Any, other: Any) -> Any:
@@ -425,17 +493,21 @@ def go_on(
     return franchise, trace
 
 
+def chains_of(trace: Trace | ChainTrace) -> list[Trace]:
+    """The traces of the chains."""
+    return list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
+
+
 def _check_swept(trace: Trace | ChainTrace) -> None:
     """Raise a KeyboardInterrupt if Ctrl-C ended a chain before its first sweep: there is nothing to keep."""
-    if not all(one.n_draws for one in (trace.chains if isinstance(trace, ChainTrace) else [trace])):
+    if not all(one.n_draws for one in chains_of(trace)):
         raise KeyboardInterrupt("Ctrl-C came before the first sweep: the model is what it was before")
 
 
 def best_chain(trace: Trace | ChainTrace) -> int:
     """Number of the chain whose mean log joint over the second half of its draws is the highest."""
-    if not isinstance(trace, ChainTrace):
-        return 0
-    means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
+    chains = chains_of(trace)
+    means = [np.mean(one["log_joint"][one.n_draws // 2 :]) for one in chains] if len(chains) > 1 else [0.0]
     return int(np.argmax(means))
 
 
@@ -463,3 +535,69 @@ def of_rows(model: Any, X: Any, reset: bool, what: str) -> Any:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         kind = NotNumbersError if isinstance(error, TypeError) else DataError
         raise kind("X", X, f"{what}, one in each row", str(error)) from error
+
+
+_PLACES = {"init": "start", "schedule": "move"}
+_OF_THE_PROCESS = ("progress", "random_state", "samples")
+
+
+def _write_run(path: Path, model: Any, moves: Sequence[Move]) -> None:
+    """Write the run: the traces and the current states of its chains."""
+    franchises, traces = model.franchises_, chains_of(model.trace_)
+    streams, target = franchises[0].streams, max(one.sweep for one in franchises)
+    init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
+    chains = len(franchises) if len(franchises) > 1 else None
+    written = list[ChainFolder]()
+    try:
+        run = OneProcess(moves, franchises[0])
+        run.streams = streams
+        with begin_folder(path, run, target, init, Plan(), chains) as folder:
+            for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
+                written.append(folder.chain(number))
+                with closing(
+                    ChainWriter(written[-1], streams.seed, franchise.streams.chain, target)
+                ) as writer:
+                    for sample in trace.samples:
+                        writer.keep(sample)
+                    writer.trace = trace
+                    writer.checkpoint(franchise.freeze())
+    except BaseException:  # chains without a state would begin again, and be other ones
+        (path / RUN).unlink(missing_ok=True)
+        for chain in written:
+            shutil.rmtree(chain.path, ignore_errors=True)
+        raise
+
+
+def _saved(cls: Any, kind: Any, tree: Any, allowed: Allowed) -> Any:
+    """A model that was saved, before its fitted attributes."""
+    settings = {one.name: one for one in cls.kind.settings()}
+    parameters = {
+        name: settings[name].values.back(value, allowed)
+        if name in settings
+        else _rebuilt(value, allowed, _PLACES.get(name, "number"))
+        for name, value in tree["parameters"].items()
+    }
+    samples = tree["samples"]
+    parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
+    model = cls(**parameters, random_state=tree["random_state"])
+    model.kind_, model.n_features_in_ = kind, int(tree["n_features"])
+    columns = [str(name) for name in tree["feature_names"]]
+    if columns:
+        model.feature_names_in_ = np.array(columns, dtype=object)
+    return model
+
+
+def _of_a_command(cls: Any, kind: Any, run: Run) -> Any:
+    """A model with the settings of a run that a command began."""
+    settings = {one.name: getattr(kind, one.name) for one in cls.kind.settings() if one.of != "commands"}
+    model = cls(**settings, chains=len(run.sweeps), random_state=run.trace.seed)
+    model.kind_, model.n_features_in_ = kind, kind.width(run.data)
+    return model
+
+
+def _rebuilt(value: Any, allowed: Allowed, place: str) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if place == "move" and isinstance(value, list | tuple):
+        return [rebuild(one, allowed, place) for one in value]
+    return rebuild(value, allowed, place)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 
-from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.data.files.tables import Table, missing
 from hdpkit.data.files.text_files import place_of
@@ -17,7 +16,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.state_homes import PreviousDish, read_start
 from hdpkit.kinds.kind import FiniteOrNot, setting
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.kinds.numbers import Numbers, as_counts
 from hdpkit.kinds.values import Name, Names, NumberOrPrior, OneOf
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
@@ -121,12 +120,10 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are sequences."""
         return isinstance(data, Sequences)
 
     @property
     def by_default(self) -> bool:
-        """Whether the prior comes from the data, and can't describe every column."""
         return isinstance(self.emission, str) and self.emission == "normal"
 
     @property
@@ -135,17 +132,14 @@ class HiddenMarkov(FiniteOrNot, Numbers):
         return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
 
     def sizes(self, data: Any) -> list[tuple[str, int]]:
-        """Numbers of observations, dimensions and sequences."""
         return [*super().sizes(data), (self.nouns.documents, data.n_sequences)]
 
     def said(self, data: Any) -> str:
-        """Numbers of sequences and observations."""
         absent = int(data.missing.sum())
         gaps = f", {absent:,} of them missing" if absent else ""
         return f"{data.n_sequences:,} sequences, {len(data):,} observations{gaps}"
 
     def declare(self, data: Any) -> Restaurant:
-        """The restaurants of states, below a root."""
         homes = PreviousDish(self.sticky, start_concentration=self.start_concentration)
         return self.restaurants(measure_of(self.emission, data), homes)
 
@@ -243,16 +237,9 @@ class HiddenMarkov(FiniteOrNot, Numbers):
 
 
 def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
-    """The base measure of states.
-
-    "normal": independent normal distributions of each column, with the prior mean and a quarter of the
-    variance of the data without outliers as the prior guess of the variance within a state. "words":
-    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). The first and
-    the last use the data for the scale of the prior.
-    """
+    """The base measure of states, as the setting ``emission`` says; data give the prior its scale."""
     if isinstance(emission, BaseMeasure):
         return emission
-    choice("emission", emission, EMISSIONS, remedy="Or a base measure, for instance hk.NormalInverseWishart.")
     if emission == "words":
         return DirichletMultinomial(0.5)
     there = np.asarray(data.values[~data.missing], dtype=np.float64)

@@ -16,13 +16,11 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError
-from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of
+from hdpkit.kinds.estimators import Estimator, at_once, of_rows
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.new_data import CommonStates, states_in_common
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.posterior.sequences import CommonStates, states_in_common
 
 _DRAWS = 5  # of parameters, in each sample, for scores
 
@@ -45,20 +43,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         Number of states, K: clusters of the partition of the observations of least expected loss over the
         samples of all chains. Those of less than 1 % of the observations, or in fewer than half of the
         samples, are left out.
-    startprob_ : float64 array, shape (K,)
-        Posterior mean probabilities of the first state of a sequence. States are in descending order of their
-        observations. Probabilities of everything else are left out, and rows sum to one;
-        ``aligned_.transitions`` has them.
-    transmat_ : float64 array, shape (K, K)
-        Posterior mean transition probabilities.
-    means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
-        Means and covariances of the observations of each state, for measures over numbers.
-    emissionprob_ : float64 array, shape (K, n_terms)
-        Probabilities of terms, for measures over terms.
-    state_shares_ : float64 array, shape (K,)
-        Mean share of the observations of each state. What is missing to one is in none.
-    aligned_ : Components
-        The states with intervals of their transitions and parameters, and memberships of the observations.
     franchise_, franchises_, trace_, samples_, diagnosis_
         As in `TopicModel`.
     n_features_in_, feature_names_in_, n_iter_
@@ -85,11 +69,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         lengths : array of int, optional
             Number of observations of each sequence, with the sum n_observations. None: one sequence.
 
-        Returns
-        -------
-        HiddenMarkovModel
-            This model.
-
         Raises
         ------
         ValueError
@@ -100,11 +79,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         self.kind_, data = self.kind_.prepared(self._sequences(X, y, lengths, reset=True))
         return self._begin(data)
 
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and the samples for scores."""
-        super()._finish(franchises, trace)
-        self.samples_ = tuple(trace.samples)
-
     @property
     def n_states_(self) -> int:
         """Number of states, K."""
@@ -112,34 +86,38 @@ class HiddenMarkovModel(DensityMixin, Estimator):
 
     @property
     def state_shares_(self) -> Floats:
-        """Mean share of the observations of each state."""
+        """Mean share of the observations of each state: shape (K,). What is missing to one is in none."""
         return self._found("state_shares_").shares
 
     @property
     def transmat_(self) -> Floats:
-        """Posterior mean transition probabilities: rows sum to one."""
+        """Posterior mean transition probabilities: shape (K, K).
+
+        States are in descending order of their observations. The probabilities of the rest are left out, and
+        rows sum to one; ``aligned_.transitions`` has them.
+        """
         rows = self._found("transmat_").transitions[:-1, :-1]
         return rows / rows.sum(axis=1, keepdims=True)
 
     @property
     def startprob_(self) -> Floats:
-        """Posterior mean probabilities of the first state of a sequence: they sum to one."""
+        """Posterior mean probabilities of the first state of a sequence, as in `transmat_`: shape (K,)."""
         row = self._found("startprob_").transitions[-1, :-1]
         return row / row.sum()
 
     @property
     def means_(self) -> Floats:
-        """Mean observation of each state, for measures over numbers."""
+        """Mean observation of each state, for measures over numbers: shape (K, D)."""
         return np.asarray(self._moments("means_")[0])
 
     @property
     def covars_(self) -> Floats:
-        """Covariance of the observations of each state, for measures over numbers."""
+        """Covariance of the observations of each state, for measures over numbers: shape (K, D, D)."""
         return np.asarray(self._moments("covars_")[1])
 
     @property
     def emissionprob_(self) -> Floats:
-        """Probabilities of the terms in each state, for measures over terms."""
+        """Probabilities of the terms in each state, for measures over terms: shape (K, n_terms)."""
         found = self._found("emissionprob_")
         if not self.kind_.of_terms:
             raise AttributeError("emissionprob_: observations are numbers, see means_")
@@ -260,7 +238,6 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         own = self.franchise_.data
         if data is not None and _same(data, own):
             data = None
-        seed = seed_of(self.random_state if random_state is None else random_state)
         found = forecast(
             self.franchise_,
             horizon,
@@ -269,7 +246,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             draws=draws,
             particles=_DRAWS,
             threads=effective_n_jobs(self.n_jobs),
-            rng=0 if seed is None else seed,
+            rng=self._seed(random_state),
         )
         columns = self.kind_.kept
         return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
@@ -295,10 +272,9 @@ class HiddenMarkovModel(DensityMixin, Estimator):
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
         of = self._fitted.states
         state = next((one for one in of if one.franchise is self.franchise_), of[0])
-        drawn, (dishes,) = state.franchise.draw_sequences([n], rng=0 if seed is None else seed)
+        drawn, (dishes,) = state.franchise.draw_sequences([n], rng=self._seed(random_state))
         number = np.append(self.aligned_.which(state.sample), np.full(n, -1))
         others = np.flatnonzero(number < 0)
         number[others] = self.n_states_ + np.arange(len(others))

@@ -19,12 +19,10 @@ from hdpkit.data.files.tables import Columns, rows_of
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.listing import Listing, list_parameters
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Listing, Nouns, list_parameters
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.moves import BaseMeasureParameters, Concentration, Move
-from hdpkit.posterior.alignment import MIN_COSINE
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, Move
 from hdpkit.posterior.export import export_components, export_trace
 from hdpkit.posterior.finding import components
 from hdpkit.priors import Gamma
@@ -104,28 +102,16 @@ def of_the_data(
     return attrs.field(default=None, metadata={"of_the_data": (kept, made)})
 
 
-def setting(
-    default: Any,
-    values: Values,
-    told: str,
-    *,
-    usual: str | None = None,
-    option: str | None = None,
-    of: str = "all",
-    reads: bool = False,
-    under: str = "Model",
-) -> Any:
-    """Declare a setting of a kind, with its constraint; see `Setting`."""
-    made = Setting(
-        default=default, values=values, told=told, usual=usual, option=option, of=of, reads=reads, under=under
-    )  # fmt: skip
+def setting(default: Any, values: Values, told: str, **more: Any) -> Any:
+    """Declare a setting of a kind, with its constraint; ``more`` are attributes of `Setting`."""
+    made = Setting(default=default, values=values, told=told, **more)
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None or default is not None:
             values.check(attribute.name, value)
 
     def meant(value: Any) -> Any:
-        return values.parse("", usual) if value is None and usual is not None else value
+        return values.parse("", made.usual) if value is None and made.usual is not None else value
 
     return attrs.field(default=default, validator=check, converter=meant, metadata={"setting": made})
 
@@ -257,18 +243,6 @@ class Kind:
     def width(self, data: Any) -> int:
         """Number of columns of X of an estimator over data."""
         return int(np.prod(data.values.shape[1:], dtype=np.int64))
-
-    def about(self, model: Any) -> dict[str, Any]:
-        """More that run.json of an estimator's folder says."""
-        return {}
-
-    def keep_beside(self, model: Any, folder: Path) -> None:
-        """Write files beside a run that an estimator saved."""
-        return
-
-    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
-        """Set attributes of an estimator from its folder."""
-        return
 
     def of_part(self, data: Any, chain: int | None = None) -> Kind:
         """The kind as which data in shards, or one chain, are shown."""
@@ -431,10 +405,16 @@ class FiniteOrNot(Hierarchy):
 
 def updates_of(restaurant: Restaurant) -> list[Move]:
     """Updates of the hyperparameters of restaurants, and of parameters of their measure, that have priors."""
+    measure = restaurant.measure
+    concentration, discount = (
+        any(one.hyperparameters[i].prior is not None for one in restaurant.chain()) for i in (0, 1)
+    )
     moves: list[Move] = []
-    declared = any(one.hyperparameters[0].prior is not None for one in restaurant.chain())
-    if declared or "concentration/bursts" in restaurant.measure.priors:
+    in_documents = measure.seats_values and not measure.conjugate
+    if concentration or "concentration/bursts" in measure.priors or in_documents:
         moves.append(Concentration())
-    if any("/" not in name for name in restaurant.measure.priors):
+    if discount or "discount/bursts" in measure.priors:
+        moves.append(Discount())
+    if any("/" not in name for name in measure.priors):
         moves.append(BaseMeasureParameters())
     return moves

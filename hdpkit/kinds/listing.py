@@ -1,8 +1,9 @@
-"""What a terminal shows of the components of a run, as data: columns of tables, and lines below them."""
+"""The words of the field of a kind, and what a terminal shows of the components of a run."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,9 +11,44 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.kinds.nouns import Nouns, plural
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import PRESENT, document_shares
+
+
+def plural(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _plural_of(name: str) -> Any:
+    return attrs.field(init=False, default=attrs.Factory(lambda nouns: f"{getattr(nouns, name)}s", True))
+
+
+@attrs.frozen
+class Nouns:
+    """The nouns of a field. Each also has its plural: ``nouns.topics``."""
+
+    title: str  # what a page about the run is titled
+    topic: str  # what states and chains have in common
+    dish: str  # a dish of one state
+    token: str
+    document: str
+    term: str
+
+    topics: str = _plural_of("topic")
+    dishes: str = _plural_of("dish")
+    tokens: str = _plural_of("token")
+    documents: str = _plural_of("document")
+    terms: str = _plural_of("term")
+
+    def put_into(self, text: str) -> str:
+        """A text in which ``{topics}`` is this noun, and so on."""
+        return re.sub(r"\{(\w+)\}", lambda found: getattr(self, found[1]), text)
+
+    def level(self, name: str) -> str:
+        """The name of a level as it is shown: that of documents in the words of the field."""
+        return self.document if name == "document" else name
+
 
 WORTH_A_ROW = 0.001
 """Topics below this share of the tokens are only counted, unless all are requested."""

@@ -1,4 +1,4 @@
-"""Kinds of models of points, which may be in groups, and their estimators."""
+"""Kinds of models of points, which may be in groups: mixtures with an inferred number of components."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from hdpkit.data.files.text_files import place_of, reading
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import Restaurant
 from hdpkit.kinds.kind import of_the_data, setting, updates_of
-from hdpkit.kinds.nouns import Nouns
-from hdpkit.kinds.numbers import Numbers
-from hdpkit.kinds.rounding import Rounding
-from hdpkit.kinds.values import Name, Names, Whole
+from hdpkit.kinds.listing import Nouns
+from hdpkit.kinds.numbers import Numbers, Rounding, as_counts
+from hdpkit.kinds.values import Name, Names, OneOf, Whole
+from hdpkit.measures.gamma_poisson import GammaPoisson
+from hdpkit.measures.normal_gamma import NormalGamma
+from hdpkit.measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.measures.protocol import BaseMeasure
+from hdpkit.measures.von_mises_fisher import VonMisesFisher
 from hdpkit.moves import DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
@@ -65,7 +68,6 @@ class Points(Numbers):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are points."""
         return isinstance(data, Groups)
 
     def check(self) -> None:
@@ -80,7 +82,6 @@ class Points(Numbers):
         return X
 
     def spreading(self, data: Any) -> tuple[Self, Any]:
-        """The kind with the widths of rounded values, and points with these spread."""
         if self.kept is None:
             return self, data
         made = attrs.evolve(self, rounding=Rounding.of(data.values))
@@ -121,19 +122,16 @@ class Points(Numbers):
         return [*moves, *updates_of(restaurant)]
 
     def sizes(self, data: Any) -> list[tuple[str, int]]:
-        """Numbers of points, dimensions and groups."""
         noun, plural = self.nouns.document, self.nouns.documents
         told = {name: plural if name == noun else f"{plural} ({name})" for name in data.label_names}
         return [*super().sizes(data), *((told[name], len(data.keys(name))) for name in told)]
 
     def said(self, data: Any) -> str:
-        """Numbers of points, dimensions and groups."""
         grouped = "".join(f", {len(data.keys(label)):,} groups" for label in data.label_names)
         width = int(np.prod(data.values.shape[1:], dtype=np.int64))
         return f"{len(data):,} points in {width:,} dimensions{grouped}"
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
-        """Components of new points, and their log densities."""
         own: Any = run.data
         width = int(np.prod(own.values.shape[1:], dtype=np.int64))
         columns, (label,) = own.columns or (), own.label_names or (None,)
@@ -208,3 +206,100 @@ def _places(found: Components, data: Groups) -> Int64s:
 def _split(given: str, names: Any) -> list[str]:
     """Names with commas between them; a column may have commas in its name."""
     return [given] if given in names else [name.strip() for name in given.split(",")]
+
+
+MEASURES = ("normal", "diagonal", "directions")
+_DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Mixture(Points):
+    """Find the components of points in a table and save the run in a folder.
+
+    POINTS is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each point,
+    without missing values. Columns without a name, such as an index, are left out. The number of components
+    is inferred. With --group each group has weights of its own over shared components; a point without a
+    group is drawn from the components of all groups. The prior of the components has the scale of the data.
+
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the components in the
+    plane, weights by group, and which points are together; hdpkit infer RUN NEW has the components of new
+    points. In Python hk.open_run(RUN) has the states, and hk.MixtureModel is the same model as an estimator.
+
+    \b
+    Examples:
+      hdpkit mixture points.csv --out run
+      hdpkit mixture points.csv --columns height,width --group site --chains 4 --until readable --out run
+    """
+
+    name = "mixture"
+
+    measure: Any = setting(
+        "normal",
+        OneOf(MEASURES, "Or a base measure, for instance hk.NormalGamma.", BaseMeasure, "base measure"),
+        "Components: normal distributions with any covariance, or with independent columns, or "
+        "distributions of directions, for which rows are divided by their lengths, as for embeddings that "
+        "are compared by cosine. The prior comes from the data, by ``hierarchical`` of "
+        "`NormalInverseWishart` or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal "
+        "ones it has the mean of the data without outliers, and a guess of the covariance within a "
+        "component with the shape of the differences of near points and a size that is resampled. Columns "
+        "that are constant, or linear functions of others, are left out with a warning, here and in new "
+        "points. Rounded values are spread over the intervals that they stand for. Means, covariances and "
+        "new draws have all columns. A measure over numbers is used as it is.",
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if isinstance(self.measure, BaseMeasure) and not self.measure.predicts:
+            raise ParameterError(
+                "measure", type(self.measure).__name__, "a measure with a predictive density of a new dish",
+                "Others have franchises: hk.Franchise, hk.Scheduler.",
+            )  # fmt: skip
+
+    def measure_of(self, values: Floats) -> BaseMeasure:
+        return measure_of_points(self.measure, values)
+
+    @property
+    def by_default(self) -> bool:
+        return self.measure in ("normal", "diagonal")
+
+    def same(self, data: Any) -> Any:
+        """Points as directions, or without the columns that are left out."""
+        if self.measure == "directions":
+            return data.with_values(directions_of(data.values))
+        return super().same(data)
+
+    def rows(self, X: Floats) -> npt.NDArray[Any]:
+        if self.measure == "directions" or getattr(self.measure, "support", None) == "sphere":
+            return directions_of(X)
+        if isinstance(self.measure, GammaPoisson):
+            return as_counts(X)
+        parameter = getattr(self.measure, "mean", getattr(self.measure, "shape", 0.0))
+        alone = isinstance(self.measure, BaseMeasure) and np.ndim(parameter) == 0 and X.shape[1] == 1
+        return X[:, 0] if alone else X
+
+
+def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
+    """The base measure of components of points, shape (n, D), as the setting `Mixture.measure` says.
+
+    X has the columns that `KeptColumns` keeps; if none varies, the guess of a variance is 1.
+    """
+    if isinstance(measure, BaseMeasure):
+        if measure.takes_terms:
+            raise ParameterError(
+                "measure", type(measure).__name__, "a measure over numbers", "For words see hk.TopicModel."
+            )
+        return measure
+    if measure == "directions":
+        return VonMisesFisher.weakly_informative(X, _DISHES)
+    unknown = None if np.ptp(X, axis=0).all() else np.ones(X.shape[1])
+    if measure == "diagonal":
+        return NormalGamma.hierarchical(X, _DISHES, unknown)
+    return NormalInverseWishart.hierarchical(X, _DISHES, None if unknown is None else np.diag(unknown))
+
+
+def directions_of(X: Floats) -> Floats:
+    """Rows divided by their lengths."""
+    lengths = np.linalg.norm(X, axis=1)
+    if X.shape[1] < 2 or not (lengths > 0.0).all():
+        at = f"row {int(np.argmin(lengths))} of zeros" if X.shape[1] > 1 else "one column"
+        raise DataError("X", at, "rows that have a direction, in two columns or more", "Leave it out.")
+    return np.asarray(X / lengths[:, None], dtype=np.float64)

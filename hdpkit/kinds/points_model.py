@@ -16,9 +16,8 @@ from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, of_rows, seed_of, seed_of_chain
-from hdpkit.kinds.mixture import Mixture
-from hdpkit.kinds.points import Points
+from hdpkit.kinds.estimators import Estimator, at_once, chains_of, of_rows
+from hdpkit.kinds.points import Mixture, Points
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import dishes_of
 from hdpkit.posterior.new_data import draw_points, new_points
@@ -42,7 +41,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
     kind: ClassVar[type[Any]] = Points
     kind_: Points
     groups: Any
-    partial_sweeps: Any
 
     # ------------------------------------------------------------------ fitting
 
@@ -58,11 +56,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         groups : array of length n, optional
             Group of each point: a number, a string or another value; None or NaN: the point is in none, and
             drawn from the components of all groups.
-
-        Returns
-        -------
-        Self
-            This model.
 
         Raises
         ------
@@ -88,11 +81,6 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         X, y, groups
             As in `fit`: points that are not in the model yet. Groups may be new.
 
-        Returns
-        -------
-        Self
-            This model.
-
         Raises
         ------
         ValueError
@@ -109,11 +97,7 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
             own = self.samples_[0].label
             if label != own:  # a column instead of an array, or the reverse
                 more = attrs.evolve(more, labels={own: more.labels[label]})
-        data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
-        grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
-        trace, franchises = self._go_on(grown, self.partial_sweeps)
-        self._finish(franchises, trace)
-        return self
+        return self._grow(self.franchise_.data.plus(more))  # type: ignore[attr-defined]
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes."""
@@ -126,34 +110,37 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
     @property
     def labels_(self) -> Int64s:
-        """Group of each point of the fit."""
+        """Group of each point of the fit, 0 the one with most points: int64, shape (n,).
+
+        A group is one component, or several that points move between from sample to sample.
+        """
         found = self._found("labels_")
         return np.asarray(found.point_groups.of[found.partition], dtype=np.int64)
 
     @property
     def group_of_component_(self) -> Int64s:
-        """Group of each component: shape (K,)."""
+        """Group of each component: int64, shape (K,)."""
         return self._found("group_of_component_").point_groups.of
 
     @property
     def n_groups_(self) -> int:
-        """Number of groups of components."""
+        """Number of groups in `labels_`."""
         return len(self._found("n_groups_").point_groups)
 
     @property
     def n_groups_posterior_(self) -> dict[int, float]:
-        """Probability of each number of groups."""
+        """Number of groups -> share of the samples whose own components make so many."""
         return self._found("n_groups_posterior_").point_groups.posterior
 
     @property
     def weights_(self) -> Floats:
-        """Mean share of each component; they sum to one."""
+        """Mean share of each component, without what is in none: shape (K,), with the sum one."""
         shares = self._found("weights_").shares
         return shares / shares.sum()
 
     @property
     def parameters_(self) -> dict[str, Floats]:
-        """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
+        """Name -> posterior mean of each component, and the ends of its 90 % interval: shape (K, 3)."""
         return self._found("parameters_").parameters
 
     @property
@@ -163,22 +150,22 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
     @property
     def group_names_(self) -> list[Any]:
-        """Names of the groups."""
+        """Names of the groups of a fit with groups."""
         return list(self._of_groups("group_names_").names)
 
     @property
     def group_weights_(self) -> Floats:
-        """Posterior mean weights of the components in each group, shape (n_groups, K + 1)."""
+        """Posterior mean weights of the components and, last, of the rest: shape (n_groups, K + 1)."""
         return self._of_groups("group_weights_").group_shares
 
     @property
     def group_weights_lower_(self) -> Floats:
-        """Lower ends of the intervals of `group_weights_`."""
+        """Lower ends of the 90 % intervals of `group_weights_`."""
         return self._of_groups("group_weights_lower_").group_shares_lower
 
     @property
     def group_weights_upper_(self) -> Floats:
-        """Upper ends of the intervals of `group_weights_`."""
+        """Upper ends of the 90 % intervals of `group_weights_`."""
         return self._of_groups("group_weights_upper_").group_shares_upper
 
     def _of_groups(self, name: str) -> Components:
@@ -309,9 +296,9 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         """
         check_is_fitted(self)
         n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
-        group = self._numbers_of(groups, n)
+        generator = as_source(self._seed(random_state), Purpose.SIMULATE).generator
+        data = Groups.from_labels(np.zeros(n), {} if groups is None else {_GROUP: groups})
+        group = self._group_numbers(data, None if groups is None else _GROUP)
         values, own = draw_points(self.aligned_, self.franchise_, group, generator)
         return self.kind_.every_column(values), np.append(self.group_of_component_, -1)[own]
 
@@ -322,22 +309,15 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
         check_is_fitted(self)
         data, label = self._data(X, groups, reset=False)
         data = self.kind_.same(data)
-        group = np.full(len(data), -1, dtype=np.int64)
-        if label is not None:
-            codes, keys = data.labels[label]
-            group = np.append(self._places(keys), -1)[codes]
-        return new_points(self.aligned_, self.franchise_, data.values, group)
+        return new_points(self.aligned_, self.franchise_, data.values, self._group_numbers(data, label))
 
-    def _numbers_of(self, groups: Any, n: int) -> Int64s:
-        """Numbers of the groups of n points; -1 for a new one."""
-        if groups is None:
-            return np.full(n, -1, dtype=np.int64)
-        codes, keys = Groups.from_labels(np.zeros(n), {_GROUP: groups}).labels[_GROUP]
-        return np.append(self._places(keys), -1)[codes]
-
-    def _places(self, keys: Any) -> Int64s:
+    def _group_numbers(self, data: Groups, label: str | None) -> Int64s:
+        """Numbers of the groups of points; -1 for a new one, or none."""
+        if label is None:
+            return np.full(len(data), -1, dtype=np.int64)
         self._need_groups()
-        return self.aligned_.places(keys)
+        codes, keys = data.labels[label]
+        return np.append(self.aligned_.places(keys), -1)[codes]
 
     def _need_groups(self) -> None:
         if not self.samples_[0].levels:
@@ -398,9 +378,8 @@ class PointsModel(ClusterMixin, DensityMixin, Estimator):
 
 def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
     """Share of the draws, after half of the sweeps, that have each number of components."""
-    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
     found: list[int] = []
-    for chain in chains:
+    for chain in chains_of(trace):
         after = last_of_burn_in(np.asarray(chain["sweep"]))
         found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
     numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)
@@ -421,37 +400,11 @@ class MixtureModel(PointsModel):
 
     Attributes
     ----------
-    labels_ : int64 array, shape (n,)
-        Group of each point of the fit, 0 the one with most points. A group is one component, or
-        several that points move between from sample to sample.
-    n_groups_ : int
-        Number of groups in ``labels_``.
-    n_groups_posterior_ : dict
-        Number of groups -> share of the samples whose own components make so many.
-    group_of_component_ : int64 array, shape (K,)
-        Group of each component.
     n_components_ : int
         Number of components of the density, K: clusters of the partition of least expected loss over the
         samples of all chains (`hdpkit.summaries.point_partition`), which is ``aligned_.partition``.
     n_components_posterior_ : dict
         Posterior probability of each number of components, over the second half of the sweeps.
-    weights_ : float64 array, shape (K,)
-        Mean share of each component; what is in none of them is left out, and they sum to one.
-    means_, covariances_ : float64 arrays, shape (K, D) and (K, D, D)
-        Posterior mean parameters, for measures that have moments.
-    parameters_ : dict
-        Name -> float64 array, shape (K, 3): posterior mean of each component, and the ends of the 90 %
-        interval.
-    memberships_ : float64 array, shape (n, K)
-        Posterior probability of each component for each point of the fit.
-    group_names_ : list
-        With groups: their names.
-    group_weights_ : float64 array, shape (n_groups, K + 1)
-        With groups: posterior mean weights of the components and, last, of everything else.
-    group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
-        Ends of their 90 % intervals.
-    aligned_ : Components
-        The components over the samples, with the intervals of all quantities.
     samples_ : tuple of Sample
         The states that everything is averaged over.
     franchise_, franchises_, trace_, diagnosis_
@@ -464,10 +417,10 @@ class MixtureModel(PointsModel):
 
     @property
     def means_(self) -> Floats:
-        """Posterior means of the components, for measures that have moments."""
+        """Posterior mean of each component, for measures that have moments: shape (K, D)."""
         return np.asarray(self._moments("means_")[0])
 
     @property
     def covariances_(self) -> Floats:
-        """Posterior mean covariances of the components, for measures that have moments."""
+        """Posterior mean covariances of the components, for such measures: shape (K, D, D)."""
         return np.asarray(self._moments("covariances_")[1])

@@ -1,25 +1,33 @@
-"""The estimators of topic models."""
+"""The estimators of topic models: their input, fits and scores."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import flag
+from hdpkit.checks import check_unmasked, flag
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError
+from hdpkit.data.files.corpora import ReadingSettings
+from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_options import TextCounter, TextOptions
+from hdpkit.data.matrices import check_whole, sparse_entries
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
-from hdpkit.kinds.estimators import Estimator, at_once, seed_of, seed_of_chain
-from hdpkit.kinds.topic_input import are_texts, checked_counts, counter_of, whole_counts
+from hdpkit.kinds.estimators import Estimator, NotNumbersError, at_once, chains_of, seed_of
 from hdpkit.kinds.topics import SparseTopics, Topics
 from hdpkit.posterior.evaluation.completion import (
     FixedTopics,
@@ -29,7 +37,83 @@ from hdpkit.posterior.evaluation.completion import (
     repeats_in,
 )
 from hdpkit.posterior.fold_in import without_restaurants
-from hdpkit.run.trace import ChainTrace, Trace
+from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
+from hdpkit.run.run_folder import RUN
+from hdpkit.run.runs import Run
+from hdpkit.run.samples import Samples
+
+
+def are_texts(X: Any) -> bool:
+    """Whether this is a sequence of strings: a list, a column of a data frame, a one-dimensional array."""
+    if isinstance(X, str | bytes | Corpus) or scipy.sparse.issparse(X) or not isinstance(X, Iterable):
+        return False
+    if len(getattr(X, "shape", (0,))) != 1:
+        return False
+    if not isinstance(X, list | tuple) and not hasattr(X, "__len__"):
+        return False  # looking into a generator would consume it
+    missing = (type(None), float)  # a column may begin with empty rows
+    there = (item for item in X if not isinstance(item, missing))
+    return any(isinstance(item, str) for item in itertools.islice(there, 1))
+
+
+def counter_of(text: Any) -> TextCounter:
+    """A separate counter for each fit: from options, or a copy of a given counter."""
+    if isinstance(text, TextCounter):
+        return copy.copy(text)
+    if text is None or isinstance(text, TextOptions):
+        return TextCounter(text)
+    raise ParameterError(
+        "text", text, "hdpkit.io.TextOptions, a TextCounter, or None",
+        'text=TextOptions(min_documents=2).',
+    )  # fmt: skip
+
+
+def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
+    """Counts of documents by term as a CSR matrix of floats, by scikit-learn's rules."""
+    if scipy.sparse.issparse(X):
+        X = sparse_entries("X", X).matrix()
+    check_unmasked("X", X)
+    try:
+        if scipy.sparse.issparse(X) and X.nnz:  # before entries of one cell are added up
+            check_non_negative(X, type(model).__name__)
+        checked = validate_data(
+            model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
+            accept_large_sparse=True,
+        )  # fmt: skip
+        check_non_negative(checked, type(model).__name__)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        kind = NotNumbersError if isinstance(error, TypeError) else DataError
+        raise kind("X", X, "counts of documents by term, or a list of texts", str(error)) from error
+    counts = scipy.sparse.csr_array(checked)
+    if not counts.has_canonical_format:
+        counts = counts.copy()
+        counts.sum_duplicates()
+    return counts
+
+
+def whole_counts(counts: Any) -> Any:
+    """Counts in whole numbers."""
+    if counts.dtype.kind == "f":
+        rounded = np.rint(counts.data)
+        if not np.array_equal(rounded, counts.data):
+            before, after = float(counts.data.sum()), float(rounded.sum())
+            if after < before / 2:
+                raise DataError(
+                    "X", f"fractions, {after / before:.0%} of their sum left when rounded", "counts of words",
+                    "A topic model needs counts: use CountVectorizer, not TfidfVectorizer.",
+                )  # fmt: skip
+            warnings.warn(
+                "a topic model needs counts: fractions were rounded to whole numbers "
+                f"(their sum was {before:.6g}, and is {after:.6g})",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        counts = scipy.sparse.csr_array((rounded, counts.indices, counts.indptr), shape=counts.shape)
+    entries = counts.tocoo()
+    check_whole("X", entries.row, entries.col, entries.data, None)
+    counts = counts.astype(np.int64)
+    counts.eliminate_zeros()
+    return counts
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -44,18 +128,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Attributes
     ----------
-    components_ : float64 array, shape ``(n_components_, n_terms)``
-        Topics that the samples of all chains have in common, the largest first: mean probabilities of terms
-        over the samples that have the topic. Rows sum to one.
     n_components_ : int
-        Number of topics. Those in fewer than half of the samples are left out.
-    component_shares_ : float64 array, shape ``(n_components_,)``
-        Mean share of the tokens of each topic. What is missing to one is the share of the tokens in none.
-    labels_ : tuple of str
-        Label of each topic: that of the file labels.csv in the folder from which the model was loaded
-        (``hdpkit labels FOLDER`` writes it, for people to edit), or else its three most typical terms.
-    aligned_ : Components
-        The topics with intervals, and the shares of the topics in the documents of the fit.
+        Number of topics that the samples of all chains have in common; those in fewer than half of them are
+        left out.
     franchise_ : Franchise
         The last state of the chain whose mean log joint over the second half of its sweeps is the highest.
     franchises_ : list of Franchise
@@ -77,7 +152,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     kind: ClassVar[type[Topics]] = Topics
     kind_: Topics
-    partial_sweeps: Any
     text: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -96,11 +170,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             Counts as an array, a sparse matrix or a data frame; texts as a list of strings or a column of a
             data frame. Fractions are rounded, with a warning.
         y : ignored
-
-        Returns
-        -------
-        TopicModel
-            This model.
 
         Raises
         ------
@@ -126,11 +195,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             Documents that are not in the model yet.
         y : ignored
 
-        Returns
-        -------
-        TopicModel
-            This model.
-
         Raises
         ------
         ValueError
@@ -143,16 +207,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self._made()
         self._check_run()
         counts = self._counts(X, whole=True)
-        if not counts.data.any():
-            grown = [one.copy() for one in self.franchises_]  # empty documents have no customers to seat
-        else:
-            more = Corpus.from_counts(counts, vocabulary=self.terms_)
-            before: Any = self.franchise_.data
-            corpus = before.plus(more)
-            grown = [one.with_documents(corpus, seed_of_chain(one)) for one in self.franchises_]
-        trace, franchises = self._go_on(grown, self.partial_sweeps, record)
-        self._finish(franchises, trace)
-        return self
+        if not counts.data.any():  # empty documents have no customers to seat
+            return self._grow(None, record)
+        before: Any = self.franchise_.data
+        return self._grow(before.plus(Corpus.from_counts(counts, vocabulary=self.terms_)), record)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the model, and return ``transform(X)``. Parameters and errors as in `fit`.
@@ -248,8 +306,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
         if repeats_in(self._fitted.states[0].sample).differ:
-            from hdpkit.kinds.joint_score import joint_scores
-
             return mean_log_probability(
                 lambda cells: joint_scores(copy.copy(self), observed, cells, new), observed, held, new_terms
             )
@@ -320,27 +376,47 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def components_(self) -> Floats:
-        """Probabilities of terms in the topics, computed at the first access: K x V may not fit in memory."""
+        """Mean probabilities of terms in the topics, the largest topic first: shape (n_components_, n_terms).
+
+        Means over the samples that have the topic; rows sum to one. They are computed at the first access:
+        K x V may not fit in memory.
+        """
         return self._found("components_").rows
 
     @property
     def component_shares_(self) -> Floats:
-        """Mean share of the tokens of each topic."""
+        """Mean share of the tokens of each topic: shape (n_components_,). The rest is in none."""
         return self._found("component_shares_").shares
 
     @property
     def labels_(self) -> tuple[str, ...]:
-        """Label of each topic: that of labels.csv in its folder, or else its three most typical terms."""
+        """Label of each topic, or else its three most typical terms.
+
+        Labels are those of the file labels.csv in the folder from which the model was loaded, which
+        ``hdpkit labels FOLDER`` writes for people to edit.
+        """
         return tuple(self._found("labels_").titles)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep the fitted states, and the samples for scores."""
-        super()._finish(franchises, trace)
-        self.samples_ = tuple(trace.samples)
+    # ------------------------------------------------------------------ folders
+
+    def _about(self) -> dict[str, Any]:
+        """How texts are counted, for `hdpkit infer`."""
+        if self.counter_ is None:
+            return {}
+        return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=self.counter_).as_data()}
+
+    def _restore(self, run: Run) -> None:
+        """Set the counter, the terms and the labels."""
+        counter = run.about.get("reading", {}).get("counter")
+        where = str(run.folder / RUN)
+        self.counter_ = None if counter is None else TextCounter.from_data(counter, run.allowed, where=where)
+        self.terms_ = run.data.vocabulary
+        if os.path.lexists(run.folder / LABELS):
+            self._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
 
 
 def _blocks(sample: Sample) -> Iterator[Floats]:
@@ -377,3 +453,63 @@ class SparseTopicModel(TopicModel):
     """
 
     kind = SparseTopics
+
+
+_KEY = "probability/held-out"
+
+
+def joint_probabilities(cells: Any, after: int, new: Floats, franchise: Franchise) -> Floats:
+    """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,).
+
+    Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish, and the predictive of the
+    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics. The
+    entries of the sparse matrix ``cells`` are terms of documents; nothing is computed up to sweep ``after``;
+    ``new`` is the mean of a new topic over terms.
+    """
+    if franchise.sweep <= after:
+        return np.full(cells.nnz, np.nan)
+    data: Any = franchise.data
+    sample, n = franchise.sample(), cells.shape[0]
+    lengths = np.asarray(data.document_lengths)[-n:]
+    begin = len(data) - int(lengths.sum())
+    document, values = np.repeat(np.arange(n), lengths), np.asarray(data.values[begin:])
+    dish = np.asarray(franchise.dishes[begin:])
+    opens = without_restaurants(franchise).dishes[begin : len(data)] >= 0
+    tokens, tables = np.zeros((2, n, sample.n_dishes + 1))
+    np.add.at(tokens, (document, dish), 1.0)
+    np.add.at(tables, (document[opens], dish[opens]), 1.0)
+    b, a = repeats_in(sample)
+    of_one = sample.group_weights(slice(-n, None)) / (b + tokens)
+    rows = sample.topic_blocks(np.arange(sample.n_dishes))
+    topics = FixedTopics.of(rows, new, sample.root_weights)
+    found = np.exp(topics.log_probabilities(of_one * (b + a * tables), cells))
+    shared = of_one[document, dish] * (1.0 - a * opens)
+    own = scipy.sparse.csr_array((shared, (document, values)), shape=cells.shape)
+    return found + _entries(own, cells)
+
+
+def _entries(matrix: Any, cells: Any) -> Floats:
+    """Values of a sparse matrix at the entries of another."""
+    places = cells.tocoo()
+    return np.asarray(matrix[places.row, places.col], dtype=np.float64).ravel()
+
+
+def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Scores of held-out cells, as `FixedTopics.score` returns them, of each sample of continued chains.
+
+    ``model`` is a copy, to which the observed halves are added; ``new`` is the mean of a new topic.
+    """
+    cells = scipy.sparse.csr_array((observed + held) > 0)
+    begun, sweeps = model.franchise_.sweep, model.partial_sweeps
+    rule = Samples.of(model.samples or None, begun, sweeps)
+    after = begun + sweeps - 1 if rule is None else rule.after
+    score = partial(joint_probabilities, cells, after, new)
+    model._extend(observed, record={_KEY: score})
+    rows = [
+        trace[_KEY][trace["sweep"] == sample.sweep][0]
+        for trace in chains_of(model.trace_)
+        for sample in trace.samples
+    ]
+    for row in rows or [score(model.franchise_)]:
+        found = scipy.sparse.csr_array((row, cells.indices, cells.indptr), shape=cells.shape)
+        yield np.log(_entries(found, held)), np.asarray(found.multiply(observed > 0).sum(axis=1))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,43 +11,26 @@ import attrs
 import numpy as np
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import positive_number
-from hdpkit.data.files.corpora import ReadingSettings
 from hdpkit.data.files.tables import Columns, rows_of
-from hdpkit.data.files.text_files import Layout
-from hdpkit.data.files.text_options import Named, TextCounter, TextOptions
+from hdpkit.data.files.text_options import Named, TextOptions
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.kind import FiniteOrNot, setting
-from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, list_topics
-from hdpkit.kinds.nouns import Nouns
-from hdpkit.kinds.values import Flag, NumberOrPrior, OneOf, Values, Whole
+from hdpkit.kinds.kind import FiniteOrNot, setting, updates_of
+from hdpkit.kinds.listing import TERMS_OF_A_GROUP, Listing, Nouns, list_topics
+from hdpkit.kinds.values import Between, Flag, NumberOrPrior, OneOf, Placed, Stores, Values, Whole, read_prior
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
-from hdpkit.moves import (
-    BaseMeasureParameters,
-    Concentration,
-    Discount,
-    DishGibbs,
-    Move,
-    SelectorCounts,
-    Smoothing,
-    SplitMerge,
-    TableGibbs,
-)
+from hdpkit.moves import DishGibbs, Move, SelectorCounts, Smoothing, SplitMerge, TableGibbs
+from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.repetition import boilerplate_hint
-from hdpkit.posterior.topic_labels import LABELS, read_topic_labels, write_topic_labels
 from hdpkit.priors import Beta, Each, Gamma
-from hdpkit.run.run_folder import RUN
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples
 from hdpkit.run.states import ChainState
-from hdpkit.stores import stores
 
 
 class Bursts(Flag):
@@ -58,13 +39,7 @@ class Bursts(Flag):
     said = "bool, float or prior"
     place = "hyperparameter"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return -1.0, "x", []
-
     def check(self, name: str, value: Any) -> Any:
-        """The value."""
         if not isinstance(value, bool):
             try:
                 if not topic_measure(0.5, False, value).conjugate:
@@ -77,47 +52,41 @@ class Bursts(Flag):
         return value
 
 
-class Positive(Values):
-    """Positive numbers."""
-
-    said = "float"
-
-    def check(self, name: str, value: Any) -> float:
-        """The number."""
-        return positive_number(name, value)
-
-
 @attrs.frozen
 class PartOfAMeasure(Values):
-    """Parameters of a base measure, which checks them; ``read`` reads them from a text."""
+    """Parameters of a base measure, which checks them; in a command what ``serves``."""
 
-    read: Callable[[str], Any]
-    metavar: str = "number|gamma(a,b)"
+    metavar: str
+    serves: Callable[[Any], bool]
+    allowed: str
+    remedy: str
     said = "float, array or prior"
     place = "part of a base measure"
 
     def parse(self, name: str, given: str) -> Any:
-        """The value that a text says."""
-        return self.read(given)
+        return read_prior(name, given, self.serves, self.allowed, self.remedy)
 
 
-class Stores(Values):
-    """Names of stores, or classes; the franchise checks them."""
-
-    said = "str or type"
-    place = "store"
-
-    @property
-    def words(self) -> list[str]:
-        """The names, for a command."""
-        return sorted(stores)
+def _positive(given: Any) -> bool:
+    return isinstance(given, Gamma) or (isinstance(given, float) and given > 0.0)
 
 
-class KnownTopics(Values):
-    """Components that are known in advance."""
-
-    said = "Known"
-    place = "known components"
+_ETA = PartOfAMeasure(
+    "number|gamma(a,b)", _positive, "a number above 0, or gamma(shape, rate)",
+    "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
+)  # fmt: skip
+_SMOOTHING = PartOfAMeasure(
+    "number|gamma(a,b)|each(gamma(a,b))",
+    lambda given: _positive(given.prior if isinstance(given, Each) else given),
+    "a number above 0, gamma(shape, rate), or each(gamma(shape, rate)), if each topic has its own",
+    "For one number for all topics, leave each out.",
+)  # fmt: skip
+_SELECTION = PartOfAMeasure(
+    "beta(r,s)|share",
+    lambda given: isinstance(given, Beta) or (isinstance(given, float) and 0.0 < given < 1.0),
+    "beta(r, s) of positive numbers, or a number above 0 and below 1",
+    "For instance beta(1, 1), the uniform prior.",
+)  # fmt: skip
 
 
 class Text(Values):
@@ -130,7 +99,6 @@ class Text(Values):
         return value.as_data() if isinstance(value, TextOptions) else None
 
     def back(self, tree: Any, allowed: Allowed) -> Any:
-        """Options from data."""
         if tree is None:
             return None
         given = dict(tree)
@@ -179,7 +147,7 @@ class Topics(FiniteOrNot):
         "bursts. See docs/documents.md.", option="for",
     )  # fmt: skip
     eta: Any = setting(
-        None, PartOfAMeasure(lambda given: NumberOrPrior().parse("eta", given)),
+        None, _ETA,
         "Dirichlet parameter of topics over terms. A smaller value gives more and narrower topics. None: "
         "0.2; for prediction 0.05.",
     )  # fmt: skip
@@ -188,12 +156,12 @@ class Topics(FiniteOrNot):
     )
     smoothing: Any = setting(
         None,
-        PartOfAMeasure(lambda given: parse_smoothing(given), "number|gamma(a,b)|each(gamma(a,b))"),
+        _SMOOTHING,
         "Dirichlet parameter of the terms that a topic of the sparse model selects. ``hk.Each(prior)``: one "
         "per topic. None: 0.1.",
     )  # fmt: skip
     selection: Any = setting(
-        None, PartOfAMeasure(lambda given: parse_selection(given), "beta(r,s)|share"),
+        None, _SELECTION,
         "Prior of the share of terms that a topic of the sparse model selects, or a fixed share. None: "
         "Beta(1, 1).",
     )  # fmt: skip
@@ -225,7 +193,7 @@ class Topics(FiniteOrNot):
         "gamma(1,1); sweeps take 3 to 5 times as long.", of="commands",
     )  # fmt: skip
     known: Any = setting(
-        None, KnownTopics(),
+        None, Placed("known components", "Known"),
         "Topics that are known in advance, with the terms in the order of the columns: see `Known`.",
         of="estimators",
     )  # fmt: skip
@@ -242,7 +210,7 @@ class Topics(FiniteOrNot):
     )  # fmt: skip
     transform_tolerance: float = setting(
         1e-4,
-        Positive(),
+        Between(0.0, None, ends=False),
         "EM stops when no proportion changes by more than this in one step.",
         of="estimators",
     )
@@ -282,7 +250,6 @@ class Topics(FiniteOrNot):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are documents."""
         return hasattr(data, "n_documents")
 
     def usual(self, name: str) -> Any:
@@ -319,7 +286,6 @@ class Topics(FiniteOrNot):
         return self.root if self.n_components is None else FixedWeights(self.n_components)
 
     def franchise(self, data: Any) -> Franchise:
-        """The franchise over documents."""
         if self.sparse and data.n_terms == 1:
             raise DataError(
                 "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
@@ -330,23 +296,18 @@ class Topics(FiniteOrNot):
         )  # fmt: skip
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
-        """Moves for topics with this measure, and updates of hyperparameters with a prior."""
         return default_moves(restaurant)
 
     def said(self, data: Any) -> str:
-        """Numbers of documents, tokens and terms."""
         return f"{data.n_documents:,} documents, {data.n_tokens:,} tokens, {data.n_terms:,} terms"
 
     def width(self, data: Any) -> int:
-        """Number of terms."""
         return int(data.n_terms)
 
     def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
-        """Topics with their terms."""
         return list_topics(found, self.nouns, n_terms, most)
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
-        """Topics, with lists of terms, and their groups."""
         content = super().content(found, n_terms, most)
         for row, (_, terms, _) in zip(content["topics"], found.top_terms(n_terms), strict=False):
             row["terms"] = list(map(str, found.words(terms)))
@@ -362,11 +323,9 @@ class Topics(FiniteOrNot):
         return boilerplate_hint(state, folder, self.nouns)
 
     def write(self, found: Any, to: str, out: Path, *, raw: bool, **options: Any) -> list[Path]:
-        """Write topics and the shares of the documents."""
         return export_topics(found, to, out, options["n_terms"], raw=raw, by=options["by"])
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
-        """Shares of the topics in new documents."""
         read = new.corpus()
         corpus = read.corpus
         unknown = f"{read.n_unknown:,} words that the run doesn't know are left out"
@@ -382,26 +341,6 @@ class Topics(FiniteOrNot):
         table = share_columns(folded[0].names, topics.gather([each.proportions for each in folded]))
         lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
         return f"shares of {len(topics)} topics", {"document": table.pop("document"), **lengths, **table}
-
-    def about(self, model: Any) -> dict[str, Any]:
-        """How texts are counted, for `hdpkit infer`."""
-        if model.counter_ is None:
-            return {}
-        return {"reading": ReadingSettings(format="csv", layout=Layout(), counter=model.counter_).as_data()}
-
-    def keep_beside(self, model: Any, folder: Path) -> None:
-        """Write labels of topics."""
-        if model._label_rows:
-            write_topic_labels(folder / LABELS, model._label_rows)
-
-    def restore(self, model: Any, run: Any, allow: Iterable[Any]) -> None:
-        """Set the counter, the terms and the labels of an estimator."""
-        counter = run.about.get("reading", {}).get("counter")
-        where = str(run.folder / RUN)
-        model.counter_ = None if counter is None else TextCounter.from_data(counter, allow, where=where)
-        model.terms_ = run.data.vocabulary
-        if os.path.lexists(run.folder / LABELS):
-            model._label_rows = read_topic_labels(run.folder / LABELS, run.data.n_terms)
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
@@ -441,54 +380,9 @@ def default_moves(restaurant: Restaurant) -> list[Move]:
 
 def topic_updates(restaurant: Restaurant) -> list[Move]:
     """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes."""
-    base = restaurant.measure
-    moves: list[Move] = []
-    declared = any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain())
-    if declared or "concentration/bursts" in base.priors or (base.seats_values and not base.conjugate):
-        moves.append(Concentration())
-    if "discount/bursts" in base.priors:
-        moves.append(Discount())
-    if any("/" not in name for name in base.priors):
-        moves.append(BaseMeasureParameters())
-    if not base.conjugate and not base.seats_values:  # each dish has a smoothing
-        moves.append(Smoothing())
-    if getattr(base, "proportions", None) == "stored":
-        moves.append(SelectorCounts())
-    return moves
-
-
-_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
-
-
-def parse_smoothing(given: str) -> float | Gamma | Each:
-    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic)."""
-    call = _EACH.fullmatch(re.sub(r"\s+", "", given))
-    found = NumberOrPrior().parse("smoothing", call[1] if call else given)
-    if call is None:
-        return found
-    if isinstance(found, Gamma):
-        return Each(found)
-    raise ParameterError(
-        "smoothing", given, "each(gamma(shape, rate)), if each topic has its own",
-        "For one number for all topics, leave each out.",
-    )  # fmt: skip
-
-
-_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
-
-
-def parse_selection(given: str) -> float | Beta:
-    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share."""
-    prior = _BETA.fullmatch(re.sub(r"\s+", "", given))
-    try:
-        numbers = [float(part) for part in (prior.groups() if prior else [given])]
-    except ValueError:
-        numbers = [math.nan]
-    if prior and all(0.0 < number < math.inf for number in numbers):
-        return Beta(*numbers)
-    if not prior and 0.0 < numbers[0] < 1.0:
-        return numbers[0]
-    raise ParameterError(
-        "selection", given, "beta(r, s) of positive numbers, or a number above 0 and below 1",
-        "For instance beta(1, 1), the uniform prior.",
-    )  # fmt: skip
+    measure = restaurant.measure
+    # Without conjugacy each dish has a smoothing, unless values are seated in documents.
+    own: list[Move] = [] if measure.conjugate or measure.seats_values else [Smoothing()]
+    if getattr(measure, "proportions", None) == "stored":
+        own.append(SelectorCounts())
+    return [*updates_of(restaurant), *own]

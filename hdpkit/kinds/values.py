@@ -1,27 +1,56 @@
-"""What values a setting takes: how they are checked, read from text, described, and which are wrong.
+"""What values a setting takes: how they are checked, read from text and described.
 
-One declaration serves an estimator's parameter, an option of a command, their documentation, and the test
-that gives bad values to both.
+One declaration serves an estimator's parameter, an option of a command, and their documentation.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import LARGEST, choice, flag, items, real_number, text, whole_number
-from hdpkit.errors import ParameterError
+from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.measures.protocol import BaseMeasure
-from hdpkit.priors import Gamma
+from hdpkit.priors import Beta, Each, Gamma, Shifted
 from hdpkit.run.describe import describe, rebuild
+from hdpkit.stores import stores
 
-_GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+_CALL = re.compile(r"([a-z]+)\((.*)\)")
+_PRIORS: dict[str, Any] = {"gamma": Gamma, "beta": Beta, "each": Each, "shifted": Shifted}
+
+
+def prior_of(text: str) -> Any:
+    """The number or the prior that a text says, such as each(gamma(1,1)); None if it says neither."""
+    text = re.sub(r"\s+", "", text.lower())
+    call = _CALL.fullmatch(text)
+    try:
+        if call is None:
+            number = float(text)
+            return number if math.isfinite(number) else None
+        if call[1] in ("each", "shifted"):
+            return _PRIORS[call[1]](prior_of(call[2]))
+        return _PRIORS[call[1]](*map(float, call[2].split(",")))
+    except HdpkitError:  # of a prior with wrong parameters
+        raise
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def read_prior(name: str, given: str, serves: Callable[[Any], bool], allowed: str, remedy: str) -> Any:
+    """What `prior_of` reads, if it serves; or else a ParameterError."""
+    try:
+        found = prior_of(given)
+    except HdpkitError:
+        found = None
+    if found is None or not serves(found):
+        raise ParameterError(name, given, allowed, remedy)
+    return found
 
 
 class Values:
@@ -40,11 +69,6 @@ class Values:
     said = "object"
     metavar: str | None = None
     place = "number"
-
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """Values that are none of these, for tests of everything that takes the setting."""
-        return ()
 
     def check(self, name: str, value: Any) -> Any:
         """The value; a ParameterError if it is none of these."""
@@ -65,6 +89,26 @@ class Values:
 
 
 @attrs.frozen
+class Placed(Values):
+    """Objects of a ``place``, which are checked where they are used."""
+
+    place: str
+    said: str = "object"
+
+
+class Stores(Values):
+    """Names of stores, or classes; the franchise checks them."""
+
+    said = "str or type"
+    place = "store"
+
+    @property
+    def words(self) -> list[str]:
+        """The names, for a command."""
+        return sorted(stores)
+
+
+@attrs.frozen
 class Whole(Values):
     """Whole numbers from ``low`` to ``high``."""
 
@@ -74,22 +118,8 @@ class Whole(Values):
     said = "int"
     metavar = "N"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """Numbers beyond the ends, and what is no whole number."""
-        return self.low - 1, self.high + 1, 1.5, "x", True, [1]
-
     def check(self, name: str, value: Any) -> int:
-        """The number."""
         return whole_number(name, value, self.low, self.high, remedy=self.remedy)
-
-    def parse(self, name: str, given: str) -> int:
-        """The number that a text says."""
-        try:
-            number = int(given)
-        except ValueError as error:
-            raise ParameterError(name, given, "a whole number", self.remedy) from error
-        return self.check(name, number)
 
 
 @attrs.frozen
@@ -102,15 +132,7 @@ class Between(Values):
     ends: bool = True
     said = "float"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """Numbers beyond the ends, and what is no number."""
-        inside = () if self.ends else (self.low,)
-        beyond = () if self.high is None else (self.high + 1.0,)
-        return self.low - 1.0, *inside, *beyond, math.nan, math.inf, "x", [0.5]
-
     def check(self, name: str, value: Any) -> float:
-        """The number."""
         number = real_number(name, value)
         high = math.inf if self.high is None else self.high
         inside = self.low <= number <= high if self.ends else self.low < number < high
@@ -121,7 +143,6 @@ class Between(Values):
         return number
 
     def parse(self, name: str, given: str) -> float:
-        """The number that a text says."""
         try:
             number = float(given)
         except ValueError as error:
@@ -138,34 +159,26 @@ class NumberOrPrior(Values):
     metavar = "number|gamma(a,b)"
     place = "hyperparameter"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return -1.0, math.nan, math.inf, "x", [], {}
-
     def check(self, name: str, value: Any) -> Any:
-        """The value."""
         read = Hyperparameter.of(name, value)
-        if read.prior is None and not (read.start > 0.0 or (self.zero and read.start == 0.0)):
-            least = "from 0" if self.zero else "above 0"
-            told = f"a number {least} (fixed) or a prior (resampled)"
+        if read.prior is None and not self._serves(float(read.start)):
+            told = f"a number {self._least} (fixed) or a prior (resampled)"
             raise ParameterError(name, value, told, "For instance hk.Gamma(1, 1).")
         return value
 
     def parse(self, name: str, given: str) -> Any:
-        """Read a positive number or ``gamma(shape, rate)``."""
-        prior = _GAMMA.fullmatch(re.sub(r"\s+", "", given))
-        try:
-            numbers = [float(part) for part in (prior.groups() if prior else [given])]
-        except ValueError:
-            numbers = [math.nan]
-        zero = self.zero and numbers == [0.0]
-        if not zero and not all(0.0 < number < math.inf for number in numbers):
-            raise ParameterError(
-                name, given, f"a number {'from' if self.zero else 'above'} 0, or gamma(shape, rate)",
-                "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
-            )  # fmt: skip
-        return Gamma(*numbers) if prior else numbers[0]
+        return read_prior(
+            name, given, lambda one: isinstance(one, Gamma) or self._serves(one),
+            f"a number {self._least}, or gamma(shape, rate)",
+            "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
+        )  # fmt: skip
+
+    @property
+    def _least(self) -> str:
+        return "from 0" if self.zero else "above 0"
+
+    def _serves(self, number: Any) -> bool:
+        return isinstance(number, float) and (number > 0.0 or (self.zero and number == 0.0))
 
 
 @attrs.frozen
@@ -178,27 +191,16 @@ class OneOf(Values):
     place: str = "number"
 
     @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return "cosine-like", 5, [], True
-
-    @property
     def said(self) -> str:  # type: ignore[override]
-        """The words, and the class."""
         told = [f'"{word}"' for word in self.words]
         if self.kind is BaseMeasure:
             told.append("base measure")
         return f"{', '.join(told[:-1])} or {told[-1]}"
 
     def check(self, name: str, value: Any) -> Any:
-        """The word, or the object."""
         if self.kind is not None and isinstance(value, self.kind):
             return value
         return choice(name, value, self.words, remedy=self.remedy)
-
-    def parse(self, name: str, given: str) -> str:
-        """The word."""
-        return choice(name, given, self.words, remedy=self.remedy)
 
 
 @attrs.frozen
@@ -207,13 +209,7 @@ class Flag(Values):
 
     said = "bool"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return 2, "yes", []
-
     def check(self, name: str, value: Any) -> bool:
-        """The value."""
         return flag(name, value)
 
 
@@ -224,13 +220,7 @@ class Name(Values):
     said = "str"
     metavar = "NAME"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return "", 5, ["x"]
-
     def check(self, name: str, value: Any) -> str:
-        """The name."""
         return text(name, value, remedy="The name of a column.")
 
 
@@ -241,11 +231,5 @@ class Names(Values):
     metavar: str = "NAME,..."
     said = "sequence of str"
 
-    @property
-    def wrong(self) -> tuple[Any, ...]:
-        """What is none of these."""
-        return 5, "x"
-
     def check(self, name: str, value: Any) -> tuple[str, ...]:
-        """The names."""
         return items(name, value, "names of columns", remedy='For instance ["x", "y"].')

@@ -17,7 +17,7 @@ from typing import Any
 
 from hdpkit.canvas import PALETTE, specification
 from hdpkit.errors import ParameterError, importing_extra
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.pages.report_data import ReportData
 from hdpkit.pages.section import Section
 

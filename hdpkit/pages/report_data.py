@@ -21,7 +21,7 @@ from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.kinds.diagnosis import diagnose
 from hdpkit.kinds.kind import Kind
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.pages.plots.components import Plane
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.documents import PRESENT, dated_label, document_counts, of_documents

@@ -40,7 +40,7 @@ def in_third_sweep(move, state, rng, steps=None):
     ("command", "where"),
     [
         (("infer", "{run}", "{corpus}"), "hdpkit.kinds.topics.components"),
-        (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
+        (("verify", "{run}"), "hdpkit.cli.verification.verify_run"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.fit import fit
-from hdpkit.cli.lm_train import train
+from hdpkit.cli.lm import train
 from hdpkit.cli.main import main
 from hdpkit.cli.options import (
     Command,

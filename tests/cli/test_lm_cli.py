@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import hdpkit as hk
-from hdpkit.cli.lm_text import SentenceOptions, read_text
+from hdpkit.cli.lm import read_text
 from hdpkit.cli.main import main
 from hdpkit.data.files.sentences import read_sentences
 
@@ -109,7 +109,7 @@ def test_on_a_terminal_a_bar_shows_the_bytes_read(place, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "120")
-    reading = SentenceOptions(lowercase=False, encoding="utf-8", errors="strict", empty="skip")
+    reading = {"lowercase": False, "encoding": "utf-8", "errors": "strict", "empty": "skip"}
     assert sum(1 for _ in read_text(source, reading, quiet=False)) == 200_000
     shown = terminal.getvalue()
     assert "reading [red].txt" in shown

@@ -15,7 +15,7 @@ from hdpkit.data.files.tables import Table, missing
 from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
 from hdpkit.kinds.hidden_markov import HiddenMarkov
-from hdpkit.kinds.mixture import Mixture
+from hdpkit.kinds.points import Mixture
 from hdpkit.signatures import CHANNELS, read_signatures, read_spectra
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", ".xlsx")

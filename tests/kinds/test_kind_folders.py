@@ -16,8 +16,8 @@ from hdpkit.cli.main import main
 from hdpkit.files import from_json, to_json
 from hdpkit.kinds.catalog import kind_of, kind_of_run
 from hdpkit.kinds.hidden_markov import HiddenMarkov
-from hdpkit.kinds.mixture import Mixture
 from hdpkit.kinds.numbers import KeptColumns
+from hdpkit.kinds.points import Mixture
 from hdpkit.kinds.topics import Topics
 from hdpkit.signatures import CHANNELS
 

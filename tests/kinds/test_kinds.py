@@ -1,5 +1,6 @@
 """Kinds of models: every setting in everything that takes it, and a kind of one's own from end to end."""
 
+import math
 import pickle
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ from sklearn.base import clone
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import HdpkitError, ParameterError, RunError, StateError
-from hdpkit.kinds import ESTIMATORS, estimator
+from hdpkit.kinds import ESTIMATORS, estimator, values
 from hdpkit.kinds.catalog import KINDS, kind_named, kind_of_run
 from hdpkit.kinds.diagnosis import diagnose
+from hdpkit.kinds.topics import Bursts
 from hdpkit.pages.sections import sections_of
 from hdpkit.report import SECTIONS, Content, Section, write_report
 
@@ -26,9 +28,30 @@ CASES = [
 COMMANDS = {"topics": ("fit",), "signatures": ("signatures",), "hmm": ("hmm", "fit"), "mixture": ("mixture",)}
 
 
+def wrong_of(taken):
+    """Values that are none of these."""
+    if isinstance(taken, values.Whole):
+        return taken.low - 1, taken.high + 1, 1.5, "x", True, [1]
+    if isinstance(taken, values.Between):
+        inside = () if taken.ends else (taken.low,)
+        beyond = () if taken.high is None else (taken.high + 1.0,)
+        return taken.low - 1.0, *inside, *beyond, math.nan, math.inf, "x", [0.5]
+    return next((wrong for kind, wrong in WRONG.items() if isinstance(taken, kind)), ())
+
+
+WRONG = {
+    Bursts: (-1.0, "x", []),
+    values.NumberOrPrior: (-1.0, math.nan, math.inf, "x", [], {}),
+    values.OneOf: ("cosine-like", 5, [], True),
+    values.Flag: (2, "yes", []),
+    values.Name: ("", 5, ["x"]),
+    values.Names: (5, "x"),
+}
+
+
 @pytest.mark.parametrize(("name", "one"), CASES)
 def test_wrong_values_are_refused_by_name(name, one):
-    for wrong in one.values.wrong:
+    for wrong in wrong_of(one.values):
         with pytest.raises(ParameterError) as caught:
             kind_named(name)(**{one.name: wrong})
         assert caught.value.parameter == one.name
@@ -42,7 +65,7 @@ def test_options_refuse_what_settings_refuse(name, one, tmp_path):
         return
     data = tmp_path / "data.csv"
     data.write_text("a,b\n1,2\n")
-    for wrong in one.values.wrong:
+    for wrong in wrong_of(one.values):
         if isinstance(wrong, str | int | float) and not isinstance(wrong, bool) and wrong != 5:
             given = [
                 *COMMANDS[name],

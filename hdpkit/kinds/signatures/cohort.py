@@ -18,14 +18,18 @@ from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known
 from hdpkit.kinds.kind import Hierarchy, Kind, of_the_data, setting, updates_of
-from hdpkit.kinds.listing import Listing
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Listing, Nouns
 from hdpkit.kinds.signatures.channels import channels_of
-from hdpkit.kinds.signatures.export import write_signatures
-from hdpkit.kinds.signatures.extraction import extract_signatures, name_signatures, overview, signature_tables
+from hdpkit.kinds.signatures.extraction import (
+    extract_signatures,
+    list_signatures,
+    name_signatures,
+    overview,
+    signature_tables,
+    write_signatures,
+)
 from hdpkit.kinds.signatures.known import KnownSignatures
-from hdpkit.kinds.signatures.listing import list_signatures
-from hdpkit.kinds.signatures.pages import write_pages
+from hdpkit.kinds.signatures.pictures import write_pages
 from hdpkit.kinds.signatures.starts import RankChoice
 from hdpkit.kinds.topics import Topics
 from hdpkit.kinds.values import Between, Flag, Names, NumberOrPrior, OneOf, Whole
@@ -140,7 +144,6 @@ class Cohort(Hierarchy):
 
     @classmethod
     def serves(cls, data: Any) -> bool:
-        """Whether data are counts."""
         return hasattr(data, "n_documents")
 
     @classmethod
@@ -149,7 +152,6 @@ class Cohort(Hierarchy):
         return cls.serves(data) and channels_of(data.vocabulary or ()) is not None
 
     def said(self, data: Any) -> str:
-        """Numbers of samples, mutations and channels."""
         return f"{data.n_documents:,} samples, {data.n_tokens:,} mutations, {data.n_terms:,} channels"
 
     @property
@@ -188,7 +190,6 @@ class Cohort(Hierarchy):
         return self.restaurants(measure, *self.levels, "document", between=self.level_concentration)
 
     def franchise(self, data: Any) -> Franchise:
-        """The franchise over cells."""
         declared, known = None, self.fitted
         if known is not None:
             frozen = self.only_known or self.known_as == "frozen"
@@ -233,21 +234,17 @@ class Cohort(Hierarchy):
         return self.similarity
 
     def results(self, run: Run, chain: int | None = None, about: int | None = None) -> Any:
-        """The signatures."""
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
         return self.signatures(run)
 
     def listing(self, found: Any, n_terms: int, most: int | None = None) -> Listing:
-        """Signatures with their best matches."""
         return list_signatures(found, self.compared)
 
     def table(self, found: Any, n_terms: int) -> Columns:
-        """A row for each signature."""
         return overview(found, self.compared)
 
     def content(self, found: Any, n_terms: int, most: int | None = None) -> dict[str, Any]:
-        """The number of signatures, the share of the mutations in none, and the table."""
         table = {name: np.asarray(values).tolist() for name, values in self.table(found, n_terms).items()}
         facts = {"n_signatures": len(found), "share_of_no_signature": found.rest}
         return facts | {"signatures": rows_of(table)[:most]}

@@ -1,21 +1,28 @@
-"""Signatures of a run: components that samples and chains agree on, with exposures and intervals."""
+"""Signatures of a run: what samples and chains agree on, with exposures and intervals; tables and files."""
 
 from __future__ import annotations
 
+import os
+from itertools import chain, count, islice, product
+from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import instance, items, real_number, whole_number, whole_numbers
+from hdpkit.checks import flag, instance, items, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
-from hdpkit.data.files.tables import Columns
+from hdpkit.data.files.tables import Columns, write_table
+from hdpkit.data.top_terms import largest
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.known import Known
+from hdpkit.kinds.listing import Column, Listing, plural, shares_told, unsettled_told
 from hdpkit.kinds.signatures.channels import Channels, channels_of, plain_channels
 from hdpkit.kinds.signatures.known import KnownSignatures, vocabulary_of
 from hdpkit.posterior.alignment import nearest
 from hdpkit.posterior.components import Components
+from hdpkit.posterior.export import new_folder
 from hdpkit.posterior.finding import components
 from hdpkit.posterior.readability import REPEATS
 from hdpkit.posterior.scores import reconstruction
@@ -31,16 +38,8 @@ REST = "0"
 def names_of_signatures(n: int, channels: Channels | None) -> tuple[str, ...]:
     """Names of new signatures in SigProfiler's style: SBS96A, SBS96B, ..., SBS96AA."""
     prefix = "component " if channels is None else channels.name
-    return tuple(prefix + _letters(i) for i in range(n))
-
-
-def _letters(number: int) -> str:
-    letters = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        letters = chr(ord("A") + digit) + letters
-    return letters
+    by_length = (product(ascii_uppercase, repeat=length) for length in count(1))
+    return tuple(prefix + "".join(letters) for letters in islice(chain.from_iterable(by_length), n))
 
 
 def signatures_of(given: Any) -> Components:
@@ -328,3 +327,92 @@ def _names(found: Components, declared: Known | None) -> list[str]:
         names.append(next(new) if j < 0 else label if j not in taken else f"{label}'")
         taken.add(j)
     return names
+
+
+def write_signatures(
+    signatures: Components,
+    folder: str | os.PathLike[str],
+    *,
+    known: KnownSignatures | None = None,
+    raw: bool = False,
+) -> list[Path]:
+    """Write signatures and exposures to a folder.
+
+    ``signatures.tsv`` (a row per channel, in SigProfiler's order, and a column per signature) and
+    ``exposures.tsv`` (a row per sample and a column per signature, rounded to integers) have the layout of
+    SigProfiler's files: SigProfilerAssignment accepts the first as ``signatures`` or
+    ``signature_database``, and SigProfilerPlotting draws it. Neither contains component "0". The other tables
+    contain intervals: ``overview.csv``, ``channels.csv``, ``exposure_intervals.csv`` (which says what the
+    intervals cover), ``samples.csv``.
+
+    Parameters
+    ----------
+    signatures : Components
+        As `extract_signatures` returns them.
+    folder : path
+        New or empty.
+    known : KnownSignatures, optional
+        For matches and decompositions in ``overview.csv``.
+    raw : bool
+        Write names as they are, even if a spreadsheet would evaluate them.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    ParameterError
+        If the folder isn't empty.
+    StorageError
+        If it can't be written.
+    """
+    tables = signature_tables(signatures, known)
+    path = Path(folder)
+    new_folder(path)
+    files = [path / (f"{name}.tsv" if name in _OF_SIGPROFILER else f"{name}.csv") for name in tables]
+    for file, table in zip(files, tables.values(), strict=True):
+        write_table(file, table, raw=flag("raw", raw))
+    return files
+
+
+_OF_SIGPROFILER = ("signatures", "exposures")
+
+
+def _shortened(decomposition: str, most: int = 3) -> str:
+    parts = decomposition.split(" + ")
+    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def list_signatures(found: Components, known: Any) -> Listing:
+    """Signatures with their largest channels and best matches, and a line about component "0"."""
+    rows = overview(found, known)
+    top = [list(map(str, found.words(largest(row, 4)))) for row in found.rows]
+    columns = [
+        Column("", list(found.titles), words=True),
+        Column("largest channels", [" ".join(words) for words in top], words=True),
+        Column("share of\nmutations", shares_told(found, len(found), 2)),
+        Column("samples\nwith it", [f"{n:,}" for n in rows["samples"]]),
+        Column("in states", [f"{one:.0%}" for one in rows["occurrence"]]),
+        Column("stability", [f"{one:.3f}" for one in rows["stability"]]),
+        Column("chains", [str(n) for n in rows["chains"]]),
+    ]
+    if known is not None:
+        columns.append(Column("most like", rows["best_match"], words=True))
+        columns.append(Column("cosine", [f"{one:.3f}" for one in rows["cosine"]]))
+        columns.append(Column("as a sum", [_shortened(one) for one in rows["decomposition"]], words=True))
+    median = sorted(reconstructed(found).tolist())[found.data.n_documents // 2]
+    chains = plural(len(found.chain_numbers), "chain")
+    lines = [
+        *unsettled_told(found),
+        f"{len(found)} signatures of {len(found.samples)} states of {chains} ({found.sweeps}); "
+        f"{found.rest:.1%} of the mutations are in none (component 0); "
+        f"cosine of reconstructed spectra: median {median:.3f}",
+    ]
+    named = zip(found.titles, rows["remark"], strict=True)
+    lines += [f"look at {name} again: {remark}" for name, remark in named if remark]
+    if n := int((found.group_totals > found.data.document_lengths).sum()):
+        lines.append(
+            f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn"
+        )
+    return Listing([columns], lines)

@@ -111,17 +111,12 @@ class RankChoice:
 
     def as_data(self) -> dict[str, Any]:
         """Return the choice as JSON-compatible data, which `from_data` reads."""
-        stable = [None if math.isnan(one) else one for one in self.stability.tolist()]
-        return {
-            "rank": self.rank,
-            "ranks": self.ranks.tolist(),
-            "scores": self.scores.tolist(),
-            "errors": self.errors.tolist(),
-            "stability": stable,
-            "overdispersion": self.overdispersion,
-            "channels": self.topics.shape[1],
-            "topics": self.topics.tolist(),
+        kept = {
+            name: getattr(value, "tolist", lambda value=value: value)()
+            for name, value in attrs.asdict(self).items()
         }
+        stable = [None if math.isnan(one) else one for one in kept["stability"]]
+        return kept | {"stability": stable, "channels": self.topics.shape[1]}
 
 
 def choose_rank(
@@ -201,7 +196,7 @@ def choose_rank(
     counts = np.asarray(corpus.to_counts().toarray(), dtype=np.int64)
     split = _split(counts, held_out, _Prior.of(eta, known), generator)
     limit = max(1, min(int((split.fitted.sum(axis=1) > 0).sum()), split.n_used))
-    first, told = min(limit, most or _FIRST), progress or _silent
+    first, told = min(limit, most or _FIRST), progress or (lambda path, rank: None)
     while True:  # the first path shows how many signatures are enough
         found = _Paths(split, [], [])
         found.add(_path(split, first, None, generator, partial(told, 0)))
@@ -212,10 +207,6 @@ def choose_rank(
     for number in range(1, paths):
         found.add(_path(split, first, lowest, generator, partial(told, number)))
     return found.choice(counts)
-
-
-def _silent(path: int, rank: int) -> None:
-    """Tell nothing."""
 
 
 @attrs.frozen(eq=False)
@@ -253,40 +244,6 @@ class _Fit:
     topics: Floats
 
 
-def _mean_field(
-    counts: Floats,
-    topics: Floats,
-    shares: Any,
-    prior: Floats,
-    frozen: npt.NDArray[np.bool_],
-    updates: int,
-    expected: Floats | None = None,
-    plain: int = 0,
-) -> _Fit:
-    """A fit after this many updates of a mean-field approximation, after ``plain`` updates of EM."""
-    means = topics
-    if expected is None:  # equal for all topics
-        expected = np.repeat(counts.sum(axis=1, keepdims=True) / max(len(topics), 1), len(topics), axis=1)
-    if not len(topics):
-        return _Fit(expected, topics, topics)
-    for step in range(plain + updates):
-        # Geometric means in a mean field; each row (sample) is correct up to a factor.
-        proportions = expected + shares
-        if step >= plain:
-            proportions = np.exp(scipy.special.digamma(proportions))
-        ratios = counts / np.maximum(proportions @ topics, _TINY)
-        by_topic = topics * (proportions.T @ ratios) + prior
-        expected = proportions * (ratios @ topics.T)
-        sums = by_topic.sum(axis=1, keepdims=True)
-        means = np.where(frozen[:, None], means, by_topic / sums)
-        if step < plain - 1:
-            topics = means
-        else:
-            geometric = np.exp(scipy.special.digamma(by_topic) - scipy.special.digamma(sums))
-            topics = np.where(frozen[:, None], topics, geometric)
-    return _Fit(expected, means, topics)
-
-
 def _scores(counts: Floats, fit: _Fit) -> Floats:
     """Log likelihood of each sample's counts: shape (n_samples,)."""
     proportions = fit.expected + _SHARE
@@ -308,12 +265,28 @@ class _Split:
     trial_rows: npt.NDArray[np.int64]  # samples by which a signature to be removed is chosen
 
     def fit(self, fit: _Fit, updates: tuple[int, int]) -> _Fit:
-        """The fit after further updates: plain ones, then those of a mean field."""
+        """The fit after further updates: so many of EM, then so many of a mean-field approximation."""
         prior, frozen = self.prior.parameters(len(fit.means) - self.prior.n_known)
         plain, more = updates
-        return _mean_field(
-            self.fitted, fit.topics, _SHARE, prior, frozen, more, expected=fit.expected, plain=plain
-        )
+        topics, means, expected = fit.topics, fit.topics, fit.expected
+        if not len(topics):
+            return _Fit(expected, topics, topics)
+        for step in range(plain + more):
+            # Geometric means in a mean field; each row (sample) is correct up to a factor.
+            proportions = expected + _SHARE
+            if step >= plain:
+                proportions = np.exp(scipy.special.digamma(proportions))
+            ratios = self.fitted / np.maximum(proportions @ topics, _TINY)
+            by_topic = topics * (proportions.T @ ratios) + prior
+            expected = proportions * (ratios @ topics.T)
+            sums = by_topic.sum(axis=1, keepdims=True)
+            means = np.where(frozen[:, None], means, by_topic / sums)
+            if step < plain - 1:
+                topics = means
+            else:
+                geometric = np.exp(scipy.special.digamma(by_topic) - scipy.special.digamma(sums))
+                topics = np.where(frozen[:, None], topics, geometric)
+        return _Fit(expected, means, topics)
 
     def begin(self, rank: int, rng: np.random.Generator) -> _Fit:
         """A fit from the spectra of random samples."""

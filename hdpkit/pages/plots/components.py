@@ -28,7 +28,7 @@ from hdpkit.canvas import (
 from hdpkit.checks import instance, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns
 from hdpkit.measures.protocol import BaseMeasure
 
 MOST_POINTS = 2_500
