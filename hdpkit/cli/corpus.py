@@ -26,14 +26,14 @@ from hdpkit.data.files.corpora import (
     FORMATS,
     ReadCorpus,
     convert_corpus,
+    convert_shards,
     detect_format,
     read_any,
     skipped_text,
 )
-from hdpkit.data.files.records import Layout, ReadingNotes, shown_names
-from hdpkit.data.files.table import Table
+from hdpkit.data.files.tables import Table
+from hdpkit.data.files.text_files import Layout, ReadingNotes, shown_names
 from hdpkit.data.files.text_options import TextOptions, named, stop_words_of, with_stop_words
-from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.errors import ParameterError
 from hdpkit.kinds.listing import plural
 

@@ -13,7 +13,7 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type
 from hdpkit.cli.output import echo_csv, echo_listing
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.data.files.records import find_name
+from hdpkit.data.files.text_files import find_name
 from hdpkit.errors import DataError
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.kinds.listing import SHOWN, UNSETTLED, Column, Listing, unsettled_told

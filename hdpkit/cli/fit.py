@@ -47,8 +47,7 @@ from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.run.collect import Checkpoint
 from hdpkit.run.describe import describe, described_franchise
 from hdpkit.run.run_folder import RUN, RunFolder, holding
-from hdpkit.run.runs import open_run
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler, open_run
 
 _PRIOR = NumberOrPrior()
 _COMMON = (

@@ -26,9 +26,8 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import echo_csv, shown_path, tell
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data.files.corpora import ReadCorpus
-from hdpkit.data.files.records import Layout
-from hdpkit.data.files.table import Table
-from hdpkit.data.files.tables import table_suffix, write_table
+from hdpkit.data.files.tables import Table, table_suffix, write_table
+from hdpkit.data.files.text_files import Layout
 from hdpkit.kinds.catalog import kind_of_run
 from hdpkit.run.reading import load_reading, read_like
 

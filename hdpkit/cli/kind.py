@@ -32,7 +32,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.kinds import values
 from hdpkit.kinds.kind import Kind, Setting
 from hdpkit.run.collect import Checkpoint
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 _LINES = 10  # components in the table that ends a run
 

@@ -26,7 +26,7 @@ from hdpkit.franchise.starts import Factors, Random, TermClusters
 from hdpkit.kinds.values import prior_of
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""

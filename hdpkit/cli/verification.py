@@ -26,8 +26,7 @@ from hdpkit.posterior.topic_labels import LABELS, read_topic_labels
 from hdpkit.run.reading import load_reading
 from hdpkit.run.run_folder import DATA, RUN, STATE, ChainFolder, Checkpointed, RunFolder
 from hdpkit.run.runs import chains_of, open_run
-from hdpkit.run.trace import Trace
-from hdpkit.run.trace_files import PREFIX
+from hdpkit.run.trace import PREFIX, Trace
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 

@@ -31,8 +31,7 @@ from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
-from hdpkit.measures.bank import StatisticsBank
-from hdpkit.measures.bank import powered_bank
+from hdpkit.measures.bank import StatisticsBank, powered_bank
 from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.priors import mean_of

@@ -32,15 +32,14 @@ from hdpkit.kinds.values import Values, Whole
 from hdpkit.moves import Move
 from hdpkit.posterior.components import Components
 from hdpkit.posterior.finding import components
-from hdpkit.posterior.given import Fitted
+from hdpkit.posterior.settled import Fitted
 from hdpkit.posterior.topic_labels import LABELS, LabelRow, write_topic_labels
 from hdpkit.posterior.verdicts import Diagnosis, diagnose
 from hdpkit.run.collect import Plan
 from hdpkit.run.describe import describe, rebuild
 from hdpkit.run.run_folder import RUN, ChainFolder, ChainWriter, holding
-from hdpkit.run.runs import Run, begin_folder, open_run
+from hdpkit.run.runs import Run, Scheduler, begin_folder, open_run
 from hdpkit.run.samples import Samples
-from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.sweeps import OneProcess
 from hdpkit.run.trace import ChainTrace, Trace
 

@@ -20,7 +20,7 @@ from hdpkit.kinds.estimators import Estimator, at_once, of_rows
 from hdpkit.kinds.hidden_markov import DECODERS, HiddenMarkov
 from hdpkit.posterior.evaluation.evaluate import evaluate
 from hdpkit.posterior.evaluation.forward import Forecast, forecast
-from hdpkit.posterior.sequences import CommonStates, states_in_common
+from hdpkit.posterior.new_data import CommonStates, states_in_common
 
 _DRAWS = 5  # of parameters, in each sample, for scores
 

@@ -29,12 +29,10 @@ from hdpkit.kinds.predict import Posterior, Scores, arpa_rows, generate
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import STARTS, RandomStream, Seed, Streams
-from hdpkit.run.collect import Checkpoint
-from hdpkit.run.interrupt import check_on_interrupt
+from hdpkit.run.collect import Checkpoint, check_on_interrupt
 from hdpkit.run.run_folder import RUN, RunFolder, check_free, holding
-from hdpkit.run.runs import Run, open_run
+from hdpkit.run.runs import Run, Scheduler, open_run
 from hdpkit.run.samples import Samples
-from hdpkit.run.scheduler import Scheduler
 from hdpkit.run.sweeps import Progress
 from hdpkit.run.trace import Draw, Trace
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.data import NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
-from hdpkit.data.files.arpa import Row
+from hdpkit.data.files.sentences import Row
 from hdpkit.data.ngrams import HeldOut
 from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise.franchise import Franchise

@@ -29,7 +29,7 @@ from hdpkit.moves import TableGibbs
 from hdpkit.numerics import exp, exp_each, log, log_each
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.run.scheduler import Scheduler
+from hdpkit.run.runs import Scheduler
 from hdpkit.stores import stores
 
 _CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain

@@ -21,7 +21,7 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, flag
 from hdpkit.data import Corpus
 from hdpkit.data.files.corpora import ReadingSettings
-from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextCounter, TextOptions
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError

@@ -24,9 +24,9 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.moves import DishGibbs, Move, SelectorCounts, Smoothing, SplitMerge, TableGibbs
-from hdpkit.posterior.boilerplate import boilerplate_hint
 from hdpkit.posterior.export import EXPORTS, export_topics, share_columns
 from hdpkit.posterior.finding import components
+from hdpkit.posterior.repetition import boilerplate_hint
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.run.runs import Run
 from hdpkit.run.samples import Samples

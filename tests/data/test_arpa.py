@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hdpkit.data.files.arpa import read_arpa, write_arpa
+from hdpkit.data.files.sentences import read_arpa, write_arpa
 from hdpkit.errors import DataError
 
 BY_HAND = r"""\data\

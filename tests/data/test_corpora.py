@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit.data.files.corpora import convert_corpus, detect_format, read_corpus
-from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import (
     DataError,
     ParameterError,

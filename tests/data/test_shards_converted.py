@@ -23,12 +23,11 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.data.files import counts_on_disk, text_files
 from hdpkit.data.files import to_shards as conversion
-from hdpkit.data.files.corpora import detect_format, read_corpus
+from hdpkit.data.files.corpora import convert_shards, detect_format, read_corpus
 from hdpkit.data.files.counts import Limits
-from hdpkit.data.files.records import Layout
 from hdpkit.data.files.shards import MANIFEST
+from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextOptions
-from hdpkit.data.files.to_shards import convert_shards
 from hdpkit.errors import DataError, HdpkitError, ParameterError, SkippedFilesWarning, StorageError
 
 SOME = st.sampled_from([0, 0, 1, 2, 9])

@@ -10,7 +10,7 @@ import pytest
 
 from hdpkit.data.files import records, table
 from hdpkit.data.files.corpora import detect_format, read_corpus, read_documents_of
-from hdpkit.data.files.records import Layout
+from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
 

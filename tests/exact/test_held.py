@@ -12,7 +12,7 @@ from test_levels import SHAPES, Given
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.cases import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
 
 MOVES = [

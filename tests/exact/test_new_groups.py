@@ -8,7 +8,7 @@ from evaluation_checks import DENSITY, SHARES, law, three_levels, two_levels
 from new_groups import NewGroupLaw
 
 import hdpkit as hk
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 
 def test_the_witness_counts_tables_where_there_is_one():

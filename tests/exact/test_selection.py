@@ -11,7 +11,7 @@ from marginals import selected_numbers
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference
-from hdpkit.measures.proportions import NAME
+from hdpkit.measures.selection import NAME
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

@@ -12,11 +12,17 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import _arms, labelled_seating
-from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import several_parents
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
-from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import (
+    TOLERANCE,
+    ExactModel,
+    check_exact,
+    check_irreducible,
+    outcomes,
+    step_matrices,
+)
+from hdpkit.testing.measure_contract import atomic_log_marginal
 from hdpkit.testing.states import frozen_key, to_counts
 
 MEASURE, WITNESS = DirichletMultinomial(0.5, n_terms=3), dirichlet_multinomial_log_marginal(0.5, 3)

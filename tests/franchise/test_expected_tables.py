@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 import hdpkit as hk
-from hdpkit.prior_expectations import _SHIFT
+from hdpkit.priors import _SHIFT
 from hdpkit.testing.enumeration import Shape, log_prior, n_tables, seatings
 
 # a (psi(a + n) - psi(a)) loses up to 25 digits where a = 1e12 and n = 1: 50 are left.

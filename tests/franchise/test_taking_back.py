@@ -17,8 +17,7 @@ from hdpkit.franchise.starts import start
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.random import RandomStream
 from hdpkit.stores import stores
-from hdpkit.testing.cases import CORNERS, tiny_franchise
-from hdpkit.testing.combinations import example_measures
+from hdpkit.testing.cases import CORNERS, example_measures, tiny_franchise
 from hdpkit.testing.machines import same
 
 MEASURE = DirichletMultinomial(0.5, n_terms=3)

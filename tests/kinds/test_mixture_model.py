@@ -20,7 +20,7 @@ from hdpkit.errors import (
     ParameterError,
     SlowModelWarning,
 )
-from hdpkit.kinds.rounding import Rounding
+from hdpkit.kinds.numbers import Rounding
 from hdpkit.posterior.finding import of_clusters
 
 MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])

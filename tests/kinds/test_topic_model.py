@@ -31,7 +31,7 @@ from hdpkit.errors import (
 from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
 from hdpkit.posterior.evaluation import fixed_topics
-from hdpkit.posterior.evaluation.fixed_topics import halves
+from hdpkit.posterior.evaluation.completion import halves
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
 

@@ -14,8 +14,8 @@ from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference, base_measures
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.measure_checks import MeasureFailure, statistics_of
 from hdpkit.testing.measure_contract import check_contract
+from hdpkit.testing.normalisation import MeasureFailure, statistics_of
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

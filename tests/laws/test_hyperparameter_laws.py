@@ -13,7 +13,7 @@ import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.combinations import serves
+from hdpkit.testing.cases import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.pvalues import SampledTests
 

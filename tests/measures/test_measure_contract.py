@@ -12,7 +12,7 @@ from hdpkit.base_measures import (
     NormalInverseWishartReference,
 )
 from hdpkit.testing import check_base_measure
-from hdpkit.testing.combinations import example_measures
+from hdpkit.testing.cases import example_measures
 from hdpkit.testing.measure_contract import MeasureFailure, _check_normalised, check_contract
 
 

@@ -13,7 +13,7 @@ from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.testing import check_exact, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
-from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.exact_models import exact_model
 
 
 def log_poisson(value, rate):

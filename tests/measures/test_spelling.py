@@ -9,7 +9,7 @@ from hdpkit.numerics import exp_each
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.kinds.characters import StringModel
+from hdpkit.kinds.spelling import StringModel
 from hdpkit.testing import check_base_measure
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 

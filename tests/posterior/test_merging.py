@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.franchise.sample import Level, Sample, TermMeans
-from hdpkit.posterior.merging import merged_sample
+from hdpkit.posterior.alignment import merged_sample
 from hdpkit.summaries import components
 
 V, GROUPS, ETA = 40, 6, 0.1

@@ -6,7 +6,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.posterior.salso import expected_loss
+from hdpkit.posterior.partitions import expected_loss
 from hdpkit.summaries import co_clustering, point_partition
 
 RNG = np.random.default_rng(1)

@@ -8,8 +8,7 @@ from fit_command import FIT
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
-from hdpkit.posterior.boilerplate import boilerplate
-from hdpkit.posterior.repetition import repetition
+from hdpkit.posterior.repetition import boilerplate, repetition
 
 
 def corpus():

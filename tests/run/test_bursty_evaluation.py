@@ -14,7 +14,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.evaluation import fit_proportions
 from hdpkit.posterior.evaluation.completion import PASSES
-from hdpkit.testing.laws import outcomes
+from hdpkit.testing.exact import outcomes
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
 OBSERVED, HELD = [[0, 0, 1], [], [2], [3, 3, 3]], [[2, 0, 1], [1, 1], [], [3, 0, 4, 4]]

@@ -17,7 +17,7 @@ from hdpkit import shards
 from hdpkit.errors import StorageError
 from hdpkit.moves.document_sweeps import DocumentSweeps
 from hdpkit.run.shards import messages as memory
-from hdpkit.run.shards.messages import Meeting
+from hdpkit.run.shards.worker import Meeting
 
 pytestmark = pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="a file system in memory is Linux's")
 

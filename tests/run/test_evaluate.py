@@ -10,7 +10,7 @@ from evaluation_checks import three_levels, two_levels
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.evaluation import fit_proportions
-from hdpkit.posterior.evaluation.fixed_topics import FixedTopics
+from hdpkit.posterior.evaluation.completion import FixedTopics
 from hdpkit.posterior.fold_in import new_group_model
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.run.interrupt import too_many_topics
+from hdpkit.run.collect import too_many_topics
 from hdpkit.run.progress import ProgressBar, Tick
 
 TICK = Tick(

@@ -409,7 +409,7 @@ def read(kind, place):
         assert (np.asarray(counts.sum(axis=1)) > 0).all()
     elif kind in ("xlsx", "npy"):
         from hdpkit.data.files.tables import Table
-        from hdpkit.kinds.mixture import Mixture
+        from hdpkit.kinds.points import Mixture
 
         named = place.with_name(f"table.{kind}")
         shutil.copy(place, named)

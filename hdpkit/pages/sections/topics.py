@@ -11,8 +11,7 @@ import scipy
 from hdpkit.canvas import ROW, alt, bars, colour, colours, layered, named, names, number, over, rounded, told
 from hdpkit.data.top_terms import typical
 from hdpkit.errors import printable
-from hdpkit.kinds.listing import background_told
-from hdpkit.kinds.nouns import Nouns
+from hdpkit.kinds.listing import Nouns, background_told
 from hdpkit.pages.plots.components import by_group
 from hdpkit.pages.plots.topics import tree
 from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
