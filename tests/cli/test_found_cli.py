@@ -133,7 +133,7 @@ def test_a_picture(matched, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def points(tmp_path_factory):
+def measured(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, 0.5, size=(40, 2)) for m in ([0, 0], [5, 0], [0, 5])])
     data = hk.Groups.from_labels(X, {"farm": [f"farm {i % 3}" for i in range(120)]})
@@ -145,11 +145,11 @@ def points(tmp_path_factory):
     return place
 
 
-def test_exports_have_components_parameters_weights_and_points(points, tmp_path):
-    assert hdpkit("export", points, "--to", "csv", "--out", tmp_path / "tables").exit_code == 0
+def test_exports_have_components_parameters_weights_and_points(measured, tmp_path):
+    assert hdpkit("export", measured, "--to", "csv", "--out", tmp_path / "tables").exit_code == 0
     tables = {path.stem: list(csv.DictReader(path.open())) for path in (tmp_path / "tables").iterdir()}
     assert set(tables) == {"components", "parameters", "weights", "points"}
-    shown = list(csv.DictReader(io.StringIO(hdpkit("topics", points, "--format", "csv").stdout)))
+    shown = list(csv.DictReader(io.StringIO(hdpkit("topics", measured, "--format", "csv").stdout)))
     for one, row in zip(shown, tables["components"], strict=True):
         assert float(one["share"]) == pytest.approx(float(row["share"]))
     for row in tables["parameters"]:
@@ -164,7 +164,7 @@ def test_exports_have_components_parameters_weights_and_points(points, tmp_path)
     assert len(points) == 120
     total = [sum(float(row[f"component_{k + 1}"]) for k in range(n)) for row in points]
     assert total == pytest.approx([1.0] * 120, abs=1e-6)
-    assert hdpkit("export", points, "--to", "json", "--out", tmp_path / "all.json").exit_code == 0
+    assert hdpkit("export", measured, "--to", "json", "--out", tmp_path / "all.json").exit_code == 0
     told = json.loads((tmp_path / "all.json").read_text())
     assert {name: len(rows) for name, rows in told.items()} == {k: len(rows) for k, rows in tables.items()}
-    assert hdpkit("export", points, "--to", "excel", "--out", tmp_path / "all.xlsx").exit_code == 0
+    assert hdpkit("export", measured, "--to", "excel", "--out", tmp_path / "all.xlsx").exit_code == 0
