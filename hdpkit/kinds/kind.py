@@ -23,6 +23,7 @@ from hdpkit.kinds.listing import Listing, Nouns, list_parameters
 from hdpkit.kinds.values import NumberOrPrior, Values, Whole
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, Move
+from hdpkit.posterior.alignment import MIN_COSINE
 from hdpkit.posterior.export import export_components, export_trace
 from hdpkit.posterior.finding import components
 from hdpkit.priors import Gamma

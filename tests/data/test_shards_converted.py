@@ -21,8 +21,8 @@ from test_shards import check_together, of_counts, of_tokens
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.data.files import counts_on_disk, text_files
-from hdpkit.data.files import to_shards as conversion
+from hdpkit.data.files import corpora as conversion
+from hdpkit.data.files import counts, text_files
 from hdpkit.data.files.corpora import convert_shards, detect_format, read_corpus
 from hdpkit.data.files.counts import Limits
 from hdpkit.data.files.shards import MANIFEST
@@ -39,7 +39,7 @@ COUNTS = st.integers(2, 4).flatmap(
 @pytest.fixture
 def small_pieces(monkeypatch):
     """All that is read at once is a few numbers, so that every seam is met."""
-    for module, name in ((counts_on_disk, "LIMIT"), (counts_on_disk, "CHUNK"), (conversion, "_WORDS")):
+    for module, name in ((counts, "LIMIT"), (counts, "CHUNK"), (conversion, "_WORDS")):
         monkeypatch.setattr(module, name, 3)
     monkeypatch.setattr(text_files, "BLOCK", 16)
     monkeypatch.setattr(conversion, "_TEXTS", 2)
@@ -306,15 +306,15 @@ LARGER = """
     import scipy.sparse
 
     import hdpkit as hk
-    from hdpkit.data.files import counts_on_disk, mapped, shards, text_files
-    from hdpkit.data.files import to_shards as conversion
+    from hdpkit.data.files import corpora as conversion
+    from hdpkit.data.files import counts, shards, text_files
     from hdpkit.data.files.corpora import detect_format, read_corpus
-    from hdpkit.data.files.to_shards import convert_shards
+    from hdpkit.data.files.corpora import convert_shards
 
     path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
     # Pieces as much smaller than usual as is the corpus.
-    text_files.BLOCK, counts_on_disk.LIMIT, conversion._WORDS = 1 << 14, 1 << 12, 1 << 12
-    for module in (counts_on_disk, shards):
+    text_files.BLOCK, counts.LIMIT, conversion._WORDS = 1 << 14, 1 << 12, 1 << 12
+    for module in (counts, shards):
         module.CHUNK = 1 << 12
     if path.endswith(".txt"):
         import sklearn.feature_extraction.text

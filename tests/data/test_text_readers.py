@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hdpkit.data.files import records, table
+from hdpkit.data.files import tables, text_files
 from hdpkit.data.files.corpora import detect_format, read_corpus, read_documents_of
 from hdpkit.data.files.text_files import Layout
 from hdpkit.data.files.text_options import TextOptions, stop_words_of, with_stop_words
@@ -95,7 +95,7 @@ def test_tables_give_texts_ids_and_labels(tmp_path, name, content, places):
     ],
 )  # fmt: skip
 def test_damaged_texts_are_typed_errors_with_their_lines(tmp_path, monkeypatch, name, content, message):
-    monkeypatch.setattr(records, "_BEGINNING", 20)
+    monkeypatch.setattr(text_files, "_BEGINNING", 20)
     path = tmp_path / name
     path.write_bytes(content)
     groups = ["author"] if b"author" in content else []
@@ -127,8 +127,8 @@ def test_a_cut_off_parquet_file_and_wrong_types_are_named(tmp_path):
 
 @pytest.mark.parametrize("content", [b"text\n" + b"x" * 3000, b'text\n"' + b"x\n" * 1500])
 def test_a_huge_line_or_row_is_refused_before_memory_is_taken(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(table, "MAX_LINE_BYTES", 2000)
-    monkeypatch.setattr(records, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(tables, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 2000)
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=r"line \d+ = .*more than|line 1001 = .*row"):
         documents(tmp_path / "a.csv", Layout())

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.kinds.catalog import kind_of
 from hdpkit.kinds.signatures.extraction import COVER
-from hdpkit.kinds.signatures.starts import RankChoice, _mean_field
+from hdpkit.kinds.signatures.starts import _SHARE, RankChoice, _Fit, _Split
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
@@ -236,38 +237,41 @@ def counts(cohort):
     return np.asarray(cohort[3].to_counts().toarray(), dtype=float)
 
 
+def after(updates, counts, topics, prior, frozen):
+    """Topics after updates of a mean field, from equal shares in each sample."""
+    given = SimpleNamespace(parameters=lambda n_new: (prior, frozen), n_known=0)
+    split = _Split(
+        fitted=counts, held=0 * counts, weights=np.ones(len(counts)), held_out=0.0, overdispersion=0.0,
+        prior=given, n_used=len(counts), trial_rows=np.arange(0),
+    )  # fmt: skip
+    expected = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1)
+    return split.fit(_Fit(expected, topics, topics), (0, updates)).means
+
+
 def test_topics_are_fitted_to_all_counts(counts):
     """Known ones stay, and so do those with many pseudo-counts; others find what the samples have."""
-    flat = np.full(96, 1 / 96)
-    begin = 0.7 * TRUTH + 0.3 * flat
-    shares, prior = np.full(3, 0.3), np.full((3, 96), 0.2)
-    frozen = np.array([True, False, False])
-    prior[1] += 1e9 * begin[1]
-    fitted = _mean_field(counts, begin, shares, prior, frozen, 100).means
-    assert np.array_equal(fitted[0], begin[0])
-    np.testing.assert_allclose(fitted[1], begin[1], atol=1e-3)
-    free = _mean_field(counts, begin, shares, np.full((3, 96), 0.2), np.zeros(3, dtype=bool), 100).means
+    begin = 0.7 * TRUTH + 0.3 / 96
+    prior, frozen = np.full((3, 96), 0.2), np.array([True, False, False])
+    free = after(100, counts, begin, prior, np.zeros(3, dtype=bool))
     np.testing.assert_allclose(free.sum(axis=1), 1.0)
     assert np.diag(KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(free).cosines).min() > 0.99
-    assert np.array_equal(_mean_field(counts, begin, shares, prior, frozen, 0).means, begin)
+    prior[1] += 1e9 * begin[1]
+    fitted = after(100, counts, begin, prior, frozen)
+    assert np.array_equal(fitted[0], begin[0])
+    np.testing.assert_allclose(fitted[1], begin[1], atol=1e-3)
 
 
 def test_updates_are_those_of_a_mean_field(counts):
     """One update with loops over cells."""
-    rng = np.random.default_rng(2)
-    begin, shares, prior = (
-        rng.dirichlet(np.ones(96), size=3),
-        np.array([0.3, 0.2, 0.7]),
-        np.full((3, 96), 0.2),
-    )
-    gamma = counts.sum(axis=1)[:, None] / 3 + shares
+    begin, prior = np.random.default_rng(2).dirichlet(np.ones(96), size=3), np.full((3, 96), 0.2)
+    gamma = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1) + _SHARE
     log_theta = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
     expected = prior.copy()
     for document, row in enumerate(counts):
         for term in np.flatnonzero(row):
             law = np.exp(log_theta[document]) * begin[:, term]
             expected[:, term] += row[term] * law / law.sum()
-    found = _mean_field(counts, begin, shares, prior, np.zeros(3, dtype=bool), 1).means
+    found = after(1, counts, begin, prior, np.zeros(3, dtype=bool))
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
 
 

@@ -30,7 +30,7 @@ from hdpkit.errors import (
 )
 from hdpkit.evaluation import fit_proportions
 from hdpkit.kinds.topics import Topics
-from hdpkit.posterior.evaluation import fixed_topics
+from hdpkit.posterior.evaluation import completion
 from hdpkit.posterior.evaluation.completion import halves
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
@@ -180,13 +180,13 @@ def test_scores_are_those_of_evaluate(fitted):
 def test_halves_of_blocks_are_the_halves_of_all(monkeypatch):
     whole = halves(COUNTS, 3)
     longest = int(COUNTS.sum(axis=1).max())
-    monkeypatch.setattr(fixed_topics, "_TOKENS", longest)
+    monkeypatch.setattr(completion, "_TOKENS", longest)
     for one, other in zip(whole, halves(COUNTS, 3), strict=True):
         assert np.array_equal(one.toarray(), other.toarray())
 
 
 def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
-    monkeypatch.setattr(fixed_topics, "_TOKENS", 1)
+    monkeypatch.setattr(completion, "_TOKENS", 1)
     counts, n = np.array([[3, 2, 4]]), 4000
     rng = np.random.default_rng(0)
     found = collections.Counter(tuple(halves(counts, rng)[0].toarray()[0].tolist()) for _ in range(n))

@@ -16,7 +16,7 @@ import hdpkit as hk
 from hdpkit import shards
 from hdpkit.errors import StorageError
 from hdpkit.moves.document_sweeps import DocumentSweeps
-from hdpkit.run.shards import messages as memory
+from hdpkit.run.shards import worker as memory
 from hdpkit.run.shards.worker import Meeting
 
 pytestmark = pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="a file system in memory is Linux's")
@@ -110,7 +110,7 @@ def test_without_memory_in_common_each_part_draws_all_topics(monkeypatch, tmp_pa
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from hdpkit.run.shards import messages as memory
+from hdpkit.run.shards import worker as memory
 from hdpkit.run.shards.messages import Meeting
 memory.FOLDER = Path(sys.argv[1])
 if len(sys.argv) > 2:
