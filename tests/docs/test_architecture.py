@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdpkit.cli.main import COMMANDS
+from hdpkit.cli.main import COMMANDS, FILES
 from hdpkit.kinds.catalog import KINDS
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -149,7 +149,7 @@ def test_no_file_is_dead():
     used = set().union(*(imports(path) for path in MODULES))
     used |= set().union(*(imports(path) for path in TESTS.rglob("*.py")))
     used |= {place.partition(":")[0] for place in KINDS.values()}  # imported by name
-    used |= {f"hdpkit.cli.{place.partition(':')[0]}" for place, _ in COMMANDS.values()}
+    used |= {f"hdpkit.cli.{FILES.get(name, name)}" for name in COMMANDS}
     for path in MODULES:
         name = name_of(path)
         if path.suffix == ".py" and path.name != "__init__.py" and room_of(name) != "face":
