@@ -206,7 +206,7 @@ cdef cppclass BlockRatios:
     vector[double] values           # by size and new terms, then by slot; negative: not computed
     vector[int64_t] distinct        # the terms and customers of each slot for which they are valid,
     vector[int64_t] total
-    vector[int64_t] stamp           # and the distribution
+    vector[int64_t] stamps          # and the distribution
     int64_t n_slots
 
 
@@ -215,12 +215,12 @@ cdef inline int ready_ratios(BlockRatios *kept, int64_t n_slots) noexcept nogil:
     if kept.n_slots == n_slots:
         return 0
     if not (has_room(kept.values, RATIOS * n_slots) and has_room(kept.distinct, n_slots)
-            and has_room(kept.total, n_slots) and has_room(kept.stamp, n_slots)):
+            and has_room(kept.total, n_slots) and has_room(kept.stamps, n_slots)):
         return -1
     kept.values.resize(RATIOS * n_slots)
     kept.distinct.resize(n_slots)
     kept.total.resize(n_slots)
-    kept.stamp.assign(n_slots, -1)
+    kept.stamps.assign(n_slots, -1)
     kept.n_slots = n_slots
     return 0
 
@@ -229,13 +229,13 @@ cdef inline void hold_for(BlockRatios *kept, int32_t slot, int64_t distinct, int
     """Prepare a slot for these numbers: ratios for other numbers are discarded."""
     cdef int64_t i
     cdef double *value
-    if kept.distinct[slot] != distinct or kept.total[slot] != total or kept.stamp[slot] != stamp:
+    if kept.distinct[slot] != distinct or kept.total[slot] != total or kept.stamps[slot] != stamp:
         value = kept.values.data() + slot
         for i in range(RATIOS):
             value[i * kept.n_slots] = -1.0
         kept.distinct[slot] = distinct
         kept.total[slot] = total
-        kept.stamp[slot] = stamp
+        kept.stamps[slot] = stamp
 
 
 cdef inline double *ratio_at(BlockRatios *kept, int32_t slot, int64_t size, int64_t more) noexcept nogil:
@@ -264,4 +264,4 @@ cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, in
 
 
 cdef inline int64_t ratio_bytes(const BlockRatios *kept) noexcept nogil:
-    return bytes_of(kept.values, kept.distinct, kept.total, kept.stamp)
+    return bytes_of(kept.values, kept.distinct, kept.total, kept.stamps)

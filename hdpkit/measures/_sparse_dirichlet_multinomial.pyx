@@ -519,6 +519,8 @@ cdef int log_of_block(SparseCounts *b, const int32_t *customers, int64_t n_custo
     cdef int64_t i
     if gather_block(b, customers, n_customers) < 0:
         return -1
+    if not (has_room(b.product, n_columns) and has_room(b.more, n_columns) and has_room(b.here, n_columns)):
+        return no_memory()
     b.product.assign(n_columns, 1.0)
     b.more.assign(n_columns, 0)
     b.here.assign(n, 0)
@@ -532,9 +534,8 @@ cdef int log_of_block(SparseCounts *b, const int32_t *customers, int64_t n_custo
 
 
 cdef bint ready_block(SparseCounts *b, int64_t n_columns) noexcept nogil:
-    """Whether there is room for a block."""
-    return (has_room(b.product, n_columns) and has_room(b.more, n_columns) and has_room(b.here, n_columns)
-            and has_room(b.base, n_columns) and ready_ratios(&b.ratios, b.stride) == 0)
+    """Whether there is room for a block's smoothings and ratios."""
+    return has_room(b.base, n_columns) and ready_ratios(&b.ratios, b.stride) == 0
 
 
 cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,

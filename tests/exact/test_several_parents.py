@@ -11,7 +11,8 @@ from hdpkit.franchise.scores import log_joint_of_counts
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
-from hdpkit.stores import _labelled_seating, labelled_seating
+from hdpkit.stores import labelled_seating
+from hdpkit.stores._labelled_seating import seat_out_arms
 from hdpkit.testing.cases import several_parents
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
@@ -175,12 +176,11 @@ def test_seats_are_drawn_alike_by_compiled_code():
         model = ExactModel(several_parents(graph, MEASURE, store="histogram"), WITNESS)
         for state in range(len(model.states)):
             frozen = model.enter(state).store.freeze()
-            laws = [
-                law_of_seats(one.seat_out, frozen, model) for one in (_labelled_seating, labelled_seating)
-            ]
+            codes = (seat_out_arms, labelled_seating.seat_out)
+            laws = [law_of_seats(seat_out, frozen, model) for seat_out in codes]
             assert laws[0].keys() == laws[1].keys()
             n = len(laws[0])
             assert all(p == pytest.approx(1.0 / n, abs=1e-12) for law in laws for p in law.values())
     nobody = {**frozen, "dish": np.full_like(frozen["dish"], -1)}
     with pytest.raises(hk.errors.StateError, match="freeze"):
-        law_of_seats(_labelled_seating.seat_out, nobody, model)
+        law_of_seats(seat_out_arms, nobody, model)

@@ -319,7 +319,7 @@ def test_points_far_from_all_components(measure, sites):
 
 
 def test_a_long_fit_is_announced(monkeypatch):
-    monkeypatch.setattr(hk.MixtureModel, "_sampled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(hk.MixtureModel, "_run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     wide = np.random.default_rng(0).normal(size=(600, 384))
     with pytest.warns(SlowModelWarning, match="directions") as warned, pytest.raises(KeyboardInterrupt):
         model(sweeps=500).fit(wide)

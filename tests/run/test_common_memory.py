@@ -111,7 +111,7 @@ PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from hdpkit.run.shards import worker as memory
-from hdpkit.run.shards.messages import Meeting
+from hdpkit.run.shards.worker import Meeting
 memory.FOLDER = Path(sys.argv[1])
 if len(sys.argv) > 2:
     before = Meeting("of-workers-that-do-not-meet", 0)
