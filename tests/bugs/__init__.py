@@ -1,9 +1,9 @@
 """Planted bugs: mistakes in Python code (`readable`, see `planted`) and in fused sweeps (`fused_faults`).
 
-Files have, of each mistake, a line ``# name``, a line ``check that detects it: what is wrong``, and patches:
-``--- module or file``, the text that the mistake changes, which occurs once there, ``+++``, and what takes
-its place. In fused sweeps FAULT is true while the mistake is planted (`planting`); patches of a file are
-applied one after the other.
+Files have, of each mistake, a line ``# name``, a line ``check that detects it, file: what is wrong``
+and the difference: lines that stay (after a space), that go (-) and that come (+); the first two kinds are a
+text that occurs once in the file. ``in file`` begins a further patch. In fused sweeps FAULT is true while
+the mistake is planted (`planting`); patches of a file are applied one after the other.
 """
 
 from __future__ import annotations
@@ -41,14 +41,21 @@ def _read(path: Path) -> tuple[PlantedFault, ...]:
 
 
 def _fault(text: str) -> PlantedFault:
-    heading, *patches = text.split("\n--- ")
-    name, told = heading.split("\n")
-    return PlantedFault(name, *told.split(": ", 1), tuple(_patch(patch) for patch in patches))
+    name, told, *lines = text.split("\n")
+    where, what = told.split(": ", 1)
+    caught_by, file = where.split(", ")
+    patches = [(file, [])]
+    for line in lines:
+        if line.startswith("in "):
+            patches.append((line.removeprefix("in "), []))
+        else:
+            patches[-1][1].append(line)
+    return PlantedFault(name, caught_by, what, tuple(_patch(*patch) for patch in patches))
 
 
-def _patch(text: str) -> Patch:
-    file, changed = text.split("\n", 1)
-    return Patch(file, *changed.split("\n+++\n"))
+def _patch(file: str, lines: list[str]) -> Patch:
+    old, new = ("\n".join(line[1:] for line in lines if line[:1] != other) for other in "+-")
+    return Patch(file, old, new)
 
 
 BUGS = tuple(
