@@ -12,9 +12,9 @@ from hdpkit.measures._term_counts cimport TermCounts, TermCountsBank
 cdef cppclass Proportions:
     vector[double] log_pi           # of each slot; 1.0 if it has none
     vector[double] log_rest         # log(1 - pi)
-    vector[int64_t] stamp           # of each slot, changed by every change of its proportion
+    vector[int64_t] versions        # of each slot, changed by every change of its proportion
     bint integrated                 # whether the proportions are currently integrated out
-    int64_t stamps                  # last stamp used
+    int64_t stamps                  # last version used
 
 
 cdef class ProportionTable:

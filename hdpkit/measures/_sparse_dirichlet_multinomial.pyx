@@ -61,10 +61,10 @@ cdef class ProportionTable:
         if <int64_t>self.p.log_pi.size() < n_slots:
             self.p.log_pi.reserve(n_slots)
             self.p.log_rest.reserve(n_slots)
-            self.p.stamp.reserve(n_slots)       # nothing below can fail
+            self.p.versions.reserve(n_slots)       # nothing below can fail
             self.p.log_pi.resize(n_slots, NONE)
             self.p.log_rest.resize(n_slots, NONE)
-            self.p.stamp.resize(n_slots, 0)
+            self.p.versions.resize(n_slots, 0)
         return 0
 
     cdef int set_one(self, int32_t slot, double log_pi, double log_rest) except -1:
@@ -72,7 +72,7 @@ cdef class ProportionTable:
         self.p.stamps += 1
         self.p.log_pi[slot] = log_pi
         self.p.log_rest[slot] = log_rest
-        self.p.stamp[slot] = self.p.stamps
+        self.p.versions[slot] = self.p.stamps
         return 0
 
     @property
@@ -125,7 +125,7 @@ cdef class ProportionTable:
             self.set_one(slot, NONE, NONE)
 
     def memory_bytes(self):
-        return bytes_of(self.p.log_pi, self.p.log_rest, self.p.stamp)
+        return bytes_of(self.p.log_pi, self.p.log_rest, self.p.versions)
 
 
 # ------------------------------------------------------------------------------------------- customers
@@ -193,7 +193,7 @@ cdef int sparse_remove(void *self, int32_t slot, const int32_t *customers, int64
 cdef const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept nogil:
     """The distribution of a slot's selection, given its smoothing and its proportion, if it has them."""
     cdef SelectionLaw *law
-    cdef int64_t stamp = b.given.stamp[slot] if slot >= 0 and has_proportion(b.given, slot) else 0
+    cdef int64_t stamp = b.given.versions[slot] if slot >= 0 and has_proportion(b.given, slot) else 0
     if slot < 0 or (b.own == NULL and stamp == 0):
         return &b.shared
     law = &b.laws[slot]
@@ -533,16 +533,11 @@ cdef int log_of_block(SparseCounts *b, const int32_t *customers, int64_t n_custo
     return 0
 
 
-cdef bint ready_block(SparseCounts *b, int64_t n_columns) noexcept nogil:
-    """Whether there is room for a block's smoothings and ratios."""
-    return has_room(b.base, n_columns) and ready_ratios(&b.ratios, b.stride) == 0
-
-
 cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                           int64_t n, double *out) noexcept nogil:
     """Log ratio of the marginals with and without the block."""
     cdef SparseCounts *b = <SparseCounts *>self
-    if not ready_block(b, n + 1):
+    if not (has_room(b.base, n + 1) and ready_ratios(&b.ratios, b.stride) == 0):
         return no_memory()
     b.base.assign(n + 1, b.smoothing)
     if log_of_block(b, customers, n_customers, slots, n, n + 1, out) < 0:
@@ -561,7 +556,7 @@ cdef int block_of_own(void *self, const int32_t *customers, int64_t n_customers,
     cdef const SlotFactors *of_new
     cdef int64_t i, n_columns = n + <int64_t>s.offered.size()
     cdef double log_sum
-    if not (ready_block(b, n_columns) and has_room(b.logs, n_columns)):
+    if not (has_room(b.base, n_columns) and has_room(b.logs, n_columns) and ready_ratios(&b.ratios, b.stride) == 0):
         return no_memory()
     b.base.clear()
     for i in range(n):

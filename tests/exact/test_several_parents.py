@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from hdpkit.stores._labelled_seating import seat_out_arms
 from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
@@ -12,7 +13,6 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import labelled_seating
-from hdpkit.stores._labelled_seating import seat_out_arms
 from hdpkit.testing.cases import several_parents
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
