@@ -376,7 +376,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def components_(self) -> Floats:
-        """Mean probabilities of terms in the topics, the largest topic first: shape (n_components_, n_terms).
+        """Mean probabilities of terms, the largest topic first: shape ``(n_components_, n_terms)``.
 
         Means over the samples that have the topic; rows sum to one. They are computed at the first access:
         K x V may not fit in memory.
@@ -385,7 +385,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def component_shares_(self) -> Floats:
-        """Mean share of the tokens of each topic: shape (n_components_,). The rest is in none."""
+        """Mean share of the tokens of each topic: shape ``(n_components_,)``. The rest is in none."""
         return self._found("component_shares_").shares
 
     @property
