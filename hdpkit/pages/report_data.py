@@ -62,24 +62,15 @@ class ReportData:
     state : ChainState
         The newest state of a chain, for hyperparameters.
     model : Kind
-        The kind of model.
     components : Components
         The topics, or other components, that are shown.
     trace : Trace, ChainTrace or None
-        The trace of the run.
     run : Run or None
-        The run with its folder.
     chain : int or None
         Number of the chain of the state, if there are several.
     title : str
-    command : str or None
-        The command line that reproduces this run.
-    by : str or None
-        Length of the periods of shares over time.
-    texts : tuple of str or None
-        Beginnings of the documents.
-    axes : (int or str, int or str), or None
-        Dimensions in which points are drawn; None: principal components.
+    command, by, texts, axes
+        As for `write_report`.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int

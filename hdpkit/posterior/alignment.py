@@ -347,11 +347,9 @@ def _along(
 def _refined(
     samples: Sequence[Sample], stacked: Any, labels: Sequence[Int64s], vectors: Vectors, threshold: float
 ) -> list[Int64s]:
-    """Match all dishes against the means of the components, once.
-
-    The means stay fixed meanwhile, so that equal samples get equal labels. A dish that is similar to none of
-    them is a new component; new components that are similar are merged in the next round.
-    """
+    """Match all dishes against the means of the components, which stay fixed meanwhile."""
+    # So equal samples get equal labels. A dish that is similar to no mean is a new component; new ones that are
+    # similar are merged in the next round.
     numbers = _merged(samples, stacked, _renumbered(labels), vectors, threshold)
     n = int(numbers.max(initial=-1)) + 1
     means = vectors.means(stacked, numbers, n)
@@ -501,11 +499,7 @@ def observed(rows: Any) -> Any:
 
 
 def clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s | None:
-    """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster.
-
-    None if each row is a cluster. Only rows that others are near to, directly or over further ones, can be
-    in one: distances of all are in memory in blocks.
-    """
+    """Cluster of each row by average linkage, no two fixed rows in one; None if each row is a cluster."""
     n = len(fixed)
     pairs = [
         (row + first, column)

@@ -94,8 +94,7 @@ class Components:
 
     Component j is the same in every sample and chain. They are in descending order of their shares.
     Everything else in a sample is its *rest*: dishes that too few samples have, and new dishes. Components
-    over terms are also a model: they, the rest as one more, their weights in a new group, and the
-    concentration, all of them posterior means (`fold_in`, `perplexity`).
+    over terms are also a model of new groups, with posterior means (`fold_in`, `perplexity`).
 
     Attributes
     ----------
@@ -105,11 +104,9 @@ class Components:
         quantile of X in a half of a chain: over its samples and, for ``rows``, parameters, ``group_shares``
         and ``transitions``, over draws given each of them. Of all but parameters these ends are moved out
         where means of halves are farther from each other than their samples explain, by four standard
-        deviations between halves. An end beyond which the mean lies, as it can for a long tail, is moved
-        to the mean.
+        deviations between halves. An end beyond which the mean lies is moved to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
-        Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
-        topic.
+        Share of the customers in each topic: mean and interval over all samples; 0 in samples without it.
     occurrence : float64 array, shape (T,)
         Share of the samples that have each topic.
     occurrence_by_chain : float64 array, shape (n_chains, T)
@@ -220,16 +217,8 @@ class Components:
         Parameters
         ----------
         sample : Sample
-            One of the aligned samples (or an equal sample of the same chain and sweep).
-
-        Returns
-        -------
-        int64 array, shape (K,)
-
-        Raises
-        ------
-        ParameterError
-            If the sample was not aligned.
+            One of the aligned samples (or an equal sample of the same chain and sweep), else a ParameterError
+            is raised.
         """
         instance("sample", sample, Sample, "one of the samples", remedy="See Components.samples.")
         # Samples of several runs can have the same chain, sweep and ids, so the sample itself goes first.
@@ -526,10 +515,6 @@ class Components:
         ----------
         n_groups : int, optional
             Number of groups; by default about one for three components, 2 to 20.
-
-        Returns
-        -------
-        ComponentGroups
         """
         return grouped(self, n_groups)
 
@@ -568,16 +553,15 @@ class Components:
         return documents(self)
 
     def trends(self, by: str | None = None, labels: Int64s | None = None) -> Trends | None:
-        """Shares by the first label of documents that has dates, of components or of groups of them.
-
-        None if there is none, or the groups of the deepest level aren't documents.
+        """Shares by the first label of documents that has dates; None if there is none, or groups aren't
+        documents.
 
         Parameters
         ----------
         by : str, optional
             Length of the periods, as in `hdpkit.summaries.trends`.
         labels : int64 array, shape (T,), optional
-            Group of each component.
+            Group of each component: shares are then those of the groups.
         """
         return trends_of(self, by, labels)
 
@@ -599,14 +583,11 @@ class Components:
     def memberships(self) -> Floats:
         """Posterior probability of each topic for each customer: float64, shape (n_customers, T + 1).
 
-        The share of the samples in which the customer is in the component; the last column is the rest, and
-        rows sum to one. In a `partition` a dish belongs to components by the shares of its points that they
-        have. Computed at each access.
-
-        Raises
-        ------
-        StateError
-            If samples don't have the dishes of customers: of words in documents, or of too many customers.
+        The share of the samples in which the customer is in the component; the last column is the rest. In a
+        `partition` a dish belongs to components by the shares of its points that they have. Computed at each
+        access.
+        A StateError if samples don't have the dishes of customers: of words in documents, or of too many
+        customers.
         """
         if self.partition is None:
             return self._memberships(np.arange(len(self) + 1)).T
@@ -777,12 +758,15 @@ class Components:
         """How the shares of the components in groups depend on covariates of the groups, with intervals.
 
         The method of composition (Treier & Jackman 2008), as in ``estimateEffect`` of R's stm: the shares of
-        the groups are drawn given each sample (`Sample.draw_group_weights`, at least 100 times in total), the
-        shares of each component are regressed on the covariates by least squares, and the coefficients are
-        drawn from their sampling law, a t distribution with standard errors that allow for unequal variances
-        (HC3). So intervals include that groups are a sample of those that there could be. Each group counts
-        the same. The model doesn't know the covariates: in a group of n customers it draws the shares towards
-        their means, by about the concentration divided by n plus the concentration, and effects towards 0.
+        the groups are drawn given each sample (at least 100 times in total) and regressed on the covariates
+        by least
+        squares, and the coefficients are drawn from their sampling law, a t distribution with standard errors
+        that
+        allow for unequal variances (HC3). So intervals include that groups are a sample of those that there
+        could be.
+        Each group counts the same. The model doesn't know the covariates: in a group of n customers it draws
+        effects
+        towards 0, by about the concentration divided by n plus the concentration.
 
         Parameters
         ----------
@@ -809,10 +793,6 @@ class Components:
             If there are no groups that have shares.
         MissingExtraError
             Without formulaic: ``pip install 'hdpkit[effects]'``.
-
-        Examples
-        --------
-        >>> found.effects("year + section").to_pandas()  # doctest: +SKIP
         """
         return effects_of(self, formula, table)
 
@@ -824,12 +804,7 @@ class Components:
 
         float64, shape (T + 1, T + 1): row j is the mean of `Sample.transitions` over the samples that have
         topic j; the last row is that of the first observation of a sequence. The last column is the rest;
-        rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
+        rows sum to one. A StateError if the model isn't one of `hk.PreviousDish`.
         """
         rows = [np.concatenate([one.transitions(), one.start()[None]]) for one in self.samples]
         found: Floats = np.nanmean(self._between_components(rows), axis=0)
@@ -878,9 +853,10 @@ class Components:
     def agreed(self, occurrence: float = 0.5, chains: float = 0.5, cosine: float = 0.0) -> Int64s:
         """Numbers of the components that enough chains have, ascending.
 
-        A chain has a component if it occurs in at least the share ``occurrence`` of the chain's samples. At
-        least the share ``chains`` of the chains must have it, and at least two if there are several: of two
-        chains both. ``selected`` keeps these; everything else is then the rest.
+        A chain has a component that is in at least the share ``occurrence`` of its samples. At least the
+        share
+        ``chains`` of the chains must have it, and at least two if there are several. ``selected`` keeps
+        these.
 
         Parameters
         ----------
@@ -889,17 +865,13 @@ class Components:
         chains : float
             The smallest share of the chains, from 0 to 1. 1: all chains; 0: at least one, also of several.
         cosine : float
-            The smallest cosine between the means of a component in any two chains that have it, from 0 to 1.
-            For components that are compared by another distance: 1 minus the largest distance.
+            The smallest cosine between the means of a component in any two chains that have it, from 0 to 1;
+            of
+            components compared by another distance 1 minus the largest distance.
 
         Returns
         -------
         int64 array
-
-        Raises
-        ------
-        ParameterError
-            If an argument is out of range.
         """
         for name, value in (("occurrence", occurrence), ("chains", chains), ("cosine", cosine)):
             if not 0.0 <= real_number(name, value) <= 1.0:
@@ -943,17 +915,12 @@ class Components:
         return np.asarray(~self.settled & (len(self.chain_numbers) > 1))
 
     def selected(self, which: Any) -> Components:
-        """Some of the components; the others belong to the rest.
+        """Some of the components, in descending order of their shares; the others belong to the rest.
 
         Parameters
         ----------
         which : sequence of int
             Numbers of the components to keep.
-
-        Returns
-        -------
-        Components
-            In descending order of their shares.
         """
         given = items("which", which, "a sequence of numbers of components", remedy="For instance range(10).")
         to = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
@@ -994,16 +961,7 @@ class Components:
         Returns
         -------
         Components
-            In descending order of their shares; credible intervals are those of the merged components.
-
-        Raises
-        ------
-        ParameterError
-            If the labels don't fit.
-
-        Examples
-        --------
-        >>> fewer = found.merged(group_topics(found).cut(30))  # doctest: +SKIP
+            In descending order of their shares.
         """
         remedy = "group_topics(found).cut(30)."
         given = whole_numbers("labels", labels, -1, LARGEST, length=len(self), remedy=remedy)
@@ -1086,10 +1044,6 @@ class Components:
         ----------
         data : Corpus, or array of counts of shape (n_groups, n_terms)
             New documents, with the terms of the samples' corpus.
-
-        Returns
-        -------
-        float64 array
         """
         return self.fixed_topics.fit(self._counts("data", data), TOLERANCE)
 
@@ -1109,10 +1063,6 @@ class Components:
         ----------
         observed, held : Corpus, or arrays of counts of shape (n_groups, n_terms)
             The two halves of each group, in the same order.
-
-        Returns
-        -------
-        float
         """
         halves = self._counts("observed", observed), self._counts("held", held)
         if self.fixed_topics.repeats.differ:
@@ -1165,11 +1115,6 @@ class Components:
             Name -> float64 array, shape (T, 3): the average of the posterior means over the samples that have
             the topic, and the ends of the interval, from draws of the parameters given each of these samples
             (``Sample.parameters["drawn"]``), or without draws from the posterior means.
-
-        Raises
-        ------
-        StateError
-            If the data are terms.
         """
         instance("measure", measure, BaseMeasure, "a base measure", remedy="franchise.measure.")
         if columns is not None:
@@ -1215,8 +1160,7 @@ class Components:
         n_terms : int, optional
             Number of terms per topic in "topics"; None for all.
         vocabulary : sequence of str, optional
-            Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers. For
-            "parameters" names of the dimensions.
+            Words of the terms, for "topics", by default numbers; for "parameters" names of the dimensions.
         measure : BaseMeasure, optional
             For "parameters": ``franchise.measure``.
 
@@ -1289,14 +1233,12 @@ class Components:
         -------
         xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
             Coordinates ``chain``, ``draw`` (the sweep of the first chain), ``component`` (from 1) and, of
-            topics, ``term``; in the group ``posterior`` these:
-
-            - ``share`` and ``rest``: shares of the customers in each component, and in none;
-            - ``occurrence``: 1 where the sample has the component, 0 where it doesn't;
-            - ``row``: probabilities of terms, or parameters, in the samples that have the component; NaN in
-              others. Its mean over these is `rows`.
-
-            If chains have different numbers of samples, the first ones of each, with a warning.
+            topics, ``term``; in the group ``posterior`` ``share`` and ``rest`` (shares of the customers in
+            each
+            component, and in none), ``occurrence`` (1 where the sample has the component) and ``row``
+            (probabilities of terms, or parameters; NaN in samples without the component). If chains have
+            different
+            numbers of samples, the first ones of each, with a warning.
 
         Raises
         ------
@@ -1346,13 +1288,6 @@ class Components:
         -------
         TopicMatch
             Its first run is these components.
-
-        Raises
-        ------
-        ParameterError
-            If an argument is out of range.
-        DataError
-            As for `hdpkit.summaries.match_topics`.
         """
         return matched_components(self, other, min_cosine)
 
@@ -1363,11 +1298,6 @@ class Components:
         ----------
         source : str
             What they are topics of, in messages.
-
-        Raises
-        ------
-        StateError
-            If the samples have neither terms nor the dishes of customers.
         """
         names = tuple(map(str, self.own_names))
         if self.samples[0].counts is None:

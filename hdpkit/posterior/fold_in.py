@@ -273,12 +273,7 @@ def new_group_model(
     parents: Parents | None = None,
     other: GroupedData | None = None,
 ) -> NewGroupModel:
-    """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
-
-    With ``scaled`` also `NewGroupModel.log_scale`, which sampling doesn't need. ``parents`` are those of the
-    same groups, if they are already known; ``other`` has further customers of them, which provide the labels
-    of groups that are empty in ``data``.
-    """
+    """Densities of new groups' values under the dishes of a franchise, and the groups' parents."""
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     data.check_unchanged()
@@ -614,9 +609,9 @@ def fold_in(
     Parameters
     ----------
     data : Corpus or Groups
-        Each value of the last declaration's label is a new group, even if the franchise has a group of that
-        name. Labels of the levels in between name restaurants of the franchise; if one is missing, the group
-        draws from the restaurant above. Words are matched by the vocabularies if both have one.
+        Each value of the last declaration's label is a new group. Labels of the levels in between name
+        restaurants of the franchise; if one is missing, the group draws from the restaurant above. Words are
+        matched by the vocabularies if both have one.
     sweeps : int
         Number of sweeps to average.
     burn_in : int
@@ -662,11 +657,7 @@ def fold_in(
 def sample_groups(
     fixed: NewGroupModel, sweeps: int, burn_in: int, source: ChoiceSource
 ) -> tuple[Floats, Int64s]:
-    """Sweep over new groups in order.
-
-    Returns the proportions of groups, shape (n_groups, K + 1), means over the sweeps after the burn-in, and
-    the dish of each customer after the last sweep, group by group.
-    """
+    """Mean proportions of each group after the burn-in, and dishes after the last sweep, group by group."""
     groups, begins = fixed.new_groups(), fixed.layout.begins
     proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))
     dishes = np.empty(len(fixed.row), dtype=np.int64)

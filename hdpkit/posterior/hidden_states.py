@@ -520,7 +520,7 @@ def state_probabilities(
     horizon : int
         Number of steps ahead of the last observation of each sequence, for ``ahead``.
     threads : int
-        Number of threads, each with one sequence at a time. The result doesn't depend on it.
+        Each has one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
         For drawn parameters.
 
@@ -584,8 +584,7 @@ def draw_sequences(
     """Draw new sequences from a hidden Markov model given its current state.
 
     Transition probabilities are drawn once for all sequences. Values are drawn by the predictive distribution
-    of their dish given its data and the values drawn before, so that parameters are integrated out (terms
-    from a drawn topic).
+    of their dish given its data and the values drawn before (terms from a drawn topic).
 
     Parameters
     ----------

@@ -33,11 +33,7 @@ SEATED = ("seating", "dishes")
 
 
 def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None) -> Any:
-    """See `Franchise.simulate`; here customers are counted by cell. Hyperparameters are those of the state.
-
-    Seatings are drawn by stick breaking: a restaurant's tables are a size-biased sample of its weights, so
-    the first has Binomial(n, v) of n customers, v ~ Beta(1, theta), the next one the same of the rest.
-    """
+    """`simulate` where customers are counted by cell; hyperparameters are those of the state."""
     frozen = franchise.freeze()
     if len(franchise.held.nodes):
         raise StateError(
@@ -172,6 +168,8 @@ def _counted(
 
 def _broken(n: Int64s, theta: Floats, generator: np.random.Generator) -> tuple[Int64s, Int64s]:
     """Tables of Chinese restaurants with these numbers of customers: place of the restaurant, and size."""
+    # A restaurant's tables are a size-biased sample of its weights: the first has Binomial(n, v) customers,
+    # v ~ Beta(1, theta), the next one the same of the rest.
     rest, found = n.copy(), []
     left = np.flatnonzero(rest)
     while len(left):
@@ -204,10 +202,7 @@ def terms_of(topic: Floats, n: int, generator: np.random.Generator) -> Int32s:
 def redraw_cells(
     dishes: Int64s, n: Int64s, topics: Any, generator: np.random.Generator, burst: float | None = None
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Draw n terms of the topic of each pair of document and dish: number of the pair, term and count.
-
-    With ``burst`` topics differ by document: that of a pair is Dirichlet(burst x topic).
-    """
+    """Draw n terms of the topic of each pair, of Dirichlet(burst x topic) with ``burst``."""
     found: list[tuple[Any, Any, Any]] = []
     for dish, mine in _by_number(dishes):
         topic = np.asarray(topics[dish], dtype=np.float64)
@@ -310,11 +305,7 @@ def _check(franchise: Franchise, keep: str | None) -> None:
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
-    """Make the draws of `simulate` in less time: if dishes are latent, no new franchise is created.
-
-    The previous state and data of the franchise are lost. If dishes are observed or known, or customers are
-    counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
-    """
+    """Make the draws of `simulate` without a new franchise where dishes are latent; the data are lost."""
     franchise: Franchise = given
     if franchise.dish_kind.name != "latent" or not franchise.population.single:
         return simulated(given, source, keep)
@@ -327,13 +318,9 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
 
 
 def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) -> list[int]:
-    """Draw everything except the data, given that the data are observable.
-
-    A state is drawn from the prior and accepted with the probability of observable data given the state,
-    which is a product over its dishes (if the first value of a dish is observable, all are). Given the state,
-    observable values are drawn directly (`BaseMeasure.simulate`). The distribution is that of rejecting
-    complete data sets with unobservable values, without drawing them.
-    """
+    """Draw everything except the data, given that the data are observable."""
+    # A state from the prior is accepted with the probability of observable data given it, a product over its
+    # dishes; observable values are then drawn directly. The law is that of rejecting whole data sets.
     for _ in range(MOST_TRIES):
         if keep is None:
             draw_hyperparameters(franchise, source)
@@ -482,13 +469,7 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> Any:
 
 
 def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None) -> Any:
-    """Draw all data given the dishes and their data: new values of the same dishes.
-
-    The parameters of each dish are drawn from their posterior. They are integrated out where a measure has no
-    topics to draw: each value is drawn given the data and the values before it. If dishes differ by
-    restaurant, the values are drawn in new restaurants, one for each that there is. ``topics`` are the drawn
-    ones of `topics_of` for all slots that have customers.
-    """
+    """Draw all data given the dishes and their data; ``topics`` are drawn ones of all used slots."""
     if franchise.measure.seats_values:
         return draw_in_restaurants(franchise, source, True, topics)[0]
     dishes = franchise.seating.dishes()
@@ -508,12 +489,7 @@ def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None
 def draw_in_restaurants(
     franchise: Franchise, source: ChoiceSource, kept: bool, topics: Any = None
 ) -> tuple[Int32s, npt.NDArray[np.int8]]:
-    """Draw all terms given the dishes, and which customers open tables, over a `Bursty` measure.
-
-    The topics of dishes are drawn from their posterior given the tables if they are ``kept``, otherwise from
-    their prior; the seating in all restaurants is new. ``topics`` are drawn ones of all slots that have
-    customers.
-    """
+    """Draw all terms given the dishes, and which customers open tables, over a `Bursty` measure."""
     measure = franchise.measure
     dishes = np.asarray(franchise.seating.dishes())[: franchise.topology.n_customers]
     slots = np.unique(dishes)
@@ -554,14 +530,11 @@ def _observable_topic(measure: Any, source: ChoiceSource) -> Any:
     )  # fmt: skip
 
 
+# b: concentration, of all restaurants or of that of each customer; a: discount; keys ascend.
 def seated_in_turn(
     keys: Int64s, b: float | Floats, a: float, generator: np.random.Generator
 ) -> tuple[npt.NDArray[np.bool_], Int64s]:
-    """Seat customers by Chinese restaurant processes: who opens a table, and who opened that of each.
-
-    ``keys`` are the restaurants of the customers, ascending; b is the concentration, of all restaurants or of
-    that of each customer, and a the discount.
-    """
+    """Seat customers of restaurants ``keys``: who opens a table, and who opened that of each."""
     n = len(keys)
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     sizes = np.diff(first, append=n)

@@ -296,9 +296,7 @@ def read_samples(report: ReportData) -> Content | None:
 
 
 def _terms(report: ReportData) -> list[list[Any]]:
-    """For each topic of the page its occurrence, its share with the interval,
-    and for each of its most frequent terms the mean and the interval of the probability.
-    """
+    """Occurrence, share and interval of each topic, and mean and interval of each of its frequent terms."""
     found, rows = report.components, []
     for k in range(report.n_topics):
         facts = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
@@ -559,10 +557,7 @@ _IN_PAGE = 15
 
 
 def read_documents(report: ReportData) -> Content:
-    """Names, lengths and largest topics for the script, which shows them in pages.
-
-    If there are more than 10,000 documents, only those in the list of some topic.
-    """
+    """Names, lengths and largest topics; of more than 10,000 documents those that topics list."""
     n = report.corpus.n_documents
     if n <= _MOST_DOCUMENTS:
         chosen = np.arange(n)

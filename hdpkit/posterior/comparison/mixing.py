@@ -412,11 +412,12 @@ def check_mixing(
     Chains from the same starts run for the same time over the data and over two copies of them:
 
     - "simulated": seating, dishes and values are drawn from the model with the current hyperparameters. The
-      model is right for this copy, and the state from which it was made is a draw from the posterior, so a
-      chain that continues from it shows where the others should arrive.
+      model is right for this copy, and a chain that continues from its state shows where others should
+      arrive.
     - "redrawn": the same seating; parameters of the dishes are drawn given the data, and every value is drawn
-      again from its dish. It is as difficult as the data would be if the model were right for this seating.
-      The state is no draw from the posterior of this copy, so the verdict doesn't depend on it.
+      again from its dish. It is as difficult as the data would be if the model were right for this seating,
+      but
+      its state is no draw from its posterior, so the verdict doesn't depend on it.
 
     At the end of each chain, statistics of its data are compared with those of ``copies`` copies drawn given
     its state. For documents of terms they are the number of different pairs of document and term
@@ -443,8 +444,6 @@ def check_mixing(
         Sweeps of each chain in place of a time: the same seed then gives the same result.
     rng : seed
         Chain c of the data and of each copy has the seed rng + c.
-    inits : list of starts, optional
-        By default those of "auto", "one" and "sequential" that the model supports.
     chain : int
         Of a run: the chain whose newest state is checked.
     copies : int
@@ -452,12 +451,8 @@ def check_mixing(
     statistics : dict of functions, optional
         More statistics, by name: each is called with the values and the dish of each (int64 array), and
         returns a number. Required for values that aren't numbers.
-    rule : ConvergenceRule, optional
-        When chains agree, as in `compare_schedules`.
-    clock : "wall" or "processor"
-        How time is measured, as in `compare_schedules`.
-    progress : function, optional
-        Called with a `Standing` several times a second and at the end of each chain.
+    inits, rule, clock, progress : optional
+        As in `compare_schedules`.
 
     Returns
     -------

@@ -445,11 +445,6 @@ class Comparison(Mapping[str, ScheduleResult]):
         rows : "schedules", "moves" or "states"
             One row per schedule; per move of each chain; or per recorded state of each chain, with its time,
             K, log joint and largest shares. Effective draws are empty if a schedule has not converged.
-
-        Raises
-        ------
-        StorageError
-            If the file can't be written.
         """
         choice("rows", rows, CSV_ROWS, remedy="Leave it out for one row per schedule.")
         save(_path(path), csv_text(self, rows).encode("utf-8"))
@@ -460,14 +455,7 @@ class Comparison(Mapping[str, ScheduleResult]):
         Parameters
         ----------
         path : path
-            The extension gives the format: .png, .svg, .pdf or .html.
-
-        Raises
-        ------
-        MissingExtraError
-            Without Altair and vl-convert-python: ``pip install 'hdpkit[plots]'``.
-        StorageError
-            If the file can't be written.
+            The extension gives the format: .png, .svg, .pdf or .html. Needs ``pip install 'hdpkit[plots]'``.
         """
         draw_picture(self, _path(path))
 

@@ -94,10 +94,7 @@ def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) 
 
 
 def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
-    """Extrapolate two steps of EM (Varadhan & Roland 2008, scheme S3); the second point if that fails.
-
-    No step of EM leaves a proportion below ``least``, so the extrapolated point must not either.
-    """
+    """Extrapolate two steps of EM (Varadhan & Roland 2008, scheme S3); the second point if that fails."""
     r = one - theta
     v = two - one - r
     rr, vv = r @ r, v @ v
@@ -307,11 +304,7 @@ _EQUAL = 1e-9  # a relative difference from the smallest probability below this 
 
 @attrs.frozen(eq=False)
 class FixedTopics:
-    """Topics over terms, the last of them for any new topic, and the prior of documents' proportions.
-
-    A topic is stored as its smallest probability and, sparsely, the excess of single terms over it. Under a
-    symmetric Dirichlet prior these are the terms that occurred in the topic.
-    """
+    """Topics over terms, the last of them for any new topic, and the prior of documents' proportions."""
 
     base: Floats  # smallest probability of each topic, shape (K + 1,)
     excess: Any  # csc_array (K + 1, n_terms)
@@ -350,12 +343,7 @@ class FixedTopics:
         return len(self.base) - 1
 
     def fit(self, counts: Any, tolerance: float) -> Floats:
-        """Proportions (n_documents, K + 1) by EM: theta_k ~ prior_k + E[n_k] (docs/evaluation.md).
-
-        Counts need not be whole numbers. EM ends for a document when no proportion changes by more than
-        ``tolerance``. A document without tokens gets the proportions of the prior. Where topics differ by
-        document, those of the document are expected ones (`CVB0`), and the topics don't learn.
-        """
+        """Proportions (n_documents, K + 1) by EM (docs/evaluation.md); counts need not be whole numbers."""
         if self.repeats.differ:
             nothing = scipy.sparse.csr_array(counts.shape, dtype=np.int64)
             return attrs.evolve(self, mass=None)._learned(counts, nothing, tolerance)[0]
@@ -417,16 +405,7 @@ class FixedTopics:
         return logs
 
     def score(self, counts: Any, held: Any, tolerance: float) -> tuple[Floats, Floats]:
-        """Scores of held-out halves, with proportions fitted to the observed halves.
-
-        Each document is treated separately. Topics with a ``mass`` learn its observed words: they are added
-        to the topic's counts, as if the document were the next one of the fit. Where topics differ by
-        document, those of the document are given its observed words. See
-        `hdpkit.steps._new_groups`.
-
-        Returns the log probability of a token of each held-out cell, in nats, and the probability of the
-        observed terms of each document, all together.
-        """
+        """Log probability of a token of each held-out cell, and that of a document's observed terms."""
         if self.mass is not None or self.repeats.differ:
             return self._learned(counts, held, tolerance)[1:]
         return self.score_under(self._fit(counts, tolerance), counts, held)
@@ -464,11 +443,7 @@ def repeats_in(sample: Any) -> Repeats:
 def completion(
     states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float, new_terms: bool = False
 ) -> float:
-    """Mean log probability of held-out tokens, in nats, by document completion, averaged over states.
-
-    Proportions are fitted to the observed halves in each state; topics with a ``mass`` learn their words.
-    With ``new_terms`` the tokens are those of terms that the observed half lacks, given that it does.
-    """
+    """Mean log probability of held-out tokens by document completion, averaged over states."""
 
     def scores_of_states(cells: Any) -> Iterator[tuple[Floats, Floats]]:
         for state in states:
@@ -483,11 +458,7 @@ def mean_log_probability(
     held: Any,
     new_terms: bool = False,
 ) -> float:
-    """Mean log probability of held-out tokens, in nats, whose probabilities are averaged over states.
-
-    ``scores_of_states`` takes the held-out counts and yields what `FixedTopics.score` returns in each state.
-    With ``new_terms`` as for `completion`.
-    """
+    """Mean log probability of held-out tokens, given what `FixedTopics.score` returns in each state."""
     cells = _new_cells(counts, held) if new_terms else _cells(held)
     total = float(cells.data.sum())
     if total == 0:

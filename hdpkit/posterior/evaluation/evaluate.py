@@ -70,10 +70,12 @@ def evaluate(
         those that are new in their group (`Evaluation.new_perplexity`). "left-to-right": probability of whole
         groups, by particles (Wallach et al. 2009, in the unbiased form of Buntine 2009); the time grows with
         the square of a group's size. "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum
-        log p(group | training) / sum of sizes). The paper doesn't say how it estimates these probabilities;
-        here left-to-right is used. "forward": log probability of sequences by the forward pass of a hidden
-        Markov model; the average over draws of parameters (``particles``) and states is an unbiased estimate
-        of the posterior predictive probability (but for states that together weigh less than 1e-9).
+        log p(group | training) / sum of sizes), by left-to-right. "forward": log probability of sequences by
+        the
+        forward pass of a hidden Markov model; the average over draws of parameters (``particles``) and states
+        is
+        an unbiased estimate of the posterior predictive probability (but for states that together weigh less
+        than 1e-9).
     held_out : Corpus, Groups or Sequences, optional
         The held-out halves, for completion: the same groups in the same order. By default each group of
         ``data`` is split at random, half of its values (rounded down) observed. For "forward" the
@@ -91,7 +93,7 @@ def evaluate(
     tolerance : float
         EM ends when no proportion changes by more than this.
     threads : int
-        Of "forward", each with one sequence at a time. The result doesn't depend on it.
+        Of "forward". The result doesn't depend on it.
     rng : seed, Generator or choice source
         For the split and the samplers. With the same seed, two models get the same split.
 
@@ -343,15 +345,18 @@ class GroupLogLikelihood:
         trace = scheduler.run(franchise, sweeps=500, record=record)
         arviz.loo(trace.to_arviz())
 
-    An observation is an entire group. Given the parameters of the dishes and the weights of the root, the
-    groups are independent of each other. So both are drawn from their distribution given the state, phi_k
-    from p(phi_k | its data) and beta ~ Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0) (Teh et al.
-    2006, section 5.2; with ``root="weights"`` beta is in the state), and the number is log p(group | phi,
-    beta, hyperparameters). The shares and seats of the group are summed out by left-to-right particles
-    (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal likelihood of Merkle, Furr &
-    Rabe-Hesketh (2019), which predicts a new group, not new words of a known one. All new dishes count as one
-    dish with the predictive density of the prior. This is an approximation, whose effect is small if a new
-    dish has little weight.
+    An observation is an entire group. Given the parameters of the dishes and the weights of the root, groups
+    are
+    independent. So both are drawn given the state, phi_k from p(phi_k | its data) and beta ~ Dirichlet(m_1 -
+    d_0,
+    ..., m_K - d_0, theta_0 + K d_0) (Teh et al. 2006, section 5.2; with ``root="weights"`` beta is in the
+    state),
+    and the number is log p(group | phi, beta, hyperparameters), with the shares and seats of the group summed
+    out
+    by left-to-right particles (Wallach et al. 2009; unbiased by Buntine 2009). This is the marginal
+    likelihood of
+    Merkle, Furr & Rabe-Hesketh (2019), which predicts a new group. All new dishes count as one dish with the
+    predictive density of the prior, an approximation.
 
     ``arviz.loo`` leaves groups out by importance sampling. Its Pareto k is too large for groups that have a
     dish nearly to themselves; ArviZ then warns, and `hdpkit.evaluate` on held-out groups should be used
@@ -381,12 +386,7 @@ class GroupLogLikelihood:
         Parameters
         ----------
         franchise : Franchise
-            Of two levels, with a measure that draws parameters.
-
-        Raises
-        ------
-        DeclarationError
-            If the model doesn't have two levels, or its measure draws no parameters.
+            Of two levels, with a measure that draws parameters; otherwise a DeclarationError is raised.
         """
         _check(franchise)
         sweep = franchise.sweep

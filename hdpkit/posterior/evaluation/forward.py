@@ -176,9 +176,11 @@ def forecast(
 ) -> Forecast:
     """Forecast the next values of sequences of a hidden Markov model.
 
-    In each state of the chain, transition probabilities and parameters of the states are drawn given it, as
-    in `evaluate`; the sequences are filtered, and values are drawn from the states ahead of their last one.
-    Averages are over posterior states and draws: the posterior predictive distribution of the continuation.
+    In each state of the chain, parameters are drawn given it, as in `evaluate`; the sequences are filtered,
+    and
+    values are drawn from the states ahead of their last one. Averages are over posterior states and draws:
+    the
+    posterior predictive distribution of the continuation.
 
     Parameters
     ----------
@@ -189,8 +191,7 @@ def forecast(
     data : Sequences, optional
         Beginnings of new sequences. None: the sequences of the states.
     samples : iterable of Sample, optional
-        Samples of chains over the data of one franchise, which is ``states``, instead of its current state;
-        for instance ``trace.samples``.
+        As for `evaluate`.
     draws : int
         Number of continuations of each sequence.
     particles : int
@@ -208,7 +209,7 @@ def forecast(
     StateError
         If the model isn't one of `hk.PreviousDish`.
     DataError, DeclarationError
-        As for `Franchise.state_probabilities` with drawn parameters; also if the measure has no
+        As for `Franchise.state_probabilities` with drawn parameters, or if the measure has no
         ``draw_values``.
     ParameterError
         If an argument is out of range.

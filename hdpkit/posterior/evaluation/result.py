@@ -40,13 +40,13 @@ class Evaluation:
         Standard error of `log_probability`: over states if there are several (as if they were independent
         draws), otherwise over particles. NaN if there is one state and one particle.
     n_states : int
-        Number of posterior states that were averaged.
     particles : int
-        Number of particles of left-to-right, or of samplers of completion by Gibbs, in each state; 1 for EM.
+        In each state; 1 for EM.
     group_new_log_probability : float64 array, shape (n_groups,)
         Log probability of the scored tokens whose term is not in the observed half of their group, given that
-        it is not: the sum over these tokens of log p(v) - log of the sum of p(u) over all terms u that are
-        not in it. Completion of words only; otherwise zeros.
+        it is not: the sum of log p(v) - log of the sum of p(u) over all terms u that are not in it.
+        Completion
+        of words only; otherwise zeros.
     group_new_tokens : int64 array, shape (n_groups,)
         How many such tokens each group has.
     """
@@ -127,12 +127,9 @@ def _exp(x: float) -> float:
 def averaged(
     logs: Sequence[Floats], group: Int64s, given: Sequence[Floats] | None = None
 ) -> tuple[Floats, float]:
-    """Log of the mean probability of each unit over particles and states, standard error of their sum.
-
-    ``logs`` has an array (n_particles, n_units) per state. Particles of different groups are independent. The
-    error is to first order; NaN if there is one state and one particle. ``given`` has log probabilities of
-    what the units are conditional on: probabilities are then divided by their mean.
-    """
+    """Log mean probability of each unit over particles and states, and the standard error of their sum."""
+    # An array (n_particles, n_units) a state. With `given`, probabilities of what units are conditional on,
+    # these are divided by their mean. The error is to first order.
     by_state = np.array([log_mean_exp(state) for state in logs])
     mean = log_mean_exp(by_state)
     if given is not None:
