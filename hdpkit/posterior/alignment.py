@@ -348,8 +348,8 @@ def _refined(
     samples: Sequence[Sample], stacked: Any, labels: Sequence[Int64s], vectors: Vectors, threshold: float
 ) -> list[Int64s]:
     """Match all dishes against the means of the components, which stay fixed meanwhile."""
-    # So equal samples get equal labels. A dish that is similar to no mean is a new component; new ones that are
-    # similar are merged in the next round.
+    # So equal samples get equal labels. A dish that is similar to no mean is a new component; new ones that
+    # are similar are merged in the next round.
     numbers = _merged(samples, stacked, _renumbered(labels), vectors, threshold)
     n = int(numbers.max(initial=-1)) + 1
     means = vectors.means(stacked, numbers, n)

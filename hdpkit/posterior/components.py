@@ -40,7 +40,6 @@ from hdpkit.posterior.evaluation.completion import (
     TOLERANCE,
     FixedTopics,
     completion,
-    completion_perplexity,
     repeats_in,
 )
 from hdpkit.posterior.grouping import ComponentGroups, grouped
@@ -1065,9 +1064,7 @@ class Components:
             The two halves of each group, in the same order.
         """
         halves = self._counts("observed", observed), self._counts("held", held)
-        if self.fixed_topics.repeats.differ:
-            return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
-        return completion_perplexity(self.rows_and_rest, self.concentration * self.weights, *halves)
+        return math.exp(-completion([self.fixed_topics], *halves, TOLERANCE))
 
     def _counts(self, name: str, given: Any) -> Any:
         self._need_terms()

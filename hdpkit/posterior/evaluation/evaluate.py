@@ -18,10 +18,9 @@ from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import Sample
 from hdpkit.posterior.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
-from hdpkit.posterior.evaluation.forward import Forward
-from hdpkit.posterior.evaluation.result import Evaluation, averaged, log_mean_exp, states_of
+from hdpkit.posterior.evaluation.forward import Forward, of_samples
+from hdpkit.posterior.evaluation.result import Evaluation, Scorer, log_mean_exp, states_of
 from hdpkit.posterior.fold_in import (
-    Layout,
     NewGroupModel,
     Parents,
     check_foldable,
@@ -133,22 +132,22 @@ def evaluate(
             "samples", samples, 'None, except with method="forward"', "Pass states: franchises, or a run."
         )
     source = as_source(rng, Purpose.EVALUATE)
-    scorer: _Completion | _LeftToRight | Forward
+    common: dict[str, Any] = {"data": data, "held_out": held_out, "particles": particles, "source": source}
+    scorer: Scorer
     if method == "completion":
         scorer = _Completion(
-            data=data, held_out=held_out, wanted=fit, particles=particles, sweeps=sweeps, burn_in=burn_in,
-            tolerance=tolerance, source=source, split_source=as_source(rng, Purpose.SPLIT),
+            **common, wanted=fit, sweeps=sweeps, burn_in=burn_in, tolerance=tolerance,
+            split_source=as_source(rng, Purpose.SPLIT),
         )  # fmt: skip
     elif method == "forward":
-        scorer = Forward(data, held_out, particles, source, threads)
+        scorer = Forward(**common, threads=threads)
     else:
-        scorer = _LeftToRight(data=data, particles=particles, source=source)
+        scorer = _LeftToRight(**common)
     every = itertools.chain([first], given)
-    logs = (
-        [scorer.score(franchise) for franchise in every]
-        if samples is None
-        else scorer.of_samples([*every], samples)  # type: ignore[union-attr]
-    )
+    if isinstance(scorer, Forward) and samples is not None:
+        logs = [scorer.score(franchise, sample) for franchise, sample in of_samples([*every], samples)]
+    else:
+        logs = [scorer.score(franchise) for franchise in every]
     layout = scorer.layout
     assert layout is not None  # `states_of` yields at least one state
     units, standard_error = scorer.average(logs)
@@ -174,44 +173,13 @@ def evaluate(
     )
 
 
-@attrs.define(kw_only=True)
-class _OfGroups:
-    """Scores of new groups under the fixed dishes of states."""
-
-    source: ChoiceSource
-    fit: str | None = None
-    scored: NewGroupModel | None = None  # in the last state
-
-    @property
-    def layout(self) -> Layout | None:
-        """The groups, and their values that are scored."""
-        return None if self.scored is None else self.scored.layout
-
-    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
-        """Averages over states and particles, and the standard error of their sum."""
-        return averaged(logs, self.group)  # type: ignore[attr-defined]
-
-
-@attrs.define(kw_only=True)
-class _LeftToRight(_OfGroups):
+class _LeftToRight(Scorer):
     """Log probabilities of entire groups by left-to-right."""
 
-    data: GroupedData
-    particles: int
-
-    @property
-    def group(self) -> Int64s:
-        assert self.scored is not None
-        return np.arange(len(self.scored.layout.names))
-
-    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """No value is new to an observed half: there is none."""
-        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
-
     def score(self, franchise: Franchise) -> Floats:
-        """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
-        self.scored = _filled(new_group_model(franchise, self.data, scaled=True))
-        return log_probabilities_by_group(self.scored, self.particles, self.source)
+        fixed = _filled(new_group_model(franchise, self.data, scaled=True))
+        self.layout = fixed.layout
+        return log_probabilities_by_group(fixed, self.particles, self.source)
 
 
 def log_probabilities_by_group(fixed: NewGroupModel, particles: int, source: ChoiceSource) -> Floats:
@@ -229,13 +197,10 @@ def log_probabilities_by_group(fixed: NewGroupModel, particles: int, source: Cho
 
 
 @attrs.define(kw_only=True)
-class _Completion(_OfGroups):
-    """Log probabilities of the values of held-out halves. Attributes as for `_LeftToRight`."""
+class _Completion(Scorer):
+    """Log probabilities of the values of held-out halves, each of which is a unit."""
 
-    data: GroupedData
-    held_out: GroupedData | None
     wanted: str
-    particles: int
     sweeps: int
     burn_in: int
     tolerance: float
@@ -246,13 +211,12 @@ class _Completion(_OfGroups):
 
     @property
     def group(self) -> Int64s:
-        assert self.scored is not None
-        return self.scored.layout.group
+        assert self.layout is not None
+        return self.layout.group
 
     def score(self, franchise: Franchise) -> Floats:
-        """Log probability of each held-out value in a state, by each sampler: shape (samplers, n_values)."""
         observed, held = self._halves(franchise)
-        self.scored = _filled(held)
+        self.layout = _filled(held).layout
         self.fit = self._fit(observed.discount)
         if self.fit == "em":
             logs, seen = (found[None] for found in by_em(observed, held, self.tolerance))
@@ -264,8 +228,8 @@ class _Completion(_OfGroups):
         return logs
 
     def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
-        """Log probability of the new terms of each group, given that they are new, and their number."""
-        group, n_groups = self.group, len(self.scored.layout.names)  # type: ignore[union-attr]
+        assert self.layout is not None
+        group, n_groups = self.group, len(self.layout.names)
         if self.new is None:
             return np.zeros(n_groups), np.zeros(n_groups, dtype=np.int64)
         tokens = np.bincount(group[self.new], minlength=n_groups).astype(np.int64)

@@ -10,8 +10,11 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.posterior.fold_in import Layout
+from hdpkit.random import ChoiceSource
 from hdpkit.run.runs import Run
 from hdpkit.run.trace import ChainTrace, Draw
 
@@ -118,6 +121,36 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self}>"
+
+
+@attrs.define(kw_only=True)
+class Scorer:
+    """Scores of groups in one state after another; a unit is a group, if nothing else is said."""
+
+    data: GroupedData
+    held_out: GroupedData | None
+    particles: int
+    source: ChoiceSource
+    fit: str | None = None
+    layout: Layout | None = None  # the groups, and their values that are scored
+
+    def score(self, franchise: Franchise) -> Floats:
+        """Log probability of each unit in a state, by each particle: shape (particles, n_units)."""
+        raise NotImplementedError
+
+    @property
+    def group(self) -> Int64s:
+        """Group of each unit."""
+        assert self.layout is not None
+        return np.arange(len(self.layout.names))
+
+    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
+        """Averages over states and particles, and the standard error of their sum."""
+        return averaged(logs, self.group)
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """Log probability of the new terms of each group, given that they are new, and their number."""
+        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
 
 
 def _exp(x: float) -> float:
