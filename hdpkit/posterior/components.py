@@ -74,6 +74,13 @@ SETTLED = 0.2
 """Chains agree on a share of which their means differ by at most this part of it, whatever their spread."""
 
 
+def placed(values: npt.NDArray[Any], own: Int64s, n: int, empty: int = 0) -> npt.NDArray[Any]:
+    """Values of dishes at the places of their components, shape (n,)."""
+    found = np.full(n, empty, dtype=values.dtype)
+    found[own[own >= 0]] = values[own >= 0]
+    return found
+
+
 @attrs.frozen(eq=False, slots=False, kw_only=True)
 class Origin:
     """What components are of beside samples: data, newest states of a run, labels that people gave."""
@@ -140,9 +147,8 @@ class Components:
         self.level = level
         self._vectors = vectors
         n = int(max((one.max(initial=_NOBODY) for one in labels), default=_NOBODY)) + 1
-        shares = np.zeros((len(self.samples), n))
-        for row, sample, own in zip(shares, self.samples, labels, strict=True):
-            row[own[own >= 0]] = sample.shares()[own >= 0]
+        pairs = [*zip(self.samples, labels, strict=True)]
+        shares = np.array([placed(sample.shares(), own, n) for sample, own in pairs])
         order = np.argsort(-shares.mean(axis=0), kind="stable")
         rank = np.append(np.argsort(order, kind="stable"), _NOBODY)  # the last is that of -1
         self._of_dishes = [rank[one] for one in labels]
@@ -153,9 +159,8 @@ class Components:
             self._of = attrs.evolve(self._of, named=tuple(self._of.named[k] for k in order))
         # Rounding mustn't give a negative rest, which would be shown as -0.0 %.
         self.shares_by_sample = np.column_stack([shares, np.maximum(1.0 - shares.sum(axis=1), 0.0)])
-        self.ids_by_sample = np.full((len(self.samples), n), _NOBODY, dtype=np.int64)
-        for ids, sample, own in zip(self.ids_by_sample, self.samples, self._of_dishes, strict=True):
-            ids[own[own >= 0]] = sample.ids[own >= 0]
+        pairs = [*zip(self.samples, self._of_dishes, strict=True)]
+        self.ids_by_sample = np.array([placed(sample.ids, own, n, _NOBODY) for sample, own in pairs])
         there = self.ids_by_sample >= 0
         self.chain_numbers = tuple(dict.fromkeys(sample.chain for sample in self.samples))
         of_chain = np.array([sample.chain for sample in self.samples])
@@ -183,6 +188,11 @@ class Components:
     def has_groups(self) -> bool:
         """Whether customers are in groups, which have weights of their own."""
         return bool(self.samples[0].levels)
+
+    @property
+    def has_transitions(self) -> bool:
+        """Whether components are states of sequences, whose weights are those of the next state."""
+        return self.has_groups and self.samples[0].levels[-1].n_fixed is not None
 
     def places(self, keys: Sequence[Any]) -> Int64s:
         """Numbers of groups by their names; -1 for others.
@@ -240,34 +250,45 @@ class Components:
         before = {(sample.chain, sample.sweep): sample for sample, _ in self._before}
         return tuple(before.get((sample.chain, sample.sweep), sample) for sample in self.samples)
 
-    def _members(self) -> tuple[Any, Int64s]:
-        """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
-        rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
+    @cached_property
+    def _dishes(self) -> tuple[Int64s, Int64s]:
+        """Dishes in topics, by topic: place, sample, dish, topic; the first of each topic, and the end."""
         labels = np.concatenate(self._of_dishes)
         order = np.argsort(labels, kind="stable")
         order = order[labels[order] >= 0]
-        return self._vectors.take(rows, order), labels[order]
+        sizes = [len(one) for one in self._of_dishes]
+        sample = np.repeat(np.arange(len(sizes)), sizes)
+        dish = np.concatenate([np.arange(n) for n in sizes])
+        begins = np.searchsorted(labels[order], np.arange(len(self) + 1))
+        return np.column_stack([np.arange(len(labels)), sample, dish, labels])[order], begins
+
+    def _rows(self) -> Any:
+        rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
+        return self._vectors.take(rows, self._dishes[0][:, 0])
+
+    @cached_property
+    def _member_rows(self) -> Any:
+        return self._rows()
 
     @cached_property
     def _means(self) -> Any:
-        rows, labels = self._members()
-        return self._vectors.means(rows, labels, len(self))
+        return self._vectors.means(self._rows(), self._dishes[0][:, 3], len(self))
 
     def _chain_means(self, chain: int, topics: Int64s) -> Any:
         """Means of some topics over the samples of one chain, which has them: rows of its `Vectors`."""
-        of_chain = [(i, sample) for i, sample in enumerate(self.samples) if sample.chain == chain]
-        place = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
+        place = np.full(len(self), _NOBODY, dtype=np.int64)
         place[topics] = np.arange(len(topics))
-        labels = np.concatenate([place[self._of_dishes[i]] for i, _ in of_chain])
-        rows = self._vectors.stack([self._vectors.rows(sample) for _, sample in of_chain])
-        wanted = np.flatnonzero(labels >= 0)
-        return self._vectors.means(self._vectors.take(rows, wanted), labels[wanted], len(topics))
+        of_chain = np.array([sample.chain == chain for sample in self.samples])
+        _, sample, _, topic = self._dishes[0].T
+        wanted = np.flatnonzero(of_chain[sample] & (place[topic] >= 0))
+        rows = self._vectors.take(self._member_rows, wanted)
+        return self._vectors.means(rows, place[topic[wanted]], len(topics))
 
     @cached_property
     def spread(self) -> Floats:
         """Mean distance of a topic's dishes from their mean."""
-        rows, labels = self._members()
-        apart = self._vectors.paired(rows, self._vectors.take(self._means, labels))
+        labels = self._dishes[0][:, 3]
+        apart = self._vectors.paired(self._rows(), self._vectors.take(self._means, labels))
         return np.bincount(labels, weights=apart, minlength=len(self)) / np.bincount(
             labels, minlength=len(self)
         )
@@ -304,7 +325,7 @@ class Components:
         first, last = begins[topic : topic + 2].tolist()
         halves = self._halves_of(topic)
         if self.samples[0].counts is not None:
-            of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
+            of_topic = [(self.samples[i], k) for _, i, k, _ in members[first:last].tolist()]
             ends = topic_interval(of_topic, topic, self.level, _DRAWS, halves)
             if ends is not None:
                 return ends
@@ -319,36 +340,20 @@ class Components:
     def _halves_of(self, topic: int) -> Int64s:
         """Half of its chain that each dish of a topic is in."""
         members, begins = self._dishes
-        return self._halves[members[begins[topic] : begins[topic + 1], 0]]
+        return self._halves[members[begins[topic] : begins[topic + 1], 1]]
 
     def _drawn_parameters(self, topic: int) -> Floats | None:
         """Draws of the parameters of a topic, as many from each of its dishes: shape (n, n_draws, ...)."""
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
         found = []
-        for i, k in members[first:last].tolist():
+        for _, i, k, _ in members[first:last].tolist():
             drawn = self.samples[i].parameters.get("drawn")
             if drawn is None:
                 return None
             found.append(drawn[k])
         each = min(len(drawn) for drawn in found)
         return np.array([drawn[:each] for drawn in found])
-
-    @cached_property
-    def _dishes(self) -> tuple[Int64s, Int64s]:
-        """Sample and dish of each row of `_members`, and the first row of each topic, and the end."""
-        labels = np.concatenate(self._of_dishes)
-        order = np.argsort(labels, kind="stable")
-        order = order[labels[order] >= 0]
-        sizes = [len(one) for one in self._of_dishes]
-        sample = np.repeat(np.arange(len(sizes)), sizes)
-        dish = np.concatenate([np.arange(n) for n in sizes])
-        begins = np.searchsorted(labels[order], np.arange(len(self) + 1))
-        return np.column_stack([sample, dish])[order], begins
-
-    @cached_property
-    def _member_rows(self) -> Any:
-        return self._members()[0]
 
     @property
     def rows_lower(self) -> Floats:
@@ -986,10 +991,9 @@ class Components:
     @cached_property
     def weights(self) -> Floats:
         """Weight of each component and, last, of the rest in the root: (T + 1,), sums to one."""
-        weights = np.zeros((len(self.samples), len(self) + 1))
-        for row, sample, own in zip(weights, self.samples, self._of_dishes, strict=True):
-            row[own[own >= 0]] = sample.root_weights[:-1][own >= 0]
-            row[-1] = sample.root_weights.sum() - row[:-1].sum()
+        pairs = zip(self.samples, self._of_dishes, strict=True)
+        weights = np.array([placed(one.root_weights[:-1], own, len(self) + 1) for one, own in pairs])
+        weights[:, -1] = [one.root_weights.sum() for one in self.samples] - weights[:, :-1].sum(axis=1)
         mean: Floats = weights.mean(axis=0)
         return np.maximum(mean, 0.0) / mean.sum()
 
@@ -997,12 +1001,8 @@ class Components:
     def concentration(self) -> float:
         """Posterior mean of the concentration of the groups."""
         if not self.samples[0].levels:
-            raise StateError(
-                "samples",
-                "of a flat mixture",
-                "of a model with groups",
-                "New groups need a level of their own.",
-            )
+            remedy = "New groups need a level of their own."
+            raise StateError("samples", "of a flat mixture", "of a model with groups", remedy)
         return float(np.mean([np.mean(sample.levels[-1].concentration) for sample in self.samples]))
 
     @cached_property
@@ -1017,10 +1017,8 @@ class Components:
         total, base = np.zeros(self._vectors.n_terms), np.zeros(self._vectors.n_terms)
         for sample, own in zip(self.samples, self._of_dishes, strict=True):
             others = np.flatnonzero(own < 0)
-            rows, weights = (
-                self._vectors.take(self._vectors.rows(sample), others),
-                sample.root_weights[others],
-            )
+            rows = self._vectors.take(self._vectors.rows(sample), others)
+            weights = sample.root_weights[others]
             total += weights @ rows.matrix + float(weights @ rows.base) * self._vectors.shape
             base += sample.root_weights[-1] * self._vectors.shape / self._vectors.shape.sum()
         found: Floats = total + base
@@ -1211,9 +1209,8 @@ class Components:
             own = self.which(state.sample)
             np.add.at(selected, own[own >= 0], np.asarray(state.franchise.selected_terms())[own >= 0])
             np.add.at(n, own[own >= 0], 1)
-        selected = np.where(
-            n > 0, selected / np.maximum(n, 1), distinct
-        )  # of a topic that no newest state has
+        # Of a topic that no newest state has: the distinct ones.
+        selected = np.where(n > 0, selected / np.maximum(n, 1), distinct)
         sparsity = np.maximum(1.0 - selected / max(self.n_terms, 1), 0.0)
         return np.rint(distinct).astype(np.int64), sparsity
 

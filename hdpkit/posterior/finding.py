@@ -28,7 +28,7 @@ from hdpkit.posterior.alignment import (
     observed,
     vectors_of,
 )
-from hdpkit.posterior.components import Components
+from hdpkit.posterior.components import Components, placed
 from hdpkit.posterior.intervals import checked_level
 from hdpkit.posterior.matching import TopicMatch, matched_components
 from hdpkit.posterior.partitions import point_partition
@@ -133,29 +133,24 @@ def components(
         if sequences:
             return _of_states(samples, dishes, level, min_occurrence, min_share, of)
         return of_clusters(samples, partitioned(dishes), level, min_occurrence, **of)
-    vectors, before = vectors_of(samples, distance, members=True), []
+    vectors, before, originals = vectors_of(samples, distance, members=True), [], samples
     if similar is None:
-        similar = (
-            SIMILAR if distance == "cosine" and first.counts is not None and first.dishes is None else 0.0
-        )
+        of_topics = distance == "cosine" and first.counts is not None and first.dishes is None
+        similar = SIMILAR if of_topics else 0.0
     if similar > 0.0:
         merged = []
         for sample in samples:
             to = clusters(vectors, observed(vectors.rows(sample)), similar, sample.ids < apart)
             merged.append(sample if to is None else merged_sample(sample, to, apart))
             before.append(None if to is None else np.unique(to, return_inverse=True)[1].ravel())
-        samples, originals = tuple(merged), samples
+        samples = tuple(merged)
         vectors = vectors.over(samples)
     labels = matched(samples, vectors, threshold)
-    kept = (
-        [
-            (sample, own[to])
-            for sample, own, to in zip(originals, labels, before, strict=True)
-            if to is not None
-        ]
-        if similar > 0.0
-        else []
-    )
+    kept = [
+        (sample, own[to])
+        for sample, own, to in zip(originals, labels, before, strict=False)
+        if to is not None
+    ]
     found = Components(samples, labels, vectors, level, before=kept, **of)
     if similar > 0.0:
         known = ((found.ids_by_sample >= 0) & (found.ids_by_sample < apart)).any(axis=0)
@@ -224,9 +219,7 @@ def of_clusters(
         labels = np.unique(np.asarray(samples[-1].dishes), return_inverse=True)[1].astype(np.int64)
         found = [_of_clusters(sample, labels) for sample in samples]
     n = int(labels.max()) + 1
-    shares = np.zeros((len(found), n))
-    for row, sample, own in zip(shares, samples, found, strict=True):
-        row[own[own >= 0]] = sample.shares()[own >= 0]
+    shares = np.array([placed(one.shares(), own, n) for one, own in zip(samples, found, strict=True)])
     often = np.bincount(np.concatenate([own[own >= 0] for own in found]), minlength=n) / len(found)
     there = (often > 0) & (often >= min_occurrence - 1e-9)
     there = there if there.any() else often > 0
