@@ -307,6 +307,26 @@ class ReportData:
         top = largest(self.weights[topic], most).tolist()
         return [v for v in top if self.counts[topic, v] > 0.0]
 
+    def rows(self, n: int) -> list[dict[str, Any]]:
+        """Number, share with its interval, occurrence and number of chains of the first n components.
+
+        Parameters
+        ----------
+        n : int
+        """
+        found = self.components
+        columns = {
+            "number": np.arange(1, len(found) + 1),
+            "share": found.shares,
+            "lower": found.shares_lower,
+            "upper": found.shares_upper,
+            "occurrence": found.occurrence,
+            "chains": (found.occurrence_by_chain > 0).sum(axis=0),
+            "unsettled": found.unsettled,
+        }
+        lists = (values[:n].tolist() for values in columns.values())
+        return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
     # ------------------------------------------------------------------ points
 
     @property
