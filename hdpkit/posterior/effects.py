@@ -93,7 +93,7 @@ def kept_covariates(found: Any) -> dict[str, list[Any]]:
 def effects_of(found: Any, formula: str, table: Any) -> Effects:
     """The coefficients that `Components.effects` returns."""
     text("formula", formula, remedy=_FORMULA)
-    if not found.has_groups or found.samples[0].levels[-1].n_fixed is not None:
+    if not found.has_groups or found.has_transitions:
         raise StateError(
             "components", "without groups that have shares", "in documents, samples or other groups",
             "See shares, or transitions of hidden Markov models.",
