@@ -363,32 +363,42 @@ def _check_by_restaurant(measure: ByRestaurant, declared: str) -> None:
 
 def _values(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
     """Values of new customers, coded as in the franchise's data."""
-    measure = franchise.measure
     if not isinstance(data, Corpus):
-        measure.for_data(data)
-        if data.values.shape[1:] != franchise.data.values.shape[1:]:
-            raise DataError(
-                "data", f"values of shape {data.values.shape[1:]}",
-                f"values of shape {franchise.data.values.shape[1:]}, as those of the franchise",
-                "Give the new groups values of the same kind.",
-            )  # fmt: skip
-        return data.values
-    if not measure.takes_terms:
+        return checked_numbers(franchise, data)
+    if not franchise.measure.takes_terms:
         raise DataError(
-            "data", data, f"numbers, which {type(measure).__name__} is a measure over, not words",
+            "data", data, f"numbers, which {type(franchise.measure).__name__} is a measure over, not words",
             "Pass numbers as hk.Groups.",
         )  # fmt: skip
+    return coded_terms(franchise, data, slice(None))
+
+
+def checked_numbers(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
+    """New values that aren't terms, after a check that they are of the kind of the franchise's."""
+    franchise.measure.for_data(data)
+    shape = franchise.data.values.shape[1:]
+    if data.values.shape[1:] != shape:
+        raise DataError(
+            "data", f"values of shape {data.values.shape[1:]}",
+            f"values of shape {shape}, as those of the franchise", "Give new values of the same kind.",
+        )  # fmt: skip
+    return data.values
+
+
+def coded_terms(franchise: Any, data: Any, there: Any) -> npt.NDArray[Any]:
+    """New terms as numbers of the franchise's; ``there`` says which values aren't missing."""
     known, terms = getattr(franchise.data, "vocabulary", None), data.values
     if known is not None and data.vocabulary is not None and data.vocabulary != known:
         number = {word: i for i, word in enumerate(known)}
         to = np.array([number.get(word, -1) for word in data.vocabulary], dtype=np.int32)
-        unknown = np.unique(terms[to[terms] < 0])
+        unknown = np.unique(terms[there][to[terms[there]] < 0])
         _check_terms([data.vocabulary[v] for v in unknown.tolist()], "words of the franchise's vocabulary")
         return to[terms]
-    n_terms = getattr(franchise.data, "n_terms", None) or getattr(measure, "n_terms", None)
+    n_terms = getattr(franchise.data, "n_terms", None) or getattr(franchise.measure, "n_terms", None)
     if n_terms is not None:
-        beyond = np.unique(terms[terms >= n_terms]).tolist()
-        _check_terms([data.term(v) for v in beyond], f"terms from 0 to {n_terms - 1}")
+        beyond = np.unique(terms[(terms < 0) | (terms >= n_terms)]).tolist()
+        words = data.vocabulary
+        _check_terms([v if words is None else words[v] for v in beyond], f"terms from 0 to {n_terms - 1}")
     return terms
 
 
@@ -398,7 +408,7 @@ def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
         more = f" and {len(unknown) - _NAMED} others" if len(unknown) > _NAMED else ""
         raise DataError(
             "unknown terms", f"{named}{more}", allowed,
-            "No dish has a probability for them: leave them out of the new documents, and build these with "
+            "No dish has a probability for them: leave them out of the new data, and build these with "
             "vocabulary=franchise.data.vocabulary.",
         )  # fmt: skip
 

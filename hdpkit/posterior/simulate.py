@@ -267,14 +267,20 @@ def simulated(given: F, source: ChoiceSource, keep: str | None) -> F:
             franchise = franchise.copy()
             draw_hyperparameters(franchise, source)
         return simulate_cells(franchise, source, keep)
-    seating: dict[str, Any]
-    prepared, values_of = _DRAWN[franchise.dish_kind.name]
-    seated = prepared(franchise, keep)
-    if keep == "dishes":
-        values, seating = _with_tables(seated, source, True)
+    seated = franchise if keep in SEATED and franchise.dish_kind.name == "latent" else franchise.copy()
+    seating: dict[str, Any] = {}
+    if franchise.dish_kind.name == "latent":
+        if keep not in SEATED:
+            _draw_state(seated, source, keep)
+        values, seating = _with_tables(seated, source, keep == "dishes")
+    elif keep == "seating":
+        seating = {"seating": redraw_atoms(seated, source)}
+        dishes = FrozenSeating.of(seating["seating"]).dishes
+        values = np.where(dishes >= 0, dishes, franchise.data.values)
     else:
-        drawn = None if keep == "seating" else _draw_state(seated, source, keep)
-        values, seating = values_of(seated, drawn, source)
+        # Over a store without customers, which records the dishes that are drawn.
+        seated.store = seated.store_type(seated.topology.n_customers, seated.topology.n_nodes)
+        values = _draw_state(seated, source, keep)
     made: F = maker(franchise, franchise.data.with_values(values))({**seated.freeze(), **seating})
     return made
 
@@ -295,6 +301,12 @@ def _check(franchise: Franchise, keep: str | None) -> None:
         raise ParameterError(
             "keep", keep, "None, 'hyperparameters' or 'seating', because dishes are observed",
             "The data are the dishes: there is nothing to draw that would keep them.",
+        )  # fmt: skip
+    if franchise.dish_kind.name != "latent" and franchise.measure.remainder > 0.0:
+        raise DeclarationError(
+            f"remainder of {type(franchise.measure).__name__}", franchise.measure.remainder,
+            "0 where data are simulated",
+            "A value that is not an atom has no number: use a measure without a remainder.",
         )  # fmt: skip
     needs_dishes = keep == "dishes" or (keep == "seating" and not franchise.population.single)
     if needs_dishes and not franchise.population.all_seated():
@@ -349,17 +361,6 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     return list(franchise.bank.statistics(slots, franchise.seating.dishes()))
 
 
-def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
-    """Values given the seating are drawn without changes of the state: no copy is needed."""
-    return franchise if keep in SEATED else franchise.copy()
-
-
-def _values_latent(
-    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
-) -> tuple[Any, dict[str, Any]]:
-    return _with_tables(franchise, source, False)
-
-
 def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tuple[Any, dict[str, Any]]:
     """Values, and the frozen bank if values sit at tables of their own; with ``kept`` of the same dishes."""
     if franchise.measure.seats_values:
@@ -367,26 +368,6 @@ def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tupl
         own = {} if franchise.measure.conjugate else franchise.bank.freeze()  # concentrations of dishes
         return values, {"bank": {**own, "opens": opens}}
     return (redraw_values if kept else draw_values)(franchise, source), {}
-
-
-def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
-    """A franchise without customers, over a store that records the dishes that are drawn."""
-    _refuse_remainder(franchise.measure)
-    seated = franchise.copy()
-    if keep != "seating":
-        topology = seated.topology
-        seated.store = seated.store_type(topology.n_customers, topology.n_nodes)
-    return seated
-
-
-def _values_observed(
-    franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
-) -> tuple[Any, dict[str, Any]]:
-    """The drawn dishes; otherwise new atoms for the root's tables, and the seating with them."""
-    if drawn is not None:
-        return drawn, {}
-    seating = redraw_atoms(franchise, source)
-    return _observed(seating, franchise.data.values), {"seating": seating}
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
@@ -445,24 +426,8 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
     return {**seating, "table_dish": dish[top]}
 
 
-def _observed(seating: dict[str, Any], current: Any) -> Any:
-    """Value of each customer of a frozen seating of observed dishes; unseated ones keep their values."""
-    dish = FrozenSeating.of(seating).dishes
-    return np.where(dish >= 0, dish, current)
-
-
-def _refuse_remainder(measure: Any) -> None:
-    if measure.remainder > 0.0:
-        raise DeclarationError(
-            f"remainder of {type(measure).__name__}", measure.remainder, "0 where data are simulated",
-            "A value that is not an atom has no number: use a measure without a remainder.",
-        )  # fmt: skip
-
-
 def draw_values(franchise: Franchise, source: ChoiceSource) -> Any:
     """Draw all data given the dishes, dish parameters integrated out (by the chain rule within a dish)."""
-    if franchise.measure.seats_values:
-        return draw_in_restaurants(franchise, source, False)[0]
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
     return _by_chain_rule(franchise, dishes, slots, _begun(franchise, slots), 0, source)
@@ -579,7 +544,3 @@ def _by_chain_rule(
         measure.add(statistics[slot], value)
         values.append(value)
     return values
-
-
-# By the kind of dishes: the franchise in which data are drawn; the values and changes of the frozen state.
-_DRAWN = {"latent": (_seated_latent, _values_latent), "observed": (_seated_observed, _values_observed)}

@@ -228,7 +228,7 @@ def completion_perplexity(
         )  # fmt: skip
     used = alpha > 0  # a topic without prior mass has proportion zero in every document
     fixed = FixedTopics.of(topics[used][:-1], topics[used][-1], alpha[used])
-    return math.exp(-completion([fixed], *halves, tolerance, new_terms))
+    return math.exp(-completion([fixed], halves[0], halves[1], tolerance, new_terms))
 
 
 def _numbers(name: str, values: Any) -> Floats:
