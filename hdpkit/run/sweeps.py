@@ -128,16 +128,6 @@ class Chain(abc.ABC):
     """A chain as a run drives it: of a franchise in this process, or of one over the shards of a corpus.
 
     Every process of a run over shards drives it, so they decide together.
-
-    Attributes
-    ----------
-    franchise : Franchise or ShardedFranchise
-        Whose draws these are; its ``sweep`` is the position of the chain.
-    declared : Franchise
-        Its declarations.
-    streams : Streams
-    folder : ChainFolder
-        In a run folder, the files of the chain.
     """
 
     rescues = True  # whether the state is saved when a callback fails, which may happen in one process alone
@@ -146,13 +136,13 @@ class Chain(abc.ABC):
         self, moves: Sequence[Move], franchise: Any, declared: Franchise, data: Any, n_customers: int
     ) -> None:
         self.moves = moves
-        self.franchise = franchise
+        self.franchise = franchise  # whose draws these are; its ``sweep`` is the position of the chain
         self.declared = declared
         self.data = data
         self.n_customers = n_customers
         self.streams = Streams(0)
         self.settings: Mapping[str, Any] = {}  # its own in run.json
-        self.folder: ChainFolder
+        self.folder: ChainFolder  # in a run folder
 
     @abc.abstractmethod
     def check(self, **options: Any) -> None:
@@ -175,10 +165,7 @@ class Chain(abc.ABC):
         audit_every: int | None,
         begun: Callable[[], None] | None = None,
     ) -> Any:
-        """An iterator of draws, one after every sweep, with a method ``close``.
-
-        ``begun`` is called when the chain is in its initial state.
-        """
+        """An iterator of draws with a method ``close``; ``begun`` is called in the initial state."""
 
     @abc.abstractmethod
     def state(self) -> Callable[[], Mapping[str, Any] | None]:
@@ -263,10 +250,7 @@ def sweep_by_sweep(
     audit_every: int | None,
     begun: Callable[[], None] | None,
 ) -> Iterator[Draw]:
-    """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
-
-    A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-    """
+    """Yield a draw after every sweep, which is a transaction. `Draws` holds the franchise's claim."""
     moves, franchise, streams = chain.moves, chain.franchise, chain.streams
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
@@ -386,10 +370,7 @@ def _records(move: Move, sweep: int, info: MoveInfo, seconds: float) -> list[Mov
 
 
 class Draws(Iterator[Draw]):
-    """Draws of a run, one per sweep. The franchise is claimed from the first request to the last.
-
-    The run belongs to the thread that requests the next draw.
-    """
+    """Draws of a run, one per sweep, for the thread that asks next. It claims the franchise meanwhile."""
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
         self._claim = Claim(franchise.access)

@@ -24,11 +24,7 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def trace_frame(chains: Sequence[Any], numbers: Sequence[int]) -> Any:
-    """One row per recorded sweep and chain: ``chain`` and every recorded key.
-
-    An array with the same shape in every sweep gives one column per entry, "key[0]", "key[1]"; arrays of
-    varying shapes are one column of arrays.
-    """
+    """One row per recorded sweep and chain; arrays of one shape have a column per entry, "key[0]"."""
     columns: dict[str, Any] = {
         "chain": [n for n, c in zip(numbers, chains, strict=True) for _ in range(c.n_draws)]
     }
@@ -105,10 +101,7 @@ def load_arviz() -> Any:
 def inference_data(
     traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = SEPARATOR
 ) -> Any:
-    """Several traces as ArviZ's groups of data; longer traces are cut to the shortest, with a warning.
-
-    A DataTree with ArviZ 1.x, an InferenceData with earlier versions.
-    """
+    """Several traces as ArviZ's groups of data; longer traces are cut to the shortest, with a warning."""
     text("separator", separator, remedy='For instance "_".')
     if "/" in separator:
         raise ParameterError(
@@ -219,8 +212,7 @@ def summary(
     options: dict[str, Any],
     standard: Callable[[str], bool],
 ) -> Any:
-    """ArviZ's summary by key; by default constant quantities, and arrays of other than ``standard`` keys,
-    are left out."""
+    """ArviZ's summary by key; constant quantities, and arrays not ``standard``, are left out by default."""
     groups, coords, _ = _groups(traces, numbers, after)
     arviz = load_arviz()
     import xarray  # ArviZ needs it

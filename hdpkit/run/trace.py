@@ -547,10 +547,7 @@ def check_columns(trace: Trace) -> None:
 
 
 def write_trace(files: ChainFiles, trace: Trace, written: int, sweep: int) -> tuple[int, int]:
-    """Write the trace up to a sweep, of which what is up to the sweep ``written`` is there.
-
-    Returns the numbers of draws and of records of moves up to this sweep.
-    """
+    """Write the trace from one sweep up to another; returns the numbers of draws and of records up to it."""
     for number in range(max(written - 1, 0) // _SWEEPS, (sweep - 1) // _SWEEPS + 1):
         first, last = _up_to(trace, number * _SWEEPS), _up_to(trace, min((number + 1) * _SWEEPS, sweep))
         rows, records = slice(first[0], last[0]), trace.records()[first[1] : last[1]]

@@ -210,10 +210,7 @@ def several_parents(
     discount: Any = None,
     root: str | FixedWeights = "restaurant",
 ) -> Franchise:
-    """Build a tiny franchise of restaurants with several parents, a key of `GRAPHS`, in its sequential state.
-
-    The other parameters are those of `tiny_franchise`.
-    """
+    """A tiny franchise of restaurants with several parents (`GRAPHS`), as by `tiny_franchise`."""
     choice("graph", graph, GRAPHS, remedy="Keys of hdpkit.testing.cases.GRAPHS.")
     (theta, theta_below), (d, d_below) = _numbers(corner, concentration, discount)
 
@@ -301,12 +298,7 @@ _ROOTS: dict[str, str | FixedWeights] = {
 
 
 def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -> Iterator[Franchise]:
-    """Franchises of three or four customers, at the depths of the shapes, that a move must serve (`serves`).
-
-    There is one for each store (not for readable twins), and they have what a measure supports. A root that
-    is a restaurant is left out where there is nothing else. Weights of the root are left out in hidden Markov
-    models and with known components: these have too many states.
-    """
+    """Franchises of three or four customers that a move must serve (`serves`), one for each store."""
     stores = [store for store in serving_stores() if not store.endswith("-reference")]
     for store, root, further in itertools.product(stores, _ROOTS, _FURTHER):
         many = root == "weights" and further not in ("", "held")

@@ -376,10 +376,7 @@ class MPI(Backend):
         return total
 
     def _swept(self) -> Any:
-        """Each rank sums a block of terms, and sends the sum to the others.
-
-        A block is prepared and sent while the previous one is being transferred.
-        """
+        """Each rank sums a block of terms, while it prepares and sends others, and sends the sum."""
         comm, own, n = self._comm, self.rank, self._comm.Get_size()
         total = self._total()
         added, underway = self._worker.call("block", own, n), []
@@ -431,10 +428,7 @@ class MPI(Backend):
 
 
 def _remove_names() -> None:
-    """Remove the name of the memory that MPICH's ranks on this machine share; all have opened it by now.
-
-    MPICH removes it at the end, but not when a rank is killed: 2 MB would stay in /dev/shm.
-    """
+    """Remove the name of the memory that MPICH's ranks share, which would stay if a rank were killed."""
     with contextlib.suppress(OSError):
         for path in set(MPICH.findall(Path("/proc/self/maps").read_text())):
             Path(path).unlink(missing_ok=True)

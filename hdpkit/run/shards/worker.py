@@ -79,10 +79,7 @@ class Meeting:
             return None
 
     def end(self) -> tuple[CommonMemory, int, int] | None:
-        """Return the memory, this worker's index among those that share it, and their number.
-
-        Called when all workers have opened the file. None if this worker is alone.
-        """
+        """The memory, this worker's index and the number of workers that share it; None if it is alone."""
         data = os.pread(self._file, os.fstat(self._file).st_size, 0)
         numbers = sorted(int(data[at : at + NUMBER]) for at in range(0, len(data), NUMBER))
         found = None
@@ -100,11 +97,8 @@ def lock(file: int, *, shared: bool) -> None:
 
 
 def _remove_dead(but: Path) -> None:
-    """Remove the files of workers that were killed before they removed the name.
-
-    If another run has opened its file and not yet locked it, its workers don't find each other. Then each
-    draws all topics, and the chain is the same.
-    """
+    """Remove the files of workers that were killed before they removed the name."""
+    # Of a run that hasn't locked its file yet, the workers don't find each other; the chain is the same.
     for path in FOLDER.glob("hdpkit-*"):
         if path != but:
             with contextlib.suppress(OSError):  # of somebody else, or in use, or gone
@@ -340,10 +334,7 @@ class Worker:
         return self._go_on()
 
     def sweep(self, n_blocks: int) -> Swept:
-        """Run the move over this worker's documents; called when all workers have begun it.
-
-        Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
-        """
+        """Run the move over this worker's documents; changes of counts in blocks of terms (0: by `block`)."""
         move = self._under_way
         _, changes = called(move, move.sweep, self.franchise, n_blocks)
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
@@ -443,10 +434,7 @@ class Worker:
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
 
     def dish_counts(self) -> Any:
-        """Counts of each term in each dish as a csr_array (K, V); their sum over the workers is that of all.
-
-        If topics don't differ by document, one worker has all of them, and the others return None.
-        """
+        """Counts of each term in each dish (K, V), summed over workers; None if another has them all."""
         if not self.franchise.measure.seats_values:
             return self._observed() if self.reports else None
         slots = self.franchise.slots.occupied_slots()
@@ -462,8 +450,7 @@ class Worker:
         return counts
 
     def observed(self) -> tuple[Any, tuple[Int64s, Int64s]] | None:
-        """Where topics differ by document: tables of each term in each dish as a csr_array (K, V), and the
-        numbers of customers and tables in `CountedBursts`. They are equal in all workers; from one worker."""
+        """Tables of each term in each dish (K, V), totals and cells of `CountedBursts`; from one worker."""
         if not self.reports:
             return None
         bank: Any = self.franchise.bank
