@@ -84,8 +84,6 @@ class ByMethod(Move):
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw all values that have a prior: from the root's declaration to the deepest, then in dishes."""
         info = MoveInfo()
-        if steps == (0, 0):
-            return info
         shared = state.hyperparameters.sharers
         if any(self._declared(*one.hyperparameters).prior is not None for one in shared):
             sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()

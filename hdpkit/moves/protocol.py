@@ -398,7 +398,7 @@ class Scheduled(Move):
             return self.move.apply(state, rng, steps)
         info = MoveInfo()
         with state.labelled_seating(rng) if self.move.needs_tables else nullcontext():
-            for _ in range(0 if steps == (0, 0) else self.times):
+            for _ in range(self.times):
                 info += applied(self.move, state, rng)
         return info
 

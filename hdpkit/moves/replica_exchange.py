@@ -113,8 +113,6 @@ class ReplicaExchange(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Propose exchanges between neighbours."""
-        if steps == (0, 0):
-            return MoveInfo()
         chains = [state, *self.others(state)]
         replicas: Any = state.parts[Replicas.name]
         n_pairs = len(chains) - 1

@@ -115,8 +115,6 @@ class SplitMerge(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
-        if steps == (0, 0):
-            return MoveInfo()
         with state.parts_integrated(rng), state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             if len(units) < 2:
@@ -374,8 +372,6 @@ class SplitMergeStates(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
-        if steps == (0, 0):
-            return MoveInfo()
         from hdpkit.steps.state_splits import split_states  # few runs need it
 
         split, accepted = run_sequences(state, split_states, rng, self.scans, self.length)

@@ -18,7 +18,7 @@ from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.franchise.starts import serves_term_clusters
 from hdpkit.run.run_folder import ChainWriter
 from hdpkit.run.samples import Samples
-from hdpkit.run.sweeps import Chain, Progress
+from hdpkit.run.sweeps import Chain, Order, Progress
 from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
@@ -171,7 +171,7 @@ def _collect(
     chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, checkpoints: CheckpointWriter | None
 ) -> Trace:
     begun = None if checkpoints is None else checkpoints.begun
-    draws = chain.draws(sweeps, init, plan.progress, plan.audit_every, begun)
+    draws = chain.draws(Order(sweeps, init, plan.progress, plan.audit_every, begun))
     trace.own(plan.record)
     trace.exact = all(move.exact for move in chain.moves)
     trace.interrupted = False

@@ -337,14 +337,8 @@ def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> 
     seating["dish"][0] = seating["count_dish"][0] = slots[0]
     seat_bursts(franchise, seating)
     streams = Streams(seed)
-    begin_shards(
-        franchise,
-        seating,
-        total,
-        stored.common,
-        WholeCorpus(0, stored.sizes),
-        streams.source(STARTS),
-    )
+    corpus, source = WholeCorpus(0, stored.sizes), streams.source(STARTS)
+    franchise.access.change(begin_shards, franchise, seating, total, stored.common, corpus, source)
     franchise.streams = streams
 
 

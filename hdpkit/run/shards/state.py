@@ -269,17 +269,6 @@ def begin_shards(
     source: ChoiceSource,
 ) -> None:
     """Set the state of a franchise over some shards, from the `shard_counts` of all; empties ``seating``."""
-    franchise.access.change(_begin, franchise, seating, total, common, corpus, source)
-
-
-def _begin(
-    franchise: Franchise,
-    seating: dict[str, Int32s],
-    total: Changes,
-    common: Mapping[str, Any],
-    corpus: WholeCorpus,
-    source: ChoiceSource,
-) -> None:
     slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
     there = total.tables[slots] > 0  # a start may have dishes without customers
     slots, ids = slots[there].astype(np.int32), ids[there]

@@ -17,7 +17,7 @@ import secrets
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -140,22 +140,16 @@ class CommonMemory:
         return np.frombuffer(self._pages, dtype=np.int8, count=n)
 
 
-class Message(Protocol):
-    """A summand. A sum with a `Failed` message is `Failed`."""
-
-    def plus(self, other: Any) -> Any:
-        """Return the sum of both."""
-
-
 @attrs.frozen(eq=False)
 class Failed:
-    """The error of a worker."""
+    """The error of a worker; the sum of messages is the first one."""
 
     error: BaseException
 
-    def plus(self, other: Any) -> Failed:
-        """Return this error, so that the sum is the first error."""
-        return self
+
+def added(one: Any, other: Any) -> Any:
+    """The sum of the messages of two workers, which is a message."""
+    return next((message for message in (one, other) if isinstance(message, Failed)), None) or one.plus(other)
 
 
 @attrs.frozen(eq=False)
@@ -169,10 +163,8 @@ class Opening:
     lengths: dict[int, npt.NDArray[np.int64]]
     name: str  # proposed for `Meeting`; the smallest one is used
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Opening) -> Opening:
         """Return the opening of both workers."""
-        if isinstance(other, Failed):
-            return other
         both = np.concatenate([self.sizes, other.sizes], axis=1)
         distinct, place = np.unique(both[0], return_inverse=True)
         counts = np.zeros(len(distinct), dtype=np.int64)
@@ -197,9 +189,9 @@ class Swept:
 
     changes: Changes
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Swept) -> Swept:
         """Return the changes of both workers."""
-        return other if isinstance(other, Failed) else Swept(self.changes.plus(other.changes))
+        return Swept(self.changes.plus(other.changes))
 
 
 @attrs.frozen(eq=False)
@@ -208,9 +200,9 @@ class CountBlock:
 
     counts: bytes
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: CountBlock) -> CountBlock:
         """Return the changes of both workers."""
-        return other if isinstance(other, Failed) else CountBlock(add_up_sparse(self.counts, other.counts))
+        return CountBlock(add_up_sparse(self.counts, other.counts))
 
 
 @attrs.frozen(eq=False)
@@ -224,10 +216,8 @@ class Done:
     # of the common state after each move over totals in this step
     digests: tuple[tuple[str, bytes], ...] = ()
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Done) -> Done | Failed:
         """Return a message for both, with the numbers of either."""
-        if isinstance(other, Failed):
-            return other
         for (name, one), (_, two) in zip(self.digests, other.digests, strict=True):
             if one != two:
                 error = ScheduleError(
@@ -311,7 +301,8 @@ class Worker:
         corpus = WholeCorpus(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
         common = self.job.start.common()
-        begin_shards(self.franchise, self._seating, total.changes, common, corpus, source)
+        given = self.franchise, self._seating, total.changes, common, corpus, source
+        self.franchise.access.change(begin_shards, *given)
         self.franchise.streams = self.streams
         del self._seating
         self._meeting = Meeting.at(total.name, self.shards[0])
