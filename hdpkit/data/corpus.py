@@ -800,10 +800,7 @@ def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
 
 
 def joined_pieces(pieces: Iterable[Corpus]) -> Corpus:
-    """Return the documents of all pieces as one corpus, without names and labels; a single piece unchanged.
-
-    Pieces are iterated over once, and only one of them is in memory at a time.
-    """
+    """The documents of all pieces as one corpus, without names and labels; a single piece unchanged."""
     several = iter(pieces)
     first = last = next(several)
     terms: list[Any] = []

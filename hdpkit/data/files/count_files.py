@@ -156,10 +156,8 @@ _REMEDY_OF_BAG = (
 
 
 def is_uci(path: str | os.PathLike[str]) -> bool:
-    """Whether a file, plain or gzip, begins with three lines of one number each, the first not 0.
-
-    (A line of LDA-C with a single number is an empty document: that number is 0.)
-    """
+    """Whether a file, plain or gzip, begins with three lines of one number each, the first not 0."""
+    # A line of LDA-C with a single number is an empty document: that number is 0.
     with contextlib.suppress(DataError):  # reading the file will raise the error
         for _, content in line_blocks(path):
             head = _HEAD.match(content)

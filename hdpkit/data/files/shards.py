@@ -64,11 +64,7 @@ class MappedFiles:
         self._digests = digests
 
     def check(self) -> None:
-        """Raise a ChangedDataError if the files have changed.
-
-        This takes a few microseconds if no file was modified. A file with another time or inode and the same
-        content counts as unchanged.
-        """
+        """Raise a ChangedDataError if a file has another content than when it was mapped."""
         for path, before in self._seen.items():
             try:
                 now = signature(os.stat(path))
@@ -173,10 +169,7 @@ def read_file(path: Path, damaged: Damage) -> bytes:
 
 
 def array_on_disk(shape: int | tuple[int, ...], folder: str | None = None) -> npt.NDArray[np.int32]:
-    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array.
-
-    An OSError if the file can't be made, or there is no room for it.
-    """
+    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array."""
     size = 4 * int(np.prod(shape))
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate") and size:  # else a full disk ends the process
