@@ -39,7 +39,6 @@ from hdpkit.data.files.shards import (
     folder_aside,
     is_shard,
     open_shard,
-    read_manifest,
     shard_at,
     storing_shards,
     write_shards,
@@ -583,7 +582,7 @@ class Corpus(GroupedData):
             If a file is missing, damaged, or inconsistent with the others; the message names it.
         """
         given = _folder(folder)
-        shard = shard_at(given) or (read_manifest(Path(os.path.realpath(given))), 0)
+        shard = shard_at(given) or (Manifest._read(Path(os.path.realpath(given))), 0)
         n_shards = len(shard[0].shards)
         if n_shards > 1 and not is_shard(given):
             raise DataError(
@@ -623,7 +622,7 @@ class Corpus(GroupedData):
         tokens = tokens_of_shard(shard, manifest.shards[number].n_tokens)
         return cls._checked(
             tokens, shard.arrays["lengths"], manifest.n_terms, manifest.vocabulary, shard.names, shard.labels,
-            numbers=shard.arrays.get("document"), origin=(manifest.path(number), manifest.digest),
+            numbers=shard.arrays.get("document"), origin=(manifest._path(number), manifest.digest),
             files=shard.files,
         )  # fmt: skip
 
