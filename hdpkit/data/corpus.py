@@ -41,6 +41,7 @@ from hdpkit.data.files.shards import (
     open_shard,
     shard_at,
     storing_shards,
+    write_content,
     write_shards,
 )
 from hdpkit.data.groups import GroupedData, encode_all
@@ -557,9 +558,7 @@ class Corpus(GroupedData):
         StorageError
             If it can't be written.
         """
-        place = _folder(folder)
-        with folder_aside(place) as aside, storing_shards(place):
-            write_shards(aside, content_of(self, tokens=True), 1)
+        write_content(content_of(self, tokens=True), _folder(folder), 1)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], verify: bool = True) -> Corpus:

@@ -35,10 +35,8 @@ from hdpkit.data.files.shards import (
     ShardInfo,
     ShardsContent,
     check_shards,
-    folder_aside,
     open_shard,
-    storing_shards,
-    write_shards,
+    write_content,
 )
 from hdpkit.data.matrices import read_matrix
 from hdpkit.errors import DataError, printable
@@ -342,8 +340,7 @@ class ShardedCorpus(Manifest):
         """
         instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         place, n = _folder(folder), check_shards(shards)
-        with folder_aside(place) as aside, storing_shards(place):
-            write_shards(aside, content_of(corpus), n)
+        write_content(content_of(corpus), place, n)
         return cls.open(place)
 
     @classmethod
@@ -380,14 +377,6 @@ class ShardedCorpus(Manifest):
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
         write_blocks(lambda _: _counts_of(blocks, words), place, n, lambda: (words, names, groups))
         return cls.open(place)
-
-
-def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCorpus:
-    """Write a sharded corpus with another number of shards. Parameters and errors as in `write`."""
-    content = content_of_shards(sharded)
-    with folder_aside(folder) as aside, storing_shards(folder):
-        write_shards(aside, content, shards)
-    return ShardedCorpus.open(folder)
 
 
 def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator[Counts]:

@@ -581,6 +581,12 @@ def _plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
     return list(keys)
 
 
+def write_content(content: ShardsContent, folder: Path, shards: int) -> None:
+    """Write a corpus in shards to a new or empty folder; nothing is left behind if that fails."""
+    with folder_aside(folder) as aside, storing_shards(folder):
+        write_shards(aside, content, shards)
+
+
 def write_shards(aside: Path, content: ShardsContent, shards: int) -> None:
     """Write shards and, last, the manifest to a new folder."""
     _check_writable(content.vocabulary, content.names, content.labels)
