@@ -222,8 +222,9 @@ def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> Parame
 def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **options: Any) -> None:
     """Write a corpus to a folder from which hdpkit fit maps it into memory instead of reading it.
 
-    For corpora larger than memory: files of any format are converted block by block. FOLDER must be new or empty; it needs eight bytes per token, or with --shards
-    eight bytes for each term of each document. Columns of --group-column become labels of the corpus.
+    For corpora larger than memory: files of any format are converted block by block. FOLDER must be new or
+    empty; it needs eight bytes per token, or with --shards eight bytes for each term of each document.
+    Columns of --group-column become labels of the corpus.
 
     \b
     Examples:
