@@ -306,7 +306,12 @@ class Franchise(Freezing):
 
     @unguarded
     def root_integrated(self, source: ChoiceSource) -> Block:
-        """Integrate out the weights of the root within a block: see `Root.integrated`."""
+        """Integrate out the weights of the root within a block, and draw them again at its end.
+
+        Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
+        hyperparameters invariant then leaves the joint posterior invariant. If the root has no weights, or
+        fixed ones, the block does nothing; nested blocks have no additional effect.
+        """
         return self.root.integrated(source)
 
     @unguarded

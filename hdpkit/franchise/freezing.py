@@ -272,10 +272,7 @@ class Freezing(Reading):
 
 
 def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
-    """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
-
-    Returns the seating as arrays for a store.
-    """
+    """Raise a DataError unless a state is consistent and has this shape; returns its seating for a store."""
     observed = state.dish_kind.frozen()
     shared = state.hyperparameters.sharers
     seating = check_frozen(frozen, state.topology, state._starting, observed, shared)
@@ -323,12 +320,8 @@ def _unpickled(kind: Any, restaurant: Any, data: GroupedData, options: dict[str,
 
 
 def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
-    """Return a function that makes a `Franchise` like this one over other data, in a given state.
-
-    Given a choice source, too, it draws parts that are missing in the state; without a state no customer is
-    seated. Parts are cloned twice: now, because the franchise may continue in another thread, and for each
-    copy.
-    """
+    """Return a function that makes a `Franchise` like this one over other data, in a given state."""
+    # Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
     kind, (declared, _, options) = type(franchise), _arguments(franchise)
     options |= {} if measure is None else {"measure": measure}
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
@@ -350,11 +343,7 @@ def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None)
 
 
 class Snapshot:
-    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
-
-    Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
-    and its arrays don't change. Threads may share it; calls are executed one at a time.
-    """
+    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment."""
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()  # calls of the walk use its working memory
@@ -380,10 +369,8 @@ class Snapshot:
         self._walk = t.walk(self._counts, slots, t.home, theta, d, root, self.weights)
 
     def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
-        """P_node(dish) for pairs of restaurant and dish: shape (n,).
-
-        ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
-        """
+        """P_node(dish) for pairs of restaurant and dish: shape (n,)."""
+        # `above` is H of each dish, which may be an atom without customers (any number that is not a slot).
         remedy = "Give three arrays of one length."
         nodes = whole_numbers("nodes", nodes, 0, len(self.concentration) - 1, np.int32, remedy=remedy)
         n = len(nodes)

@@ -71,11 +71,9 @@ class NoneHeld:
 
 
 class HeldNodes(NoneHeld):
-    """Restaurants whose data customers keep their seats.
+    """Restaurants whose data customers keep their seats."""
 
-    Everything is computed from their numbers and the data, not from the seating (except the dishes), so the
-    units that a move skips don't depend on the state.
-    """
+    # Computed from numbers and data, not from the seating: what a move skips doesn't depend on the state.
 
     def __init__(self, nodes: npt.NDArray[np.int32], topology: Topology) -> None:
         self.nodes = nodes

@@ -346,10 +346,7 @@ class NoKnown:
     # ------------------------------------------------------------------ starts
 
     def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
-        """Raise a ParameterError if a frozen component would have a term of probability 0.
-
-        ``dishes`` are those of customers ``first``, ``first + 1``, ....
-        """
+        """Raise a ParameterError if a frozen component would have a term of probability 0."""
 
     def allowed(self, n_dishes: int) -> Floats:
         """Distribution of a term over the dishes of a random start: one row for each term, or for all."""
@@ -365,13 +362,11 @@ class NoKnown:
 
 
 class KnownDishes(NoKnown):
-    """Known components in a franchise.
+    """Known components in a franchise."""
 
-    Component j always has slot j: a customer of the root who isn't part of the data has this dish and never
-    leaves. In stores that keep customers these customers come after those of the data, and so do their
-    homes in `Topology.home`. A bank has the values of the data, then one value for each component, then the
-    other earlier observations of prior components.
-    """
+    # Component j has slot j: a customer of the root who isn't part of the data has this dish and never
+    # leaves. In stores these customers come after those of the data. A bank has the values of the data, one
+    # for each component, then the other earlier observations of prior components.
 
     def __init__(self, declared: Known | KnownValues, measure: BaseMeasure, data: GroupedData) -> None:
         self.declared = declared
@@ -520,10 +515,8 @@ class KnownDishes(NoKnown):
             )  # fmt: skip
 
     def allowed(self, n_dishes: int) -> Floats:
-        """The uniform distribution of each term over the dishes that may have it: shape (n_terms, n).
-
-        Components are the first dishes; an additional dish is for terms that no other dish may have.
-        """
+        """The uniform distribution of each term over the dishes that may have it: shape (n_terms, n)."""
+        # An additional dish is for terms that no other dish may have.
         weights = np.ones((self.n_terms, max(n_dishes, self.n) + 1))
         weights[:, n_dishes:] = 0.0
         weights[:, : self.n] *= (self.topics.T > 0.0) | ~self.frozen

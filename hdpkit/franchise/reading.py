@@ -121,10 +121,8 @@ def audit(state: State, parts: Parts) -> None:
 
 
 def _latent(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
-    """Check that the root serves the live dishes, at one table each, and that statistics are correct.
-
-    A dish that `open_dish` has just made has no customers yet.
-    """
+    """Check that the root serves the live dishes, at one table each, and that statistics are correct."""
+    # A dish that `open_dish` has just made has no customers yet.
     expected = dict.fromkeys(
         (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1
     )

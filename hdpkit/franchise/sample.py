@@ -35,10 +35,9 @@ def rows_at_once(n_terms: int) -> int:
 
 @attrs.frozen(eq=False)
 class TermMeans:
-    """Posterior mean topics as functions of counts.
+    """Posterior mean topics as functions of counts."""
 
-    Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
-    """
+    # Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
 
     smoothing: Floats  # shape (), (n_terms,) or (K, 1): Dirichlet parameter
     # inside and outside: shape (K,): they are equal unless topics select terms
@@ -90,11 +89,10 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @attrs.frozen(eq=False)
 class TopicLaw:
-    """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects.
+    """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects."""
 
-    If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
-    others is random; which others are is uniform given their number.
-    """
+    # If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
+    # others is random; which others are is uniform given their number.
 
     # shape (n,): terms that have customers; all terms if ``parameters`` differ among those that have
     # none
@@ -120,11 +118,9 @@ class TopicLaw:
         return own if np.isinf(self.total) else dirichlet(own[None, :], source.generator)[0]
 
     def draw_each(self, terms: Int64s, n: int, source: ChoiceSource) -> Floats:
-        """Draw the probability of each of some terms ``n`` times from its own distribution.
-
-        It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
-        draws, so these are good for intervals of single terms, and for nothing that depends on several terms.
-        """
+        """Draw the probability of each of some terms ``n`` times from its own distribution."""
+        # Terms with equal parameters have equal draws: good for intervals of single terms, and for nothing
+        # that depends on several.
         _check_source(source)
         terms = whole_numbers("terms", terms, 0, self.n_terms - 1, remedy="Numbers of terms, ascending.")
         n = whole_number("n", n)
@@ -221,13 +217,10 @@ _MOST_PARTS = 1000.0
 
 
 def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Generator) -> Floats:
-    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights.
-
-    Without a discount this is a Dirichlet process. Otherwise the shares are those of the increments of a
-    generalised gamma subordinator over times S base, S ~ Gamma(theta / d) (Pitman & Yor 1997, proposition
-    21). If theta / d is large this takes many draws, and a Dirichlet distribution with the same mean and
-    variances, P (1 - P) (1 - d) / (theta + 1), is used.
-    """
+    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights."""
+    # The shares are those of the increments of a generalised gamma subordinator over times S base, S ~
+    # Gamma(theta / d) (Pitman & Yor 1997, proposition 21). If theta / d is large this takes many draws: a
+    # Dirichlet distribution with the same mean and variances, P (1 - P) (1 - d) / (theta + 1), is used.
     few = (d > 0.0) & (theta <= _MOST_PARTS * d)
     drawn = dirichlet(np.where(few, 1.0, (theta + d) / (1.0 - d))[:, None] * base, generator)
     if not few.any():
@@ -255,10 +248,8 @@ def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Gen
 
 
 def _tempered(mass: Floats, d: Floats, generator: np.random.Generator) -> Floats:
-    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1.
-
-    A stable draw (Kanter 1975) is accepted with probability exp(-its size).
-    """
+    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1."""
+    # A stable draw (Kanter 1975) is accepted with probability exp(-its size).
     found, todo = np.zeros(len(mass)), np.flatnonzero(mass > 0.0)
     while len(todo):
         own = d[todo]
@@ -870,11 +861,8 @@ _LAYOUT = ("posterior_mean", "posterior_means")
 
 
 def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) -> Floats | None:
-    """Draws of the parameters of the dishes given their data, shape (K, n, ...).
-
-    None if the measure has no draws, or none with the layout of the means. A sample of one sweep and chain
-    always has the same draws, and the streams of the chain aren't used.
-    """
+    """Draws of the parameters of the dishes given their data, shape (K, n, ...)."""
+    # A sample of one sweep and chain always has the same draws; the streams of the chain aren't used.
     measure, shape = state.measure, means.shape[1:]
     single, several = (_defined(measure, name) for name in ("draw_parameters", "draw_arrays"))
     # A subclass may have means in another layout than the draws of its base.

@@ -30,10 +30,7 @@ def columns_of(store: Any, n_nodes: int) -> Any:
 def log_seating(
     store: Any, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]
 ) -> float:
-    """Log probability of the labelled seating of all restaurants including the root, in nats.
-
-    It depends only on table sizes, so it is the same for all stores.
-    """
+    """Log probability of the labelled seating of all restaurants including the root, in nats."""
     if isinstance(store, ScoresSeating):
         return float(store.log_seating(concentration, discount))
     total = 0.0
@@ -111,12 +108,8 @@ part have the same model.
 
 
 def log_joint_of_counts(franchise: Any) -> float:
-    """log p(dishes, numbers of tables, data | hyperparameters) + log priors of those that have one, in nats.
-
-    The numbers of tables are those of each restaurant and dish. Seats are summed out, and so are the weights
-    of the root if they are part of the state. Parts of the base measure are included. If dishes are observed,
-    every store keeps the sizes of tables, and the result is the log joint of the seating.
-    """
+    """log p(dishes, numbers of tables, data | hyperparameters) + log priors, in nats."""
+    # Seats and weights of the root are summed out. If dishes are observed: the log joint of the seating.
     with franchise.lock():
         total: float = _log_joint_of_counts(franchise)
     return total

@@ -210,10 +210,8 @@ class State(Locked):
     # ------------------------------------------------------------------ who may use it
 
     def _outside(self, aside: bool = False) -> None:
-        """Raise an error inside a step: methods of measures and parts can't use the franchise.
-
-        Within a proposal only what is ``aside`` of the state may change by other ways.
-        """
+        """Raise an error inside a step: methods of measures and parts can't use the franchise."""
+        # Within a proposal only what is `aside` of the state may change by other ways.
         if self._step is not None and self.access.held and not self.access.closed:
             raise BusyError(
                 "franchise", f"inside the step {self._step.name!r}", "used by one step at a time",
@@ -346,11 +344,7 @@ class State(Locked):
         source: ChoiceSource | None = None,
         discount: Any = None,
     ) -> dict[str, Any]:
-        """Return a frozen seating in the form of a store with this detail.
-
-        For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
-        the restaurants.
-        """
+        """Return a frozen seating in the form of a store with this detail."""
         topology, frozen = self.topology, FrozenSeating.of(seating)
         if detail <= frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
@@ -581,10 +575,7 @@ class State(Locked):
         ids: Any = None,
         births: int = 0,
     ) -> None:
-        """Make slots, parts and statistics, which may depend on these, fit a replaced seating.
-
-        Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
-        """
+        """Make slots, parts and statistics, which may depend on these, fit a replaced seating."""
         self.n_changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)

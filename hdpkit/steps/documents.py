@@ -26,12 +26,10 @@ from hdpkit.stores._counts import CountsStore
 
 @step(draws_tables=True, banks=AllBut(BurstyBank), depths=TWO)
 def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
-    """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
-
-    Customers of labels below ``plan.least`` keep them, and others don't take these. With slices u < xi_z,
-    xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k, phi_kx (n_jk + alpha psi_k) /
-    xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
-    """
+    """Draw the dishes of all customers given the topics and weights of a plan, and then their tables."""
+    # Customers of labels below `plan.least` keep them, and others don't take these. With slices u < xi_z,
+    # xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k, phi_kx (n_jk + alpha psi_k) /
+    # xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
     kind = _Dependent if isinstance(bank, GivenParameters) else _Independent

@@ -31,11 +31,9 @@ def reseat_groups(
     launches: int,
     source: ChoiceSource,
 ) -> int:
-    """One proposal for each of the groups first .. last - 1; returns how many were accepted.
-
-    Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; ``scratch`` is a
-    reserved slot, ``launches`` the number of scans before the final one.
-    """
+    """One proposal for each of the groups first .. last - 1; returns how many were accepted."""
+    # Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; `scratch` is a
+    # reserved slot, `launches` the number of scans before the final one.
     accepted = 0
     for g in range(first, last):
         group = customers[begin[g] : begin[g + 1]]
@@ -161,11 +159,8 @@ class _Data:
         forced: Int32s | None,
         source: ChoiceSource,
     ) -> float:
-        """A Gibbs scan of the group over some slots; returns the log probability of the resulting sides.
-
-        ``sides`` are places in ``slots``, -1 if a customer has none yet. A side has probability proportional
-        to its weight times f(x), and its weight then grows by one; with ``forced`` nothing is drawn.
-        """
+        """A Gibbs scan of the group over some slots; returns the log probability of the resulting sides."""
+        # A side has probability proportional to its weight times f(x), and its weight then grows by one.
         log_q = 0.0
         for i, customer in enumerate(self.group.tolist()):
             if sides[i] >= 0:
@@ -198,10 +193,9 @@ class _Data:
 
 
 class _SeatedData(_Data):
-    """The same if values sit at tables, which are drawn in the order of the group.
+    """The same if values sit at tables, which are drawn in the order of the group."""
 
-    log p(values, tables | sides, all others) over the density of the tables is the sum of log f(x).
-    """
+    # log p(values, tables | sides, all others) over the density of the tables is the sum of log f(x).
 
     def __init__(self, bank: Any, group: Int32s) -> None:
         super().__init__(bank, group)

@@ -23,10 +23,9 @@ KERNELS = ("auto", *SPEEDS)
 
 
 class Declaring:
-    """The classes that declare something themselves, by a class attribute that subclasses don't inherit.
+    """The classes that declare something themselves, by a class attribute that subclasses don't inherit."""
 
-    Compiled code calls C functions, not methods that a subclass overrides.
-    """
+    # Compiled code calls C functions, not methods that a subclass overrides.
 
     def __init__(self, name: str, but_not: str = "") -> None:
         self.name = name

@@ -107,10 +107,7 @@ class FrozenSeating:
         return dishes
 
     def with_customers(self, more: int, known: int = 0) -> Self:
-        """Return the same seating with ``more`` unseated data customers added at the end.
-
-        The last ``known`` customers belong to known components and remain the last.
-        """
+        """Return the same seating with ``more`` unseated data customers added at the end."""
         name = self.names()[0]
         there = np.asarray(getattr(self, name))
         more = whole_number("more", more, 0, 2**31 - 2 - len(there), remedy="Customers are int32.")
@@ -227,11 +224,9 @@ class FrozenCounts(FrozenSeating):
 
 @attrs.frozen(eq=False)
 class FrozenCells(FrozenSeating):
-    """Counts by cell: the number of dishes of each cell, the customers of each dish, and the order of
-    customers.
+    """Counts by cell: the number of dishes of each cell, the customers of each, and their order."""
 
-    The key determines which customer of a cell eats which dish.
-    """
+    # The key determines which customer of a cell eats which dish.
 
     DETAIL = Detail.COUNTS
     OWN: ClassVar[tuple[str, ...]] = ("cell_runs", "run_dish", "run_count", "cell_key")

@@ -21,10 +21,7 @@ Frozen = dict[str, npt.NDArray[np.int32]]
 
 
 class Detail(enum.IntEnum):
-    """What a store keeps, from the least to the most.
-
-    A store class declares it as ``DETAIL``, by a member or its name in small letters.
-    """
+    """What a store keeps, from the least to the most."""
 
     COUNTS = 1
     """The dish of each data customer, and customers and tables by restaurant and dish."""
@@ -47,17 +44,7 @@ def declared_detail(store: type) -> Detail | None:
 
 
 def detail_of(store: Any) -> Detail:
-    """What a store, or a store class, keeps.
-
-    Parameters
-    ----------
-    store : SeatingStore or type
-
-    Raises
-    ------
-    ParameterError
-        If the class declares no `Detail`.
-    """
+    """What a store, or a store class, keeps."""
     kind = store if isinstance(store, type) else type(store)
     detail = declared_detail(kind)
     if detail is None:
@@ -218,17 +205,13 @@ class SeatingStore(Protocol):
 
 
 class TallyStore(SeatingStore, Protocol):
-    """The additional method of a store of counts, whose `join` and `remove` draw nothing.
+    """The additional method of a store of counts, whose `join` and `remove` draw nothing."""
 
-    `remove` also removes a table if there would otherwise be more tables than customers. `table_sizes` raises
-    a StateError.
-    """
+    # `remove` also removes a table if there would be more tables than customers. `table_sizes` raises a
+    # StateError.
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
-        """Set the number of tables of a dish; the parent's number of customers changes as much.
-
-        With ``parent`` -1 no other restaurant changes.
-        """
+        """Set the number of tables of a dish; the parent's number of customers changes as much."""
 
 
 class TableStore(SeatingStore, Protocol):
@@ -249,10 +232,10 @@ class TableStore(SeatingStore, Protocol):
 
 @runtime_checkable
 class TakesBack(Protocol, metaclass=ByClass):
-    """A store of seats that seats customers at given tables, and whose changes can be taken back exactly.
+    """A store of seats that seats customers at given tables, and whose changes can be taken back exactly."""
 
-    The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and it may be any.
-    """
+    # The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and may be
+    # any.
 
     def table_dish(self, table: int) -> int:
         """Dish of a table, -1 if no table has this number."""
@@ -336,10 +319,7 @@ class Compacts(Protocol, metaclass=ByClass):
     """A store that can release unused memory between sweeps."""
 
     def compact(self, share: float = 0.5) -> bool:
-        """Release unused memory where it is more than this share; True if any was released.
-
-        Nothing else changes.
-        """
+        """Release unused memory where it is more than this share; True if any was released."""
 
 
 @runtime_checkable
