@@ -29,7 +29,7 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed
-from hdpkit.stores import FrozenSeating, KeepsCells
+from hdpkit.stores import CellsStore, FrozenSeating
 
 _LABELLED = (Topology, GraphTopology)
 
@@ -60,7 +60,7 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
 
 def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     """The frozen state of a franchise, converted to one with more documents."""
-    if franchise.measure.seats_values and isinstance(franchise.store, KeepsCells):
+    if franchise.measure.seats_values and isinstance(franchise.store, CellsStore):
         franchise = franchise.copy()
         franchise.expand_cells()  # tables of values are kept customer by customer below
     frozen = franchise.freeze()

@@ -42,7 +42,6 @@ from hdpkit.stores import (
     FrozenSeating,
     FrozenSeats,
     FrozenSizes,
-    ReportsMemory,
     detail_of,
 )
 
@@ -587,8 +586,8 @@ class Reading(Blocks):
             topic-term counts).
         """
         store = self.seating
-        reports = isinstance(store, ReportsMemory)
-        parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
+        by_purpose = hasattr(store, "memory_parts")
+        parts = store.memory_parts() if by_purpose else {"seating": store.memory_bytes()}
         if ratios := self._walk_bytes():
             parts = {**parts, "ratios": ratios}
         if topics := sum(one.memory_bytes() for one in self.workspaces.values()):

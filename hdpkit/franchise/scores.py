@@ -10,14 +10,13 @@ import numpy.typing as npt
 from hdpkit.arrays import Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 from hdpkit.stores._labelled_seating import draw_sizes
 from hdpkit.stores._seating import Seating
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
     """Restaurant, dish, customers and tables: four int32 arrays, sorted by restaurant and dish."""
-    if isinstance(store, CountsInBulk):
+    if hasattr(store, "counts"):
         return store.counts()
     rows = [
         (node, dish, store.customers(node, dish), store.tables(node, dish))
@@ -31,7 +30,7 @@ def log_seating(
     store: Any, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]
 ) -> float:
     """Log probability of the labelled seating of all restaurants including the root, in nats."""
-    if isinstance(store, ScoresSeating):
+    if hasattr(store, "log_seating"):
         return float(store.log_seating(concentration, discount))
     total = 0.0
     for node in range(len(concentration)):
@@ -53,7 +52,7 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
 
 def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
     """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
-    if isinstance(store, CountsSizes):
+    if hasattr(store, "size_counts"):
         sizes, counts = store.size_counts(nodes)
         return sizes, counts
     found = [store.table_sizes(node, dish) for node in nodes.tolist() for dish in store.node_dishes(node)]
@@ -63,7 +62,7 @@ def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
 
 def totals(store: Any, n_nodes: int) -> tuple[Int64s, Int64s]:
     """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
-    if isinstance(store, TotalsInBulk):
+    if hasattr(store, "totals"):
         customers, tables = store.totals()
         return customers, tables
     return (
@@ -144,7 +143,7 @@ def dish_sizes(franchise: Any) -> Int64s:
 
 def data_sizes(store: Any, n_nodes: int) -> Int64s:
     """Data customers of each dish that has any, from a store; int64."""
-    if isinstance(store, CountsDishes):
+    if hasattr(store, "dish_sizes"):
         sizes: Int64s = store.dish_sizes()
         return sizes
     node, dish, customers, tables = columns_of(store, n_nodes)

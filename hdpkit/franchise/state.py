@@ -50,7 +50,6 @@ from hdpkit.steps.step import (
 )
 from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import (
-    Compacts,
     Detail,
     ExplicitReference,
     ExplicitStore,
@@ -620,7 +619,7 @@ class State(Locked):
             self._seating.relabel_dishes(mapping)
             self.bank.relabelled(mapping)
             self.slots.relabel(mapping)
-        if isinstance(self.store, Compacts) and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
+        if hasattr(self.store, "compact") and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
             self.store.compact()
         if not self.measure.exact_statistics:
             recount(self)

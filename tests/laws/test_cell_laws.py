@@ -12,7 +12,7 @@ from scipy import stats
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.random import Streams
-from hdpkit.stores import KeepsCells
+from hdpkit.stores import CellsStore
 from hdpkit.testing.pvalues import SampledTests, one_sample_p, two_sample_p
 
 FAMILY = SampledTests()
@@ -123,7 +123,7 @@ def test_chains_over_cells_and_over_customers_have_one_law():
         fr = franchise(counts)
         schedule = [move, moves.TableCounts(), moves.RootWeights()]
         found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
-        assert isinstance(fr.store, KeepsCells) == move.by_cell
+        assert isinstance(fr.store, CellsStore) == move.by_cell
         return found
 
     @functools.cache  # the same chains for all that is read of them
@@ -153,7 +153,7 @@ def test_chains_over_terms_that_repeat_have_one_law(kind):
         fr = franchise(counts, burst=burst)
         schedule = [move, moves.TableCounts(), moves.RootWeights()]
         found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
-        assert isinstance(fr.store, KeepsCells) == move.by_cell
+        assert isinstance(fr.store, CellsStore) == move.by_cell
         return found
 
     @functools.cache  # the same chains for all that is read of them
