@@ -267,27 +267,21 @@ class Franchise(Freezing):
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be omitted if there is only one.
 
+        Raises a ParameterError if there is no such restaurant.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         key : object, optional
             Value of its label.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such restaurant.
         """
         return RestaurantView(self, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
         """The part of the current state that predictions need; it doesn't change with the franchise.
 
-        Raises
-        ------
-        StateError
-            If a dish was opened and has no customers.
+        Raises a StateError if a dish was opened and has no customers.
         """
         if empty := self._open_dishes():
             raise unserved(empty, "a snapshot")
@@ -390,18 +384,15 @@ class Franchise(Freezing):
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
         """Set theta of a declaration: one number, or one per restaurant if they have separate values.
 
+        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
+        concentration > -discount.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         value : float, or float array of shape (n,)
             The same for all its restaurants, or one each.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
-            -discount.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, concentration=value))
 
@@ -409,18 +400,15 @@ class Franchise(Freezing):
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
         """Set d of a declaration: one number, or one per restaurant if they have separate values.
 
+        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
+        concentration > -discount.
+
         Parameters
         ----------
         name : str
             Name of the declaration.
         value : float, or float array of shape (n,)
             The same for all its restaurants, or one each.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such declaration, or a value is outside 0 <= discount < 1, concentration >
-            -discount.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 
@@ -447,7 +435,10 @@ class Franchise(Freezing):
 
         Present seats are kept. Each new customer is seated in order by its predictive given all seated
         customers. This is a start for further sweeps, not a draw from the posterior. This franchise doesn't
-        change.
+        change. Hyperparameters, sweep counter and streams are those of this one; hyperparameters with
+        separate values begin at the starting value in new restaurants. Raises a DataError if the first
+        documents or customers are not the current ones; a DeclarationError if the data are neither documents
+        nor groups.
 
         Parameters
         ----------
@@ -456,19 +447,6 @@ class Franchise(Freezing):
             current customers, followed by new ones, in these groups or others.
         rng : seed, Generator or choice source
             For seating the new customers. Calls with a seed are counted as in `extend`.
-
-        Returns
-        -------
-        Franchise
-            Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with
-            separate values begin at the starting value in new restaurants.
-
-        Raises
-        ------
-        DataError
-            If the first documents or customers are not the current ones.
-        DeclarationError
-            If the data are neither documents nor groups.
         """
         made: Self = self.access.call(_grown, (self, data), {}, True)
         n, n_all = self.topology.n_customers, made.topology.n_customers
@@ -481,7 +459,8 @@ class Franchise(Freezing):
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
         """Replace the data by a continuation, and seat the new customers with their predictive probabilities.
 
-        Restaurants are created for new contexts. If it fails or is interrupted, nothing has changed.
+        Restaurants are created for new contexts. If it fails or is interrupted, nothing has changed. Raises a
+        DataError if the first customers are not those of the current data.
 
         Parameters
         ----------
@@ -490,11 +469,6 @@ class Franchise(Freezing):
         rng : seed, Generator or choice source
             The same seed gives the same state after the same calls. A second call with this seed uses other
             random numbers: calls with a seed are counted, and the count is part of the state.
-
-        Raises
-        ------
-        DataError
-            If the first customers are not those of the current data.
         """
         topology = self._growing()
         before, n = self.data, topology.n_customers

@@ -125,7 +125,9 @@ class Freezing(Reading):
 
         A state from a store with more detail (sizes have more than counts, seats more than sizes) is reduced
         to that of this store. In the opposite case the missing detail is drawn, which requires a ``source``.
-        Missing weights of the root are also drawn. If this fails half way, the franchise is closed.
+        Missing weights of the root are also drawn. If this fails half way, the franchise is closed. Raises a
+        DataError if it is not a state of a franchise of this shape; a StateError if something is missing, and
+        there is no source.
 
         Parameters
         ----------
@@ -133,13 +135,6 @@ class Freezing(Reading):
             The result of `freeze`.
         source : ChoiceSource, optional
             For drawing missing parts of the state.
-
-        Raises
-        ------
-        DataError
-            If it is not a state of a franchise of this shape.
-        StateError
-            If something is missing, and there is no source.
         """
         seating = check_state(self, frozen)
         if source is not None:
@@ -221,24 +216,13 @@ class Freezing(Reading):
 
         During a run in another thread this waits for the end of the current sweep. Between the draws of
         `Scheduler.sample`, outside a run, or when the run ends or fails it returns at once. The run is not
-        affected, and has no extra work unless `look` is called.
+        affected, and has no extra work unless `look` is called. Raises a BusyError if no sweep ends in time;
+        a StateError if the running thread calls it within a move, inside `labelled_seating`.
 
         Parameters
         ----------
         timeout : float, optional
             Largest number of seconds to wait; None: until the sweep ends.
-
-        Returns
-        -------
-        Franchise
-            As `copy` returns it.
-
-        Raises
-        ------
-        BusyError
-            If no sweep ends in time.
-        StateError
-            If the running thread calls it within a move, inside `labelled_seating`.
         """
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")

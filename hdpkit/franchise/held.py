@@ -196,13 +196,14 @@ class Held(State):
     def hold(self, groups: Any, level: str | None = None) -> None:
         """Hold groups: their customers keep their seats, and moves sample all others given these.
 
-        Tables of restaurants that have held customers below them also keep their dishes, and a dish with
-        held customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics
-        are updated given all data. Over ``store="counts"`` with weights of the root so are the numbers of
-        tables of held restaurants: by `SliceGibbs` and `CountGibbs` at any depth, by `TableGibbs` and
-        `TableCounts` with two levels. Otherwise held customers keep their tables, and the posterior is that
-        given these, too. Groups that are already held remain held. The hold is part of the state: copies,
-        frozen states and run folders include it.
+        Tables of restaurants that have held customers below them also keep their dishes, and a dish with held
+        customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics are
+        updated given all data. Over ``store="counts"`` with weights of the root so are the numbers of tables
+        of held restaurants: by `SliceGibbs` and `CountGibbs` at any depth, by `TableGibbs` and `TableCounts`
+        with two levels. Otherwise held customers keep their tables, and the posterior is that given these,
+        too. Groups that are already held remain held. The hold is part of the state: copies, frozen states
+        and run folders include it. Raises a ParameterError if there is no such group, or no customer would be
+        free; a StateError if one of their customers is not seated.
 
         Parameters
         ----------
@@ -211,13 +212,6 @@ class Held(State):
         level : str, optional
             Name of the declaration whose restaurants they are; all data customers below are held. By default
             the deepest one.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such group, or no customer would be free.
-        StateError
-            If one of their customers is not seated.
         """
         self._not_lent("held")
         fresh = self._nodes_of_groups(groups, level)
@@ -236,17 +230,14 @@ class Held(State):
     def release(self, groups: Any = None, level: str | None = None) -> None:
         """Release held groups; all of them by default.
 
+        Raises a ParameterError if there is no such group.
+
         Parameters
         ----------
         groups : list, optional
             As in `hold`. Groups that are not held are ignored.
         level : str, optional
             As in `hold`.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such group.
         """
         self._not_lent("released")
         gone = self.held.nodes if groups is None else self._nodes_of_groups(groups, level)
@@ -268,15 +259,12 @@ class Held(State):
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
 
+        Returns the begin and end (excluded) of each range; without held groups there is one.
+
         Parameters
         ----------
         first, last : int
             Of customers first .. last - 1.
-
-        Returns
-        -------
-        list of pairs of int
-            Begin and end (excluded) of each range. Without held groups there is one range.
         """
         return self.held.free_ranges(first, last)
 

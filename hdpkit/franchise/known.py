@@ -115,7 +115,8 @@ class Known:
     component is a customer of the root who was seated before all data and has its own dish: the root counts
     one more customer for this dish. The topic is known either by ``counts[j]`` observations of earlier data,
     rounded term by term, so that its posterior is Dirichlet(eta + these + counts of the data in the dish);
-    or, with ``frozen``, exactly, so that it never changes.
+    or, with ``frozen``, exactly, so that it never changes. Raises a ParameterError if rows aren't
+    distributions, counts are missing or round to 0, or lengths differ.
 
     Parameters
     ----------
@@ -128,11 +129,6 @@ class Known:
         assigned to it.
     names : list of str, optional
         Names of the components; "known 0", "known 1", ... by default.
-
-    Raises
-    ------
-    ParameterError
-        If rows aren't distributions, counts are missing or round to 0, or lengths differ.
     """
 
     matrix: Floats = attrs.field(converter=_matrix, repr=False)
@@ -210,7 +206,8 @@ def _observations(value: Any) -> Any:
 class KnownValues:
     """Components that are known by earlier observations, for measures whose values are numbers or vectors.
 
-    As in `Known`, component j is dish j and always exists. Its statistics start with its values.
+    As in `Known`, component j is dish j and always exists. Its statistics start with its values. Raises a
+    ParameterError if a component has no values, or they aren't numbers.
 
     Parameters
     ----------
@@ -218,11 +215,6 @@ class KnownValues:
         Earlier observations of each component, at least one: shape (n,), or (n, p) for vectors.
     names : list of str, optional
         Names of the components; "known 0", "known 1", ... by default.
-
-    Raises
-    ------
-    ParameterError
-        If a component has no values, or they aren't numbers.
     """
 
     values: Any = attrs.field(converter=_observations, repr=False)

@@ -386,10 +386,7 @@ class Sample:
     def topics(self) -> Floats:
         """Posterior mean of each topic given its counts: float64, shape (K, n_terms); rows sum to one.
 
-        Raises
-        ------
-        StateError
-            If the data are not terms.
+        Raises a StateError if the data are not terms.
         """
         return self.topics_of(np.arange(self.n_dishes))
 
@@ -421,20 +418,13 @@ class Sample:
     def topic_law(self, dish: int) -> TopicLaw | None:
         """The posterior distribution of the topic of a dish given its counts.
 
+        None if the data are not terms, or if the sample has only the means of its topics. Raises a
+        ParameterError if there is no such dish.
+
         Parameters
         ----------
         dish : int
             0 to K - 1.
-
-        Returns
-        -------
-        TopicLaw or None
-            None if the data are not terms, or if the sample has only the means of its topics.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such dish.
         """
         whole_number("dish", dish, 0, self.n_dishes - 1, remedy="See Sample.n_dishes.")
         if self.counts is None:
@@ -447,21 +437,13 @@ class Sample:
         Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms (Wang & Blei
         2009), the number of selected terms is drawn first, then which, and the topic is Dirichlet over them;
         other terms are 0. A frozen component is always the same. `moves.DrawTopics` draws from the same law.
+        Returns a float64 array, shape (K, n_terms); rows sum to one. Raises a StateError if the data are not
+        terms, or the sample has only the means of its topics.
 
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
             The same seed gives the same draw.
-
-        Returns
-        -------
-        float64 array, shape (K, n_terms)
-            Rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the data are not terms, or the sample has only the means of its topics.
         """
         laws = [self.topic_law(k) for k in range(self.n_dishes)]
         if self.counts is None or any(law is None for law in laws):
@@ -503,6 +485,7 @@ class Sample:
         divided among all dishes by a Pitman-Yor process with concentration theta + d T_j over P (Pitman 1996,
         corollary 20), drawn by its subordinator (Pitman & Yor 1997, proposition 21). If (theta + d T_j) / d
         is above 1,000 this process is replaced by a Dirichlet distribution with the same mean and variances.
+        Returns a float64 array, shape (n_groups, K + 1): the last column is for a new dish, rows sum to one.
 
         Parameters
         ----------
@@ -510,11 +493,6 @@ class Sample:
             The same seed gives the same draw.
         groups : slice, optional
             Which ones, by number; all by default.
-
-        Returns
-        -------
-        float64 array, shape (n_groups, K + 1)
-            The last column is for a new dish; rows sum to one.
         """
         generator = as_source(rng, Purpose.OTHER).generator
         chosen = self._chosen(groups)
@@ -531,11 +509,7 @@ class Sample:
         """Posterior mean transition probabilities of a hidden Markov model: float64, shape (K, K + 1).
 
         As `Franchise.transitions`: row j is that of dish j, the last column a dish without customers yet.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
+        Raises a StateError if the model isn't one of `hk.PreviousDish`.
         """
         return self.group_weights(self._rows("transitions"))
 
@@ -548,21 +522,14 @@ class Sample:
     def draw_transitions(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw all rows of transition probabilities from their posterior given the state.
 
+        Returns a float64 array, shape (K + 1, K + 1): the rows of dishes 0 to K - 1 and, last, the start row.
+        `transitions` and `start` are the means of these draws. Rows sum to one. Raises a StateError if the
+        model isn't one of `hk.PreviousDish`.
+
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
             The same seed gives the same draw.
-
-        Returns
-        -------
-        float64 array, shape (K + 1, K + 1)
-            The rows of dishes 0 to K - 1 and, last, the start row. `transitions` and `start` are the means of
-            these draws. Rows sum to one.
-
-        Raises
-        ------
-        StateError
-            If the model isn't one of `hk.PreviousDish`.
         """
         rows = self._rows("transitions")
         drawn = self.draw_group_weights(rng)

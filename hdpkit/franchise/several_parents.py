@@ -56,7 +56,8 @@ class MixtureOf(Several):
     """A base of several parents: each table of a restaurant is a customer of one of them.
 
     G_r ~ PY(d, theta, w_1 G_1 + ... + w_m G_m). A table that opens chooses parent j with probability w_j
-    (Wood & Teh 2009). All restaurants of a declaration share the weights.
+    (Wood & Teh 2009). All restaurants of a declaration share the weights. Raises a ParameterError if there
+    are fewer than two restaurants, one twice, or weights don't fit them.
 
     Parameters
     ----------
@@ -65,11 +66,6 @@ class MixtureOf(Several):
     weights : Dirichlet or sequence of float
         A prior, from which `hdpkit.moves.ParentWeights` resamples them, starting at its mean; or fixed
         positive numbers with a sum of one.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two restaurants, one twice, or weights don't fit them.
     """
 
     def __init__(self, *restaurants: Restaurant, weights: Any = None) -> None:
@@ -118,17 +114,15 @@ class MixtureOf(Several):
 class OneOf(Several):
     """A base that depends on a label of the data: restaurant r lies below the parent of its customers' value.
 
+    Raises a ParameterError if the label is no string, or ``restaurants`` is no mapping to different
+    Restaurants.
+
     Parameters
     ----------
     label : str
         A label of the data, which all customers of a restaurant share.
     restaurants : mapping
         The parent for each value of the label.
-
-    Raises
-    ------
-    ParameterError
-        If the label is no string, or ``restaurants`` is no mapping to different Restaurants.
     """
 
     def __init__(self, label: str, restaurants: Mapping[Any, Restaurant]) -> None:

@@ -446,17 +446,13 @@ class State(Locked):
         With L this probability, parameters of dishes integrated out, a step that leaves the posterior p(z)
         L(z) invariant leaves p(z) L(z) ** power invariant within the block: use it for proposals. The state
         is not copied. Steps run on kernels for a measure at a power (`BaseMeasure.tempered`). In nested
-        blocks the powers are multiplied.
+        blocks the powers are multiplied. Raises a StateError if the measure has no powers, or dishes keep
+        parameters in the state.
 
         Parameters
         ----------
         power : float
             Above 0, up to 1.
-
-        Raises
-        ------
-        StateError
-            If the measure has no powers, or dishes keep parameters in the state.
         """
         check_power(self, None, power)
         return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)
@@ -551,16 +547,13 @@ class State(Locked):
     def register(self, name: str, component: Part) -> None:
         """Add a part to the state; it is notified of every dish that is born, dies or is relabelled.
 
+        Raises a ParameterError if the name is taken.
+
         Parameters
         ----------
         name : str
             Its name in saved states; its numbers in the trace are named "<name>/<key>".
         component : Part
-
-        Raises
-        ------
-        ParameterError
-            If the name is taken.
         """
         self.parts.register(name, component)
 
@@ -602,12 +595,8 @@ class State(Locked):
     def settle(self) -> None:
         """Remove free slots, release memory and recompute rounded statistics. Between sweeps only.
 
-        The state is then exactly what `freeze` returns. The order of dishes doesn't change.
-
-        Raises
-        ------
-        StateError
-            If a dish has no customers: a move opened it and seated nobody.
+        The state is then exactly what `freeze` returns. The order of dishes doesn't change. Raises a
+        StateError if a dish has no customers: a move opened it and seated nobody.
         """
         self.access.change(self._settle)
 

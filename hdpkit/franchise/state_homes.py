@@ -224,13 +224,7 @@ class HomeState:
         self._n_fixed = n_fixed
 
     def dish_of(self, customer: int) -> int:
-        """Slot of the dish of a data customer.
-
-        Raises
-        ------
-        StateError
-            If the customer is not seated.
-        """
+        """Slot of the dish of a data customer. Raises a StateError if the customer is not seated."""
         number = whole_number("customer", customer, remedy="The number of a data customer.")
         dish = int(self._eaten.dish_of(number))
         if dish == -1:
@@ -253,15 +247,12 @@ class HomeState:
     def fixed(self, number: int) -> int:
         """Number of a restaurant that belongs to no dish.
 
+        Raises a StateError if there is no such restaurant.
+
         Parameters
         ----------
         number : int
             From 0 to ``n_fixed`` - 1.
-
-        Raises
-        ------
-        StateError
-            If there is no such restaurant.
         """
         number = whole_number("number", number, -LARGEST, remedy="Return state.fixed(j), from 0.")
         if not 0 <= number < self._n_fixed:

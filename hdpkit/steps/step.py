@@ -175,7 +175,9 @@ class Step:
         """Attach code that runs the step, for franchises that haven't chosen yet.
 
         Kernels are tried in the order "fused", "generic", "reference", and among kernels of one name those
-        with more conditions on stores, banks, depths, roots and detail first, then the last attached.
+        with more conditions on stores, banks, depths, roots and detail first, then the last attached. Returns
+        the `Kernel`: ``step.kernels.remove(kernel)`` takes it away again. Raises a ParameterError if the name
+        is unknown, ``run`` is no function, or a condition is no set or range.
 
         Parameters
         ----------
@@ -196,16 +198,6 @@ class Step:
             Detail of the store; by default any.
         trees : frozenset of str
             Kinds of trees: "fixed" (the default), "graph", "by state" and "chain".
-
-        Returns
-        -------
-        Kernel
-            ``step.kernels.remove(kernel)`` takes it away again.
-
-        Raises
-        ------
-        ParameterError
-            If the name is unknown, ``run`` is no function, or a condition is no set or range.
         """
         choice("name", name, SPEEDS, remedy='"reference" for one written in Python.')
         function("run", run, remedy="Give the function that runs the step.")
@@ -271,6 +263,8 @@ def step(
     """Declare a step: ``@step(...)`` over its readable function, ``f(walk, bank, *arguments, source)``.
 
     `Franchise.run_step` runs it under the franchise's lock, on the fastest kernel that serves the franchise.
+    Returns a decorator, which makes a `Step` of a function. Raises a ParameterError if a flag is neither True
+    nor False, or a name in ``takes`` or ``given`` is unknown.
 
     Parameters
     ----------
@@ -290,16 +284,6 @@ def step(
         Whether it runs over cells; any other needs customers (`Franchise.expand_cells`).
     **serves
         Franchises that the readable function serves, as in `Step.kernel`; by default all with a fixed tree.
-
-    Returns
-    -------
-    callable
-        That makes a `Step` of a function.
-
-    Raises
-    ------
-    ParameterError
-        If a flag is neither True nor False, or a name in ``takes`` or ``given`` is unknown.
     """
     flags = {
         "needs_tables": needs_tables, "needs_counts": needs_counts, "draws_tables": draws_tables,

@@ -94,18 +94,14 @@ class SeatingStore(Protocol):
             Slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
-
-        Returns
-        -------
-        int
-            The table as a customer of the parent.
         """
 
     def remove(self, node: int, dish: int, customer: int, source: ChoiceSource) -> tuple[bool, int]:
         """Remove a customer.
 
         A store of sizes draws the table by customer: size s with probability proportional to s times the
-        number of tables of this size, independent of the discount.
+        number of tables of this size, independent of the discount. Returns whether the table closed, and the
+        table as a customer of the parent.
 
         Parameters
         ----------
@@ -117,13 +113,6 @@ class SeatingStore(Protocol):
             A data customer, or ~t for table t of a child.
         source : ChoiceSource
             For the draw of the table.
-
-        Returns
-        -------
-        closed : bool
-            Whether the table closed.
-        table : int
-            The table as a customer of the parent.
         """
 
     def clear(self) -> None:
@@ -144,10 +133,6 @@ class SeatingStore(Protocol):
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int
         """
 
     def tables(self, node: int, dish: int) -> int:
@@ -159,10 +144,6 @@ class SeatingStore(Protocol):
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int
         """
 
     def node_customers(self, node: int) -> int:
@@ -177,16 +158,14 @@ class SeatingStore(Protocol):
     def table_sizes(self, node: int, dish: int) -> Int32s:
         """Sizes of the tables that serve a dish in a restaurant, ascending.
 
+        Returns an int32 array.
+
         Parameters
         ----------
         node : int
             Number of the restaurant.
         dish : int
             Slot of the dish.
-
-        Returns
-        -------
-        int32 array, ascending
         """
 
     def relabel_dishes(self, mapping: Int32s) -> None:
