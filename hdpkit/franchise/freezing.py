@@ -219,10 +219,7 @@ class Freezing(Reading):
         affected, and has no extra work unless `look` is called. Raises a BusyError if no sweep ends in time;
         a StateError if the running thread calls it within a move, inside `labelled_seating`.
 
-        Parameters
-        ----------
-        timeout : float, optional
-            Largest number of seconds to wait; None: until the sweep ends.
+        ``timeout`` is the largest number of seconds to wait; None: until the sweep ends.
         """
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")

@@ -246,11 +246,8 @@ class Held(State):
     def held_groups(self, level: str | None = None) -> list[Any]:
         """Names of the held groups.
 
-        Parameters
-        ----------
-        level : str, optional
-            Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
-            are.
+        ``level`` is the name of a declaration, by default the deepest one. A restaurant is held if its own
+        data customers are.
         """
         return self.held.names(self._number_of_level(level))
 

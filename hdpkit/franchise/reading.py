@@ -295,10 +295,7 @@ class Reading(Blocks):
         A franchise over some shards of a corpus returns those of the complete corpus, numbered from 1
         (`WholeCorpus.totals`). Override tables are not among the customers of the root.
 
-        Parameters
-        ----------
-        number : int
-            Number of the declaration; the root's is 0.
+        ``number`` is the number of the declaration; the root's is 0.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -315,10 +312,7 @@ class Reading(Blocks):
         A franchise over some shards of a corpus returns the numbers of the entire corpus. Returns, of
         customers and of tables, the distinct numbers, ascending, and how many restaurants have each: int64.
 
-        Parameters
-        ----------
-        number : int
-            Number of the declaration; the root's is 0.
+        ``number`` is the number of the declaration; the root's is 0.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -338,10 +332,7 @@ class Reading(Blocks):
 
         Returns two int64 arrays of one shape.
 
-        Parameters
-        ----------
-        nodes : array of int
-            Numbers of restaurants.
+        ``nodes`` has numbers of restaurants.
         """
         given = number_array(nodes)
         n = self.topology.n_nodes

@@ -420,11 +420,6 @@ class Sample:
 
         None if the data are not terms, or if the sample has only the means of its topics. Raises a
         ParameterError if there is no such dish.
-
-        Parameters
-        ----------
-        dish : int
-            0 to K - 1.
         """
         whole_number("dish", dish, 0, self.n_dishes - 1, remedy="See Sample.n_dishes.")
         if self.counts is None:
@@ -440,10 +435,7 @@ class Sample:
         Returns a float64 array, shape (K, n_terms); rows sum to one. Raises a StateError if the data are not
         terms, or the sample has only the means of its topics.
 
-        Parameters
-        ----------
-        rng : int, SeedSequence, Generator or None
-            The same seed gives the same draw.
+        The same seed gives the same draw.
         """
         laws = [self.topic_law(k) for k in range(self.n_dishes)]
         if self.counts is None or any(law is None for law in laws):
@@ -463,10 +455,7 @@ class Sample:
         are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j tables has (n_jk - d
         t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the root down.
 
-        Parameters
-        ----------
-        groups : slice, optional
-            Which ones, by number; all by default.
+        ``groups`` is a slice of their numbers; all by default.
         """
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:
@@ -526,10 +515,7 @@ class Sample:
         `transitions` and `start` are the means of these draws. Rows sum to one. Raises a StateError if the
         model isn't one of `hk.PreviousDish`.
 
-        Parameters
-        ----------
-        rng : int, SeedSequence, Generator or None
-            The same seed gives the same draw.
+        The same seed gives the same draw.
         """
         rows = self._rows("transitions")
         drawn = self.draw_group_weights(rng)

@@ -25,7 +25,7 @@ from hdpkit.franchise.declarations import (
 )
 from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
-from hdpkit.franchise.known import Known, KnownValues, known_of
+from hdpkit.franchise.known import Known, KnownDishes, KnownValues
 from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
 from hdpkit.franchise.root import Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
@@ -154,7 +154,7 @@ class State(Locked):
                 "The base measure for words is hk.DirichletMultinomial; pass numbers as hk.Groups.",
             )  # fmt: skip
         self.measure: BaseMeasure = measure_of(declared, "for_data", declared.for_data(data))
-        self.known_dishes = known_of(known, self.measure, data)
+        self.known_dishes = KnownDishes(known, self.measure, data)
         self.topology: Tree = build_topology(self.declarations, data, self.known_dishes.n)
         self.store_type: Any = _store_class(store)
         check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
@@ -449,10 +449,7 @@ class State(Locked):
         blocks the powers are multiplied. Raises a StateError if the measure has no powers, or dishes keep
         parameters in the state.
 
-        Parameters
-        ----------
-        power : float
-            Above 0, up to 1.
+        ``power`` is above 0, up to 1.
         """
         check_power(self, None, power)
         return Block(self.access, lambda: self.access.change(self._raise_to, power), self._lower)

@@ -170,10 +170,7 @@ class Steps(Held):
         of customers raise a StateError. `clear` and `thaw` remove it. Returns its slot. Raises a StateError
         if there is no source and the root has weights.
 
-        Parameters
-        ----------
-        source : ChoiceSource, optional
-            For draws of parts of the state at a birth; needed if the root has weights.
+        ``source`` is for draws of parts of the state at a birth; needed if the root has weights.
         """
         self.dish_kind.check_latent()
         if source is not None:
