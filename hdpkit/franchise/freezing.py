@@ -113,7 +113,7 @@ class Freezing(Reading):
             "sweep": self.sweep,
             # No call had a seed in most states.
             **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
-            **self.held.frozen(),
+            **({"held_groups": self.held.nodes} if len(self.held.nodes) else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self.parts.freeze(),
         }
