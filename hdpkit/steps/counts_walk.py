@@ -10,20 +10,18 @@ tables. Given the counts all choices are equally probable: p(z, u) = p(z, t) / p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
 from hdpkit.steps import sweeps
 from hdpkit.steps._sweeps import reseat_indicated
 from hdpkit.steps.step import MORE
 from hdpkit.steps.sweeps import _add, _draw
-from hdpkit.steps.walk import ReferenceWalk, Tree
+from hdpkit.steps.walk import ReferenceWalk
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail, detail_of
 from hdpkit.stores._counts import CountsStore
@@ -139,22 +137,13 @@ class CountsReferenceWalk(ReferenceWalk):
 # The compiled twin is `hdpkit.steps._counts_walk`; see `hdpkit.franchise.several_parents`.
 
 
-class GraphTree(Tree, Protocol):
-    """Restaurants, each with an arm for each of its parents: a node of the store with its tables there."""
-
-    def arms(self, node: int) -> Sequence[int]:
-        """Arms of a restaurant; the first has its number."""
-
-    def weight(self, arm: int) -> float:
-        """Probability that a table of the restaurant chooses the parent of this arm."""
-
-
 class GraphReferenceWalk(ReferenceWalk):
     """Seats customers of restaurants with several parents over any store of sizes or seats."""
 
-    # The path of a restaurant has all restaurants above it, each before its parents.
+    # The path of a restaurant has all restaurants above it, each before its parents. A restaurant has an arm
+    # for each parent, the first of which has its number.
 
-    topology: GraphTree
+    topology: Any
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -264,9 +253,7 @@ def reseat(
 ) -> None:
     """Table Gibbs by indicators: dish and indicators of each customer given those of all others."""
     for i in range(first, last):
-        node, dish = walk.home(i), walk.store.dish_of(i)
-        if dish < 0:
-            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        node, dish = walk.home(i), walk.dish(i)
         closes = walk.indicators(node, dish, source)
         if closes is None:
             continue

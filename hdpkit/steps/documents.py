@@ -13,7 +13,6 @@ import numpy as np
 import hdpkit.steps._table_counts as compiled
 import hdpkit.steps.fused._fused_documents as fused_documents
 from hdpkit.arrays import Floats
-from hdpkit.errors import StateError
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.random import ChoiceSource
@@ -40,9 +39,7 @@ def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, 
         members = np.flatnonzero(nodes == node).tolist()
         theta = None if plan.integrated or node == 0 else _proportions(walk, node, members, plan, source)
         for i in members:
-            own = walk.store.dish_of(i)
-            if own < 0:
-                raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+            own = walk.dish(i)
             if psi[own] >= plan.least:
                 _reseat(walk, likelihoods, node, i, own, psi, theta, plan, source)
     likelihoods.end()

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 import hdpkit.steps._sweeps as compiled
 from hdpkit.arrays import Int32s
-from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
 from hdpkit.measures.bank import SeatsValues, StatisticsBank
 from hdpkit.numerics import add_up, exp
@@ -55,11 +54,7 @@ def _propose(
     source: ChoiceSource,
 ) -> bool:
     """One proposal. If it is rejected, the caller restores the seating; statistics are restored here."""
-    before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
-    if (before < 0).any():
-        raise StateError(
-            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat all customers."
-        )
+    before = np.array([walk.dish(i) for i in group.tolist()], dtype=np.int32)
     # Births and deaths of a proposal are not reported: these slots have no bank and no parts.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
@@ -94,11 +89,11 @@ def _propose(
     if not log_ratio < np.inf:  # NaN too
         raise FloatingPointError(f"a log ratio of {log_ratio} can't be drawn from")
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
-        data.put_back(before)
+        data.put(before, proposed=False)
         return False
     if aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh):
         walk.slots.open(group)  # in the slot `fresh`
-    data.put(dishes[sides])
+    data.put(dishes[sides], proposed=True)
     for slot in own.tolist():
         if not aside.is_occupied(slot):
             walk.slots.close(slot)
@@ -139,12 +134,8 @@ class _Data:
         """Remove the values of the present state, each from its slot."""
         self._change(slots, add=False)
 
-    def put_back(self, slots: Int32s) -> None:
-        """Add the values again as in the present state."""
-        self._change(slots, add=True)
-
-    def put(self, slots: Int32s) -> None:
-        """Add the values as proposed."""
+    def put(self, slots: Int32s, proposed: bool) -> None:
+        """Add the values, as proposed or as in the present state."""
         self._change(slots, add=True)
 
     def _change(self, slots: Int32s, add: bool) -> None:
@@ -208,15 +199,9 @@ class _SeatedData(_Data):
         """Remove the values, whose tables are drawn given their numbers."""
         self.current, _ = self.bank.take_out(self.group.tolist())
 
-    def put_back(self, slots: Int32s) -> None:
-        """Add the values at the tables of the present state."""
-        self._seat(slots, self.current)
-
-    def put(self, slots: Int32s) -> None:
-        """Add the values at the tables proposed."""
-        self._seat(slots, self.proposed)
-
-    def _seat(self, slots: Int32s, opens: dict[int, bool]) -> None:
+    def put(self, slots: Int32s, proposed: bool) -> None:
+        """Add the values at the tables proposed, or at those of the present state."""
+        opens = self.proposed if proposed else self.current
         for customer, slot in zip(self.group.tolist(), slots.tolist(), strict=True):
             self.bank.sit(customer, slot, opens[customer])
 

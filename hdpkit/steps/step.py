@@ -8,7 +8,7 @@ the step, unless a kernel is forced.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -70,19 +70,6 @@ COUNTING_BANKS = Declaring("COUNTING")
 """Banks that compute statistics in compiled code, instead of calling the measure."""
 
 
-class Numbers(Protocol):
-    """Numbers of the hyperparameters for the condition of a kernel: O(restaurants), so they are used last."""
-
-    def ends(self) -> list[tuple[float, float]]:
-        """Return the largest concentration and the largest discount of each declaration, the root's first."""
-
-    def least(self) -> float:
-        """Return the smallest concentration + discount of a restaurant below the root."""
-
-    def longest(self) -> int:
-        """Return the number of data customers of the largest restaurant."""
-
-
 TWO = range(2, 3)
 TWO_OR_MORE = range(2, 2**31)
 MORE = range(3, 2**31)
@@ -105,7 +92,8 @@ class Kernel:
     banks: Container[type] | None = None
     depths: range | None = None
     roots: frozenset[str] | None = None
-    within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
+    # of the bank and the `Hyperparameters`; used last, since numbers of these are O(restaurants)
+    within: Callable[[Any, Any], bool] = lambda bank, numbers: True
     detail: Detail | None = None
     trees: frozenset[str] = frozenset({"fixed"})
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hdpkit.arrays import Floats, Int32s
+from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.root import ReferenceRoot
@@ -77,6 +78,15 @@ class ReferenceWalk:
         self.root = ReferenceRoot() if root is None else root
         # Tables are drawn at the end of a step, given counts of customers.
         self.tables_at_end = detail_of(store) is Detail.COUNTS
+
+    def dish(self, customer: int) -> int:
+        """Dish of a data customer; raises a StateError if the customer is not seated."""
+        dish = self.store.dish_of(customer)
+        if dish < 0:
+            raise StateError(
+                "customer", customer, "seated", "Start the franchise, or seat the customer first."
+            )
+        return dish
 
     def home(self, customer: int) -> int:
         """Current restaurant of a data customer."""
