@@ -33,10 +33,7 @@ class Placed(NamedTuple):
 
 
 class Repeats(NamedTuple):
-    """The distribution of a dish in each restaurant, PY(discount, concentration, dish).
-
-    With an infinite concentration the dish is the same in all restaurants.
-    """
+    """The distribution of a dish in a restaurant, PY(discount, concentration, dish); infinite: the dish."""
 
     concentration: float
     discount: float
@@ -52,15 +49,11 @@ SAME = Repeats(math.inf, 0.0)
 
 @attrs.frozen(eq=False)
 class NewRestaurants:
-    """Dishes in restaurants without customers: PY(discount, concentration, phi_k).
+    """Dishes in restaurants without customers: PY(discount, concentration, phi_k)."""
 
-    ``measure`` is that of phi_k, ``bank`` its bank over the data, and ``dishes`` has the dish of each
-    customer whose value is an observation of phi_k, -1 for the others.
-    """
-
-    measure: BaseMeasure
+    measure: BaseMeasure  # of phi_k
     bank: Any
-    dishes: Int32s
+    dishes: Int32s  # of each customer whose value is an observation of phi_k, -1 for the others
     repeats: Repeats
 
 
@@ -87,6 +80,12 @@ class ByRestaurant(BaseMeasure):
     ----------
     differ_by : str
         Name of the declaration, for instance "document". A class attribute, or set by the constructor.
+
+    Notes
+    -----
+    Arguments of the methods are as in `BaseMeasure`, and:
+
+    restaurant : int, as in `Placed`.
     """
 
     differ_by: str = "document"
@@ -96,26 +95,13 @@ class ByRestaurant(BaseMeasure):
         """Draw one observation, not a `Placed`, from the predictive distribution of a dish in a restaurant.
 
         It takes the place of `simulate`, and is optional as that method is.
-
-        Parameters
-        ----------
-        statistics : object
-        restaurant : int
-            As in `Placed`.
-        generator : numpy.random.Generator
         """
         raise missing_method(self, "simulate_in")
 
     def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
         """Return the distribution of the dishes of a state in restaurants that have no customers.
 
-        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`). ``bank`` is
-        one of this measure, with the statistics of the state; ``dishes`` has the dish of each customer.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        dishes : int32 array, shape (n_customers,)
+        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`).
         """
         raise missing_method(self, "in_new_restaurants")
 
@@ -134,10 +120,7 @@ class ByRestaurant(BaseMeasure):
 
 
 class PlacedValues:
-    """Values with the restaurants of their customers, which are known after the bank is made.
-
-    The last ``n_earlier`` values, earlier observations of known components, have one that nobody enters.
-    """
+    """Values with the restaurants of their customers; that of the ``n_earlier`` last ones nobody enters."""
 
     def __init__(self, values: Any, n_earlier: int = 0) -> None:
         self.values = values

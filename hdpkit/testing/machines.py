@@ -29,10 +29,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
-    """Settings under which a machine runs the same way everywhere, every time.
-
-    Without ``shrink`` a failure is reported immediately, in the form in which it was found.
-    """
+    """Settings under which a machine runs the same way everywhere, every time."""
     return settings(
         derandomize=True,
         deadline=None,

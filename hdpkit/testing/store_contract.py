@@ -502,11 +502,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 
 
 def _check_labelled_seating(store_class: type) -> str:
-    """Missing details are drawn from their law given the state, by both versions, and aggregation undoes it.
-
-    All labelled seatings that fit given sizes are equally likely; one that fits given counts has the weight
-    of its tables, (size - 1)! each.
-    """
+    """Missing details are drawn from their law by both versions, and aggregation undoes it."""
     states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):
         tree: Any = tiny_franchise(name, DirichletMultinomial(0.5, n_terms=3)).topology
