@@ -151,12 +151,11 @@ def trends(
 def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, level: float = 0.9) -> Trends:
     """As `trends`, given the number of each document's period, or group, and of each topic's column."""
     samples = (topics,) if isinstance(topics, Sample) else topics.samples
-    k, n_columns = len(to), int(to.max(initial=-1)) + 1
-    found = []
+    n_columns, adding, found = int(to.max(initial=-1)) + 1, chooser(which, len(periods)).T.tocsr(), []
     for sample in samples:
-        own = np.arange(k) if isinstance(topics, Sample) else topics.which(sample)
-        found.append(_counts(sample, which, len(periods), np.append(to, -1)[own], n_columns))
-    tokens = _tokens(samples[0], which, len(periods))
+        own = to if isinstance(topics, Sample) else np.append(to, -1)[topics.which(sample)]
+        found.append(((adding @ sample.group_counts) @ chooser(own, n_columns)).toarray())
+    tokens = np.asarray((adding @ samples[0].group_counts).sum(axis=1), dtype=np.int64).ravel()
     with np.errstate(invalid="ignore"):
         shares = np.array(found) / np.where(tokens > 0, tokens, np.nan)[:, None]
     mean = shares.mean(axis=0)
@@ -168,23 +167,6 @@ def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, le
         periods=tuple(periods), documents=documents, tokens=tokens, shares=mean,
         lower=ends[0], upper=ends[1],
     )  # fmt: skip
-
-
-def _chooser(rows: Int64s, n: int) -> Any:
-    """A matrix that adds up the rows of each number; -1 for rows that are left out."""
-    there = np.flatnonzero(rows >= 0)
-    ones = np.ones(len(there), dtype=np.int64)
-    return scipy.sparse.csr_array((ones, (rows[there], there)), shape=(n, len(rows)))
-
-
-def _counts(sample: Sample, which: Int64s, n: int, to: Int64s, n_columns: int) -> Int64s:
-    """Tokens of each topic in each period: shape (n, n_columns)."""
-    of_dishes = _chooser(which, n) @ sample.group_counts
-    return np.asarray((of_dishes @ _chooser(to, n_columns).T).todense(), dtype=np.int64)
-
-
-def _tokens(sample: Sample, which: Int64s, n: int) -> Int64s:
-    return np.asarray((_chooser(which, n) @ sample.group_counts).sum(axis=1), dtype=np.int64).ravel()
 
 
 _AT_ONCE = 1 << 24  # counts of documents that are in memory at once, at most
@@ -330,4 +312,5 @@ def _counted(corpus: Any, here: slice, before: int, counts: Any) -> DocumentCoun
 def chooser(own: Int64s, n: int) -> Any:
     """A matrix that adds up the columns of the dishes of each component: shape (n_dishes, n)."""
     there = np.flatnonzero(own >= 0)
-    return scipy.sparse.csr_array((np.ones(len(there)), (there, own[there])), shape=(len(own), n))
+    ones = np.ones(len(there), dtype=np.int64)
+    return scipy.sparse.csr_array((ones, (there, own[there])), shape=(len(own), n))

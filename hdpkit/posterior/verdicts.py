@@ -133,12 +133,8 @@ class Diagnosis:
 
     def as_data(self) -> dict[str, Any]:
         """The verdicts and the advice as JSON-compatible data."""
-        return {
-            "readable": self.readable.as_data(),
-            "quotable": self.quotable.as_data(),
-            "number": self.number.as_data(),
-            "advice": self.advice,
-        }
+        found = {name: getattr(self, name).as_data() for name in ("readable", "quotable", "number")}
+        return found | {"advice": self.advice}
 
     @property
     def table(self) -> Any:

@@ -172,17 +172,12 @@ def match(found: Any) -> Any:
         for j in range(len(other))
     ]  # fmt: skip
     titles = [f"topics of {printable(source)}" for source in sources]
-    return _heat(values, titles, len(one), len(other))
-
-
-def _heat(values: Any, titles: Any, n_rows: int, n_columns: int) -> Any:
-    """Cosines as a heat map in which pairs are outlined."""
-    labelled = max(n_rows, n_columns) <= _MOST_NAMED
-    cell = ROW if labelled else max(2.0, 1_200 / max(n_rows, n_columns))
+    most = max(len(one), len(other))
+    cell = ROW if most <= _MOST_NAMED else max(2.0, 1_200 / most)
     drawn = heat(
-        values, ("one", titles[0]), ("other", titles[1]), ("cosine", "cosine", ".2f"), n_rows,
-        scale={"domain": [0, 1]}, row=cell, width=round(cell * n_columns), labels=labelled, labelAngle=-90,
-        title=titles[1], row_title=titles[0],
+        values, ("one", titles[0]), ("other", titles[1]), ("cosine", "cosine", ".2f"), len(one),
+        scale={"domain": [0, 1]}, row=cell, width=round(cell * len(other)), labels=most <= _MOST_NAMED,
+        labelAngle=-90, title=titles[1], row_title=titles[0],
     )  # fmt: skip
     outline = {"condition": {"test": "datum.pair", "value": "#fb325e"}, "value": None}
     return drawn.encode(stroke=outline, strokeWidth=alt.value(2))

@@ -232,14 +232,10 @@ def move_times(trace: Any) -> Any:
     -------
     altair.Chart
     """
-    records = _records(trace)
-    names, which = np.unique(records["move"], return_inverse=True)
-    seconds = np.bincount(which, records["seconds"], len(names))
     values = [
-        {"move": printable(str(names[i])), "seconds": rounded([seconds[i]])[0],
-         "share": float(seconds[i] / max(seconds.sum(), 1e-300))}
-        for i in np.argsort(-seconds, kind="stable").tolist()
-    ]  # fmt: skip
+        {"move": printable(one["move"]), "seconds": rounded(one["seconds"]), "share": one["share"]}
+        for one in moves_of(_records(trace))
+    ]
     drawn = bars(values, "move", "seconds", "seconds", ",.4~g")
     text = over().mark_text(align="left", dx=4, style="on-chart")
     text = text.encode(
@@ -248,6 +244,20 @@ def move_times(trace: Any) -> Any:
         text=alt.Text(field="share", type="quantitative", format=".0%"),
     )
     return layered(values, ROW * len(values), drawn.properties(data=alt.Undefined), text)
+
+
+def moves_of(records: Any) -> list[dict[str, Any]]:
+    """Seconds, their share, proposals and acceptances of each move, the one that takes longest first."""
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds, tried, accepted = (np.bincount(which, records[key]) for key in ("seconds", "tried", "accepted"))
+    total = max(float(seconds.sum()), 1e-300)
+    return [
+        {
+            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
+            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
+        }
+        for i in np.argsort(-seconds, kind="stable").tolist()
+    ]  # fmt: skip
 
 
 def _records(trace: Any) -> Any:

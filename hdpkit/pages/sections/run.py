@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import HdpkitError, printable
-from hdpkit.pages.plots.traces import by_sweep, move_times
+from hdpkit.pages.plots.traces import by_sweep, move_times, moves_of
 from hdpkit.pages.report_data import ReportData, diagnosis_of
 from hdpkit.pages.section import Content
 from hdpkit.run.run_folder import versions
@@ -36,7 +36,8 @@ def read_convergence(report: ReportData) -> Content | None:
         name = f"trace-{len(charts)}"
         charts[name] = drawn
         panels.append({"chart": name, "title": title, "meaning": meaning, "ends": _ends(report, key)})
-    moves = _moves(report)
+    records = np.concatenate([chain.moves for _, chain in report.traces])
+    moves = moves_of(records) if len(records) else []
     if moves:
         charts["move-times"] = move_times(report.trace)
     return Content(values={"panels": panels, "moves": moves, "verdict": diagnosis_of(report)}, charts=charts)
@@ -63,34 +64,9 @@ def _ends(report: ReportData, key: str) -> list[dict[str, Any]]:
         if key in chain:
             column = np.asarray(chain[key], dtype=np.float64)
             half = column[len(column) // 2 :]
-            ends.append(
-                {
-                    "chain": number,
-                    "first": column[0],
-                    "last": column[-1],
-                    "mean": half.mean(),
-                    "sd": half.std(),
-                }
-            )
+            facts = {"first": column[0], "last": column[-1], "mean": half.mean(), "sd": half.std()}
+            ends.append({"chain": number, **facts})
     return ends
-
-
-def _moves(report: ReportData) -> list[dict[str, Any]]:
-    """Proposals, acceptances and seconds of each move over all chains."""
-    records = np.concatenate([chain.moves for _, chain in report.traces])
-    if not len(records):
-        return []
-    names, which = np.unique(records["move"], return_inverse=True)
-    seconds = np.bincount(which, records["seconds"])
-    tried, accepted = (np.bincount(which, records[what]) for what in ("tried", "accepted"))
-    total = max(float(seconds.sum()), 1e-300)
-    return [
-        {
-            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
-            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
-        }
-        for i in np.argsort(-seconds, kind="stable")
-    ]  # fmt: skip
 
 
 def read_reproduce(report: ReportData) -> Content:
