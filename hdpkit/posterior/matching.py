@@ -177,18 +177,15 @@ class TopicMatch:
             if status == "matched":
                 row["cosine"] = float(self.cosines[tuple(both)])
             else:
-                row["nearest"], row["nearest_cosine"] = self._nearest(*both)
+                missing, new = both
+                cosines = self.cosines[missing] if missing is not None else self.cosines[:, new]
+                if len(cosines):
+                    best = int(np.argmax(cosines))
+                    row["nearest"] = self.names[1 if missing is not None else 0][best]
+                    row["nearest_cosine"] = float(cosines[best])
             for name, values in table.items():
                 values.append(row[name])
         return table
-
-    def _nearest(self, missing: int | None, new: int | None) -> tuple[str | None, float | None]:
-        """Name and cosine of the topic of the other run that is most like one that has no partner."""
-        row = self.cosines[missing] if missing is not None else self.cosines[:, new]
-        if not len(row):
-            return None, None
-        best = int(np.argmax(row))
-        return self.names[1 if missing is not None else 0][best], float(row[best])
 
     def to_pandas(self, n_terms: int = _WORDS) -> Any:
         """A row for each pair, then for each topic that is missing in the second run, and each that is new.

@@ -94,7 +94,8 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     if keys is None:
         found = [key for key in _FIRST if key in chains[0][1]]
         for key in chains[0][1]:
-            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, found):
+            same = (all(np.array_equal(one[key], one[other]) for _, one in chains) for other in found)
+            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not any(same):
                 found.append(key)
         chosen = found
     else:
@@ -115,11 +116,6 @@ def _changes(chains: Any, key: str) -> bool:
     if any(column.dtype == object or column.ndim != 1 for column in columns):
         return False
     return len(np.unique(np.concatenate(columns))) > 1
-
-
-def _same_as(chains: Any, key: str, others: Any) -> bool:
-    """Whether a key has the values of one of the others in every sweep of every chain."""
-    return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
 def _sweeps() -> Any:

@@ -111,19 +111,15 @@ def _tree(grouped: ComponentGroups, names: list[str], groups: list[dict[str, Any
     """The top of the tree, down to the groups."""
     n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
-    leaves = [int(grouped.of[_a_leaf(linkage, node)]) for node in drawn["leaves"]]
+    leaves = []
+    for node in drawn["leaves"]:
+        while node >= len(linkage) + 1:  # to a topic below it
+            node = int(linkage[node - len(linkage) - 1, 0])
+        leaves.append(int(grouped.of[node]))
     labels = [f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})" for g in leaves]
     return tree(
         drawn, labels, float(linkage[-1, 2]), "height of the merge (Ward)", [colour(g + 1) for g in leaves]
     )
-
-
-def _a_leaf(linkage: Any, node: int) -> int:
-    """A topic below a node of the tree."""
-    n = len(linkage) + 1
-    while node >= n:
-        node = int(linkage[node - n, 0])
-    return node
 
 
 _SIMILAR = 5

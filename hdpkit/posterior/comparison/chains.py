@@ -20,7 +20,7 @@ from hdpkit.franchise.scores import INTEGRATED_OUT, dish_sizes, log_joint_of_cou
 from hdpkit.franchise.starts import check_start, start
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.runs import Scheduler
-from hdpkit.run.trace import Draw, MoveRecord
+from hdpkit.run.trace import Draw
 
 USUAL_STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""
@@ -292,11 +292,14 @@ def run_chain(
         while not finished:
             before = time.perf_counter(), time.process_time()
             draw = next(draws)
-            share = 1.0 if limit.clock == "wall" else _share_since(*before)
+            # Average number of processors that this process has used in this sweep.
+            passed, used = time.perf_counter() - before[0], time.process_time() - before[1]
+            share = 1.0 if limit.clock == "wall" or passed <= 0.0 else used / passed
             with HeldInterrupt():
                 spent += share * seconds_of(draw)
                 for record in draw.moves:
-                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
+                    own = MoveTotals(1, record.tried, record.accepted, share * record.seconds)
+                    moves[record.move] = moves.get(record.move, MoveTotals()) + own
                 now = time.perf_counter()
                 finished = limit.reached(spent, now - begun, draw.sweep - begins)
                 if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
@@ -332,16 +335,6 @@ def run_chain(
 def seconds_of(draw: Draw) -> float:
     """Time that the moves of a sweep took."""
     return sum(record.seconds for record in draw.moves)
-
-
-def _share_since(wall: float, processor: float) -> float:
-    """Average number of processors that this process has used since then."""
-    passed = time.perf_counter() - wall
-    return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
-
-
-def _totals(record: MoveRecord, share: float) -> MoveTotals:
-    return MoveTotals(1, record.tried, record.accepted, share * record.seconds)
 
 
 def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:

@@ -414,7 +414,9 @@ def mean_log_probability(
     new_terms: bool = False,
 ) -> float:
     """Mean log probability of held-out tokens, given what `FixedTopics.score` returns in each state."""
-    cells = _new_cells(counts, held) if new_terms else _cells(held)
+    cells = _cells(held)
+    if new_terms:  # those whose terms the observed halves lack
+        cells = _cells(cells - cells.multiply(_cells(counts) > 0))
     total = float(cells.data.sum())
     if total == 0:
         raise DataError(
@@ -433,14 +435,6 @@ def mean_log_probability(
         sums -= np.repeat(np.log(np.maximum(1.0 - seen / n_states, LEAST)), np.diff(cells.indptr))
     mean = float(sums @ cells.data) / total
     return mean if math.isfinite(mean) else -math.inf
-
-
-def _new_cells(counts: Any, held: Any) -> Any:
-    """Cells of the held-out halves whose terms the observed halves lack."""
-    observed, cells = _cells(counts), _cells(held)
-    found = scipy.sparse.csr_array(cells - cells.multiply(observed > 0))
-    found.eliminate_zeros()
-    return _cells(found)
 
 
 def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
