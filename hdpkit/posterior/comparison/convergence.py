@@ -207,15 +207,13 @@ def reasons_of(
         key: one for key, one in diagnoses.items() if not (math.isnan(one.ess) and math.isnan(one.rhat))
     }
     fewest = rule.ess * n_chains
-    few, apart = (
-        f"fewer than {fewest:g} effective draws",
-        f"more than {rule.drift:g} standard deviations apart",
-    )
+    few = f"fewer than {fewest:g} effective draws"
+    apart = f"halves of a chain more than {rule.drift:g} standard deviations apart"
     high = {key: one.rhat for key, one in judged.items() if not one.rhat <= rule.rhat}
     failures: list[tuple[str, dict[str, float], Any]] = [
         (f"R-hat above {rule.rhat:g}", high, max),
         (few, {k: d.ess for k, d in judged.items() if not d.ess >= fewest}, min),
-        (f"halves of a chain {apart}", {k: d.drift for k, d in judged.items() if d.drift > rule.drift}, max),
+        (apart, {k: d.drift for k, d in judged.items() if d.drift > rule.drift}, max),
     ]
     return tuple(f"{what}: {worst_of(those, pick)}" for what, those, pick in failures if those)
 
