@@ -42,7 +42,7 @@ class Trends:
     upper: Floats | None = attrs.field(default=None, repr=False)
 
     def columns(self, name: str = "topic", labels: Sequence[str] = ()) -> dict[str, Any]:
-        """A table with a row for each period and topic.
+        """A table with a row for each period and topic: name of the column -> values.
 
         Parameters
         ----------
@@ -50,11 +50,6 @@ class Trends:
             Name of the column of topics, which are numbered from 1.
         labels : sequence of str, optional
             A label for each topic.
-
-        Returns
-        -------
-        dict of sequences
-            period, documents, tokens, the topic, its label, share and, with several samples, lower and upper.
         """
         n, k = self.shares.shape
         table: dict[str, Any] = {
@@ -70,17 +65,12 @@ class Trends:
         return table
 
     def to_pandas(self, name: str = "topic") -> Any:
-        """The table of `columns` as a data frame.
+        """The table of `columns` as a data frame; needs pandas: ``pip install 'hdpkit[pandas]'``.
 
         Parameters
         ----------
         name : str
             As for `columns`.
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
         """
         return data_frame(self.columns(name))
 
@@ -103,8 +93,9 @@ def trends(
     labels : array of int, shape (K,), optional
         Group of each topic, from 0, whose shares are added up: ``group_topics(topics).cut()``.
     level : float
-        Probability of the intervals. They contain the variation between samples: what the topics of the
-        given documents are, not which documents a period might have had.
+        Probability of the intervals, which contain the variation between samples, not between documents that
+        a
+        period might have had.
 
     Returns
     -------
@@ -114,10 +105,6 @@ def trends(
     ------
     ParameterError, DataError
         If an argument is out of range, a date can't be read, or groups aren't documents.
-
-    Examples
-    --------
-    >>> found = trends(components(run), corpus_years)  # doctest: +SKIP
     """
     if not isinstance(topics, Sample) and (isinstance(topics, type) or not hasattr(topics, "which")):
         raise ParameterError("topics", topics, "a Sample or Components", "franchise.sample().")

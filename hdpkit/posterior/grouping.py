@@ -81,8 +81,8 @@ class TopicGroups:
         Parameters
         ----------
         n_groups : int, optional
-            At most the number of topics; by default the number given to `group_topics`, or else that of the
-            report: a third of the topics, 2 to 20.
+            By default the number given to `group_topics`, or else that of the report: a third of the topics,
+            2 to 20.
         """
         k = len(self.weights)
         if n_groups is None:

@@ -71,13 +71,12 @@ class TopicMatch:
     shares : (float64 array, float64 array)
         Share of each topic in the data of its run.
     cosines : float64 array, shape (T1, T2)
-        Cosine of each topic of the first run with each of the second: of their distributions over terms,
-        where terms that only one run has count as zero in the other; or of the probabilities with which
-        customers are in them.
+        Cosine of each topic of the first run with each of the second: of their distributions over terms
+        (those
+        of one run count as zero in the other), or of the probabilities with which customers are in them.
     pairs : int64 array, shape (n, 2)
         Numbers of the topics that are matched, by descending share in the first run.
     min_cosine : float
-        The smallest cosine of a pair.
     n_columns : (int, int, int)
         Terms of each run, and those that both have.
     """
