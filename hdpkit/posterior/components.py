@@ -546,13 +546,7 @@ class Components:
     # ------------------------------------------------------------------ documents
 
     def documents(self) -> Iterator[DocumentShares]:
-        """Shares of the components in all documents in order; one block is in memory at a time.
-
-        Raises
-        ------
-        DataError
-            If the groups of the deepest level aren't the documents.
-        """
+        """Shares of the components in all documents in order; a DataError if groups aren't documents."""
         return documents(self)
 
     def trends(self, by: str | None = None, labels: Int64s | None = None) -> Trends | None:
@@ -692,11 +686,7 @@ class Components:
 
     @property
     def exposures(self) -> Floats:
-        """`group_shares` times `group_totals`: the customers of each group by component and, last, the rest.
-
-        float64, shape (n_groups, T + 1). The ends of their intervals are those of the shares times the
-        totals.
-        """
+        """`group_shares` times `group_totals`: customers by group and component (last the rest)."""
         return self.group_shares * self.group_totals[:, None]
 
     @property
@@ -815,11 +805,7 @@ class Components:
 
     @property
     def transitions_lower(self) -> Floats:
-        """Lower ends of the intervals of `transitions`: shape (T + 1, T + 1).
-
-        They are from draws of the rows given each sample by `Sample.draw_transitions`, the same number for
-        each and at least 400 in total. The seed of the draws is fixed. Computed once.
-        """
+        """Lower ends of the intervals of `transitions`, from draws (`Sample.draw_transitions`)."""
         return self._transition_ends[0]
 
     @property
@@ -1069,7 +1055,7 @@ class Components:
     def _need_terms(self) -> None:
         if not isinstance(self._vectors, TermVectors):
             raise StateError(
-                "components", "of components by a function", "of topics by cosine or Hellinger distance",
+                "components", "of components by a function", "of topics by cosine",
                 "Other components have no distributions over terms that could be mixed.",
             )  # fmt: skip
 
