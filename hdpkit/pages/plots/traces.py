@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, evenly, layered, lines, number, over, rounded, told
 from hdpkit.checks import flag, items, number_array, text, whole_number
+from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import DataError, ParameterError, RegistryError, printable
 from hdpkit.posterior.readings import chains_of, named, scalar, shares_of
 
@@ -61,10 +62,8 @@ def by_sweep(
         column, sweeps = scalar(chain, key), np.asarray(chain["sweep"])
         kept = np.flatnonzero(sweeps > after)
         kept = kept[evenly(len(kept), most)]
-        values += [
-            {"sweep": sweep, "value": value, "chain": f"chain {place}"}
-            for sweep, value in zip(sweeps[kept].tolist(), rounded(column[kept], 7), strict=True)
-        ]
+        names = [f"chain {place}"] * len(kept)
+        values += rows_of({"sweep": sweeps[kept].tolist(), "value": rounded(column[kept], 7), "chain": names})
     if not values:
         return None
     x = _sweeps()

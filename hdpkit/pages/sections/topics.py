@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from hdpkit.canvas import ROW, alt, bars, colour, colours, layered, named, names, number, over, rounded, told
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.top_terms import typical
 from hdpkit.errors import printable
 from hdpkit.kinds.listing import Nouns, background_told
@@ -432,11 +433,8 @@ def _panels(
     drawn = {name: line for name, line in lines.items() if line is not None}
     panels = []
     for title, column, own in zip(names, columns, numbers, strict=True):
-        rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
-        values = [
-            {"period": period, **dict(zip(drawn, row, strict=True))}
-            for period, row in zip(found.periods, rows, strict=True)
-        ]
+        shown = {name: rounded(line[:, column], 3) for name, line in drawn.items()}
+        values = rows_of({"period": found.periods} | shown)
         highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
         chart = f"trends-{len(charts)}"
         charts[chart] = trend(values, highest, "lower" in drawn, colour(own))
@@ -466,12 +464,8 @@ def trend(values: list[dict[str, Any]], highest: float, banded: bool, fill: str)
 
 
 def _rows(found: Trends) -> list[dict[str, Any]]:
-    return [
-        {"period": period, "documents": int(documents), "shares": [None if s is None else s for s in shares]}
-        for period, documents, shares in zip(
-            found.periods, found.documents.tolist(), rounded(found.shares, 3), strict=True
-        )
-    ]
+    shares = rounded(found.shares, 3)
+    return rows_of({"period": found.periods, "documents": found.documents.tolist(), "shares": shares})
 
 
 _MOST_KEYS = 24
