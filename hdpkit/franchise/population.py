@@ -27,9 +27,9 @@ from hdpkit.errors import (
     StateError,
 )
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
-from hdpkit.measures.bank import ReadsParts, observed_bank, powered_bank
+from hdpkit.measures.bank import observed_bank, powered_bank
 from hdpkit.measures.bursty import Bursty
-from hdpkit.measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
+from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.protocol import BaseMeasure, Tempered
 from hdpkit.numerics import add_up
@@ -306,7 +306,7 @@ def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     if isinstance(measure, Tempered):
         return powered_bank(bank_for(state, measure.measure, data), measure.power)
     bank = state.population.bank(measure, data)
-    if isinstance(bank, ReadsParts):
+    if hasattr(bank, "read"):
         bank.read(state._brought)
     if isinstance(measure, ByRestaurant):
         place(state, bank, measure)
@@ -321,9 +321,9 @@ def place(state: Any, bank: Any, measure: ByRestaurant) -> None:
             "no components where dishes differ by restaurant",
             f"Their earlier observations have no restaurant: leave known out, or {kind}.",
         )
-    if isinstance(bank, ReadsCells):
+    if hasattr(bank, "read_cells"):
         return
-    if not isinstance(bank, ReadsRestaurants):
+    if not hasattr(bank, "read_restaurants"):
         raise DeclarationError(
             f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",
             "Define read_restaurants(restaurants), or leave bank() and compiled() of the measure out.",
@@ -456,7 +456,7 @@ class CustomersByCell(Customers):
     def store(self, topology: Any, bank: Any) -> Any:
         cells = CellsStore(topology.n_customers, topology.n_nodes)
         cells.observe_cells(topology.cells)
-        if isinstance(bank, ReadsCells):
+        if hasattr(bank, "read_cells"):
             bank.read_cells(cells)
         return cells
 
@@ -529,7 +529,7 @@ class CustomersByCell(Customers):
 
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of all dishes in a bank, by cell."""
-        if isinstance(bank, ReadsCells):
+        if hasattr(bank, "read_cells"):
             bank.read_cells(self.state.seating)
         self.state.seating.count_into(bank, slots, self.state.known_dishes.cells())
 

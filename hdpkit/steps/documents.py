@@ -16,7 +16,6 @@ from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.measures._bursty import BurstyBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
-from hdpkit.measures.by_restaurant import GivenParameters
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.step import TWO, TWO_OR_MORE, AllBut, Declaring, Step, of_package, step
 from hdpkit.steps.table_counts import draw_tables, draw_tables_by_dish, draw_tables_given
@@ -34,7 +33,7 @@ def reseat_documents(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, 
     """
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
-    kind = _Dependent if isinstance(bank, GivenParameters) else _Independent
+    kind = _Dependent if hasattr(bank, "give") else _Independent
     likelihoods = kind(walk, bank, slots, plan, source)
     nodes = walk.topology.home[: len(plan.values)]
     for node in sorted(set(nodes.tolist())):
