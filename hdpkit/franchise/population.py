@@ -43,7 +43,6 @@ from hdpkit.stores import (
     FrozenCounts,
     FrozenSeating,
     FrozenSeats,
-    ObservesDishes,
     detail_of,
 )
 from hdpkit.stores._counts import CellsStore, CountsStore
@@ -239,7 +238,7 @@ class ObservedDishes(LatentDishes):
 
     def show_to(self, store: Any, bank: Any) -> None:
         """Let the store read the values, if it can."""
-        if isinstance(store, ObservesDishes):
+        if hasattr(store, "observe"):
             store.observe(bank.values)
 
     def slots(self, slots: Any, bank: Any) -> Any:
@@ -478,11 +477,8 @@ class CustomersByCell(Customers):
         return None
 
     def enter(self, runs: AnyInts, dish: AnyInts, count: AnyInts, source: ChoiceSource) -> None:
-        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
-
-        With two levels, tables are drawn given the customers. With more levels every dish of a restaurant has
-        one table until a move draws the numbers of tables.
-        """
+        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`."""
+        # With more than two levels every dish of a restaurant has one table until a move draws the numbers.
         state = self.state
         state.access.change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
         if state.draws_tables:
@@ -558,10 +554,8 @@ class CustomersByCell(Customers):
 
 
 def customers_of(state: Any, root: str, kernel: str) -> Customers:
-    """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it.
-
-    The measure's own class must define ``bank_of_cells``, because a subclass may use customers.
-    """
+    """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it."""
+    # The measure's own class must define `bank_of_cells`: a subclass may use customers.
     by_cell = (
         state.store_type is CountsStore
         and root in ("weights", "fixed")

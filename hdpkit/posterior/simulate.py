@@ -353,7 +353,7 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
 def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     """Initial statistics of the dishes of these slots."""
     measure, bank = franchise.measure, franchise.bank
-    if hasattr(bank, "begin"):  # including the dish's values in the state
+    if hasattr(type(bank), "read"):  # including the dish's values in the state
         return [bank.begin(int(slot)) for slot in slots]
     if measure.conjugate:
         return [measure.make() for _ in slots]
