@@ -147,4 +147,5 @@ class RestaurantBank(PythonBank):
         super().__init__(measure, PlacedValues(values, n_earlier))
 
     def read_restaurants(self, restaurants: Int32s) -> None:
+        """Use these restaurants, one for each data customer; called before any other method."""
         self.values.read(restaurants)
