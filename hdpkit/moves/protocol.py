@@ -126,9 +126,7 @@ def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
         log of target(new) q(new -> old) / [target(old) q(old -> new)], in nats; -inf never accepts.
     """
     if math.isnan(log_ratio) or log_ratio == math.inf:
-        raise StateError(
-            "log_ratio", log_ratio, "a number or -inf", "The proposal returned an invalid number; report it."
-        )
+        raise StateError("log_ratio", log_ratio, "a number or -inf", "Check how the move computes it.")
     if log_ratio == -math.inf:
         return False
     return log_ratio >= 0.0 or rng.bernoulli(exp(log_ratio))

@@ -113,7 +113,7 @@ class FrozenSeating:
         """
         name = self.names()[0]
         there = np.asarray(getattr(self, name))
-        more = whole_number("more", more, 0, 2**31 - 2 - len(there), remedy="Customers are int32.")
+        more = whole_number("more", more, 0, 2**31 - 2 - len(there), remedy="At most 2**31 - 2 in all.")
         end = len(there) - whole_number("known", known, 0, len(there), remedy="0 without known components.")
         all_ = np.concatenate([there[:end], np.full(more, -1, dtype=np.int32), there[end:]])
         return attrs.evolve(self, **{name: all_})

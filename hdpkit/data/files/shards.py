@@ -101,7 +101,7 @@ def _changed(
 ) -> NoReturn:
     raise ChangedDataError(
         f"file {path}", value, allowed,
-        "Restore it, or convert the corpus again, then resume. Files must not change while they are mapped.",
+        "Restore it, or convert the corpus again, then resume. Files must not change while a run uses them.",
     ) from error  # fmt: skip
 
 
