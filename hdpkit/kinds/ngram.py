@@ -613,10 +613,7 @@ def _how(progress: Any, on_interrupt: Any, folder: Any = None, checkpoint: Any =
 
 
 def spread(begun: int, sweeps: Any, burn_in: Any, samples: Any) -> Samples:
-    """Spread samples evenly over the sweeps after the burn-in, including the last one.
-
-    ``begun`` is the number of earlier sweeps.
-    """
+    """Samples spread evenly over the sweeps after ``begun`` and the burn-in, including the last one."""
     sweeps = whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy="Say how many to run now.")
     burn_in = whole_number(
         "burn_in", burn_in, 0, sweeps - 1, remedy="At least one sweep must follow the burn-in."
@@ -631,12 +628,7 @@ def spread(begun: int, sweeps: Any, burn_in: Any, samples: Any) -> Samples:
 
 
 class ModelChain:
-    """A franchise over n-grams with its schedule, the trace of all sweeps, and samples.
-
-    ``rule`` says after which sweeps samples (sweep -> state) are taken; earlier ones than ``rule.after`` are
-    removed when there is a new one. ``target`` is the last sweep, ``lost`` has the sweeps of samples without
-    files.
-    """
+    """A franchise over n-grams with its schedule, the trace of all sweeps, and samples."""
 
     def __init__(
         self, franchise: Franchise, moves: Iterable[Move], settings: Language, allow: Any = ()
@@ -644,9 +636,10 @@ class ModelChain:
         self.franchise = franchise
         self.scheduler = Scheduler(moves)
         self.trace = Trace()
-        self.rule, self.target = Samples(0), 0
+        self.rule, self.target = Samples(0), 0  # when samples are taken, and the last sweep
+        # By sweep; those up to ``rule.after`` are removed when there is a new one.
         self.samples: dict[int, Snapshot] = {}
-        self.lost: list[int] = []
+        self.lost: list[int] = []  # sweeps of samples without files
         self.folder: Path | None = None
         self.changes = 0
         self._settings = settings
@@ -757,10 +750,7 @@ def joined(before: Trace, after: Trace) -> Trace:
 
 
 def opened(run: Run, settings: Language, changes: int, allow: Any) -> ModelChain:
-    """The chain in a folder at its newest checkpoint.
-
-    Samples of later sweeps are left out; `ModelChain.resume` draws them again.
-    """
+    """The chain in a folder at its newest checkpoint; `resume` draws samples of later sweeps again."""
     folder, data = run.folder, run.data
     trace: Any = run.trace
     files = RunFolder.open(folder)

@@ -459,13 +459,9 @@ _KEY = "probability/held-out"
 
 
 def joint_probabilities(cells: Any, after: int, new: Floats, franchise: Franchise) -> Floats:
-    """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,).
-
-    Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish, and the predictive of the
-    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics. The
-    entries of the sparse matrix ``cells`` are terms of documents; nothing is computed up to sweep ``after``;
-    ``new`` is the mean of a new topic over terms.
-    """
+    """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,)."""
+    # Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish: the predictive of the
+    # state is that of the next word. ``new`` is the mean of a new topic.
     if franchise.sweep <= after:
         return np.full(cells.nnz, np.nan)
     data: Any = franchise.data
@@ -495,10 +491,7 @@ def _entries(matrix: Any, cells: Any) -> Floats:
 
 
 def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Scores of held-out cells, as `FixedTopics.score` returns them, of each sample of continued chains.
-
-    ``model`` is a copy, to which the observed halves are added; ``new`` is the mean of a new topic.
-    """
+    """Scores of held-out cells, as of `FixedTopics.score`, of each sample of a model that is continued."""
     cells = scipy.sparse.csr_array((observed + held) > 0)
     begun, sweeps = model.franchise_.sweep, model.partial_sweeps
     rule = Samples.of(model.samples or None, begun, sweeps)

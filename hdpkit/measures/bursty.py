@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
+from hdpkit.arrays import Bools, Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
@@ -81,17 +81,13 @@ def _support(value: Any) -> tuple[float, float]:
 
 @attrs.define
 class Bursts:
-    """Statistics of a dish: its terms in each restaurant, and the statistics of the tables that they share.
+    """Statistics of a dish: its terms in each restaurant, and those of the tables that they share."""
 
-    ``tables``: statistics of the inner measure, of one term for each table; ``cells``: [customers, tables] of
-    each (restaurant, term), and ``totals`` of each restaurant; ``concentration``: b of the dish, if each dish
-    has one and it is known.
-    """
-
-    tables: Any
+    tables: Any  # statistics of the inner measure, of one term for each table
+    # Customers and tables of each (restaurant, term), and of each restaurant.
     cells: dict[tuple[int, Any], list[int]] = attrs.field(factory=dict)
     totals: dict[int, list[int]] = attrs.field(factory=dict)
-    concentration: float | None = None
+    concentration: float | None = None  # b, if each dish has one and it is known
 
     def count(self, restaurant: int, value: Any, customers: int, tables: int) -> None:
         """Add numbers of customers and of tables, which may be negative."""
@@ -414,24 +410,15 @@ class _Exchange:
 
 
 class BurstyReferenceBank(RestaurantBank, SeatsValues):
-    """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
+    """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables."""
 
-    Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
-    (Blunsom et al. 2009, with counts as in Chen, Du & Buntine 2011: one of n customers at t tables sits alone
-    with probability S_a(n - 1, t - 1) / S_a(n, t)).
-
-    Earlier observations of known components come after the customers: each is a table of its own, in the
-    inner bank only, and is never removed.
-
-    The probability of a block, summed over its tables, has no closed form. `log_block` draws the tables of
-    the block in each slot, one customer after the other, and returns the product of the predictives, an
-    unbiased estimate. If the same block was removed just before, its own tables, drawn given its numbers of
-    tables, take the place of a draw in the slot that it left. To choose a slot in proportion to prior and
-    estimate, and to seat the block at the tables drawn, then leaves the posterior invariant: it is a Gibbs
-    step over the block's slot given one set of tables in each slot (Andrieu, Doucet & Holenstein 2010, with
-    one particle in each slot). The fused code of `resample_dish` differs in that its tables in all slots are
-    functions of the same uniform numbers.
-    """
+    # Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat
+    # alone (Blunsom et al. 2009; Chen, Du & Buntine 2011). Earlier observations of known components follow
+    # the customers: each is a table of its own, in the inner bank only. The probability of a block has no
+    # closed form. `log_block` draws the tables of the block in each slot, one customer after the other: the
+    # product of the predictives is an unbiased estimate. If the block was removed just before, its own tables
+    # take the place of a draw in the slot that it left: to choose a slot by prior and estimate is a Gibbs
+    # step over the slot given one set of tables in each (Andrieu, Doucet & Holenstein 2010, one particle).
 
     needs_dishes = False
     measure: Any
@@ -447,7 +434,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._given: Mapping[int, Any] | None = None
         self._forget()
 
-    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+    def fix(self, topics: Floats, which: Bools) -> None:
         """Set fixed topics of slots, as `FixedBank.fix` does."""
         if not hasattr(self.inner, "fix"):
             self.inner = FixedBank(self.measure.measure, self.values.values)
@@ -601,10 +588,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
     # ------------------------------------------------------------------ proposals for many customers
 
     def take_out(self, customers: IntsOrList, slot: int | None = None) -> tuple[dict[int, bool], float]:
-        """Remove customers from this or their slots, the last one first; which of them sat alone, and log p.
-
-        p is the product of their predictives in this order, each after those before it.
-        """
+        """Remove customers, the last one first; which sat alone, and log of their predictives' product."""
         alone, log_p = {}, 0.0
         for i in map(int, reversed(customers)):
             left = int(self._slot[i]) if slot is None else slot
@@ -632,10 +616,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._exchange = _Exchange(order, set(map(int, slots)), recalled, log_p)
 
     def log_exchanged(self, split: bool) -> float:
-        """Log of p(terms, tables) of two dishes over that of one, relative to the densities of drawn tables.
-
-        The tables of the proposal are those added to the reserved slots, or for a merge drawn here.
-        """
+        """Log of p(terms, tables) of two dishes over that of one, over the densities of drawn tables."""
         trial = self._exchange
         assert trial is not None
         if split:
@@ -749,11 +730,9 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
 
 
 class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
-    """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
+    """Customers and tables of terms in each restaurant, with a separate concentration for each dish."""
 
-    `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
-    and draws the tables of the block given it.
-    """
+    # A block's new dish has a concentration that is drawn, or that of the dish it has left.
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""

@@ -73,11 +73,7 @@ def _registries() -> dict[str, Registry[Any]]:
 
 
 def find(allowed: Allowed, name: Any, place: str = "argument") -> Any:
-    """The class or function of a name ("module:name", or "move/table-gibbs"), of the kind ``place``.
-
-    ``place`` is "function", "store" (a class), or the kind of object whose class is named. NotAllowed if it
-    isn't allowed, RunError if it doesn't exist or is of another kind.
-    """
+    """The class or function of a name ("module:name", or "move/table-gibbs") of the kind ``place``."""
     kind, _, entry = name.partition("/") if isinstance(name, str) else ("", "", "")
     if entry:
         registries = _registries()
@@ -115,11 +111,7 @@ _KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
 def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
-    """Build the object of kind ``place`` (as in `find`) described by the result of `describe`.
-
-    Nothing else is imported or called. A RunError if that fails, a CorruptRunError if `describe` made no such
-    tree.
-    """
+    """Build the object of kind ``place`` described by the result of `describe`; nothing else is called."""
     thing = _rebuilt(tree, allowed_imports, place, 0, {})
     if place in _KINDS and not isinstance(thing, _KINDS[place]):
         raise CorruptRunError("run.json", tree, f"the declaration of a {place}", CHANGED)

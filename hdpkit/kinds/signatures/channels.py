@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import choice, instance, items
 from hdpkit.errors import ParameterError
 
@@ -95,7 +95,7 @@ class Channels:
         instance("name", name, str, "the name of a channel", remedy="For instance 'A[C>A]A'.")
         return self._places.get(self._key(name))
 
-    def order_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    def order_of(self, names: Sequence[str]) -> Int64s:
         """Indices that bring names of all these channels into the order of `names`: shape (n_channels,).
 
         Parameters

@@ -107,11 +107,8 @@ def name_signatures(signatures: Components, known: KnownSignatures, *, least: fl
 
 
 def remarks_on(found: Components) -> list[str]:
-    """What calls for a second look at each signature, in words; "" where nothing does.
-
-    Most of its mutations are in few samples, or another signature is nearly the same: both happen where a
-    few samples have many mutations, and their deviations from a signature become another one.
-    """
+    """What calls for a second look at each signature, in words; "" where nothing does."""
+    # Few samples with many mutations: their deviations from a signature become another one.
     (others, cosines), remarks = nearest(found.rows), []
     for k, (few, n) in enumerate(zip(found.in_few, found.most_in.tolist(), strict=True)):
         told = []

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.canvas import (
     ROW,
     alt,
@@ -58,11 +57,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def plot_spectra(
-    spectra: Any,
-    channels: str | Channels | None = None,
-    *,
-    names: Any = None,
-    most: int = 12,
+    spectra: Any, channels: str | Channels | None = None, *, names: Any = None, most: int = 12
 ) -> Any:
     """Draw signatures, or spectra of samples, as bars by channel in the conventional order and colours.
 
@@ -467,7 +462,7 @@ def plot_decomposition(
     return alt.vconcat(*(_titled(one, text) for one, text in both)).resolve_scale(y="shared")
 
 
-def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
+def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[Int64s]:
     """About so many samples, of each level in proportion: by largest signature and then by its share."""
     n_all = sum(map(len, members))
     kept = []
