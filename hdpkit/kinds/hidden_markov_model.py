@@ -301,7 +301,7 @@ class HiddenMarkovModel(DensityMixin, Estimator):
             return X
         X = of_rows(self, X, reset, "observations")
         if np.isinf(X).any():
-            raise DataError("X", "infinity", "finite numbers, or NaN where they are missing", "Leave it out.")
+            raise DataError("X", "infinity", "finite numbers, or NaN where they are missing", "Correct it.")
         if lengths is None and y is not None and np.ndim(y) == 1 and len(y) != len(X):
             lengths = y
         sizes = [len(X)] if lengths is None else _sizes(lengths, len(X))
