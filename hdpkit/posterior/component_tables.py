@@ -76,7 +76,7 @@ def parameters(found: Any, named: Any, component: str = "topic", ends: Any = END
 
 def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
     if any(sample.counts is None for sample in found.samples):
-        raise StateError("table", "topics", "of data that are terms", "See Components.topics.")
+        raise StateError("table", "topics", "of data that are terms", "See the table 'parameters'.")
     all_terms = int(found.samples[0].counts.shape[1])
     if vocabulary is not None and len(vocabulary) != all_terms:
         remedy = "Pass the vocabulary of the corpus."
