@@ -77,7 +77,7 @@ def parameters(found: Any, named: Any, component: str = "topic", ends: Any = END
 
 def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
     if any(sample.counts is None for sample in found.samples):
-        raise StateError("table", "topics", "of data that are terms", "See Components.topics.")
+        raise StateError("table", "topics", "of data that are terms", "See the table 'parameters'.")
     all_terms = int(found.samples[0].counts.shape[1])
     if vocabulary is not None:
         vocabulary = term_names(found, vocabulary, all_terms)

@@ -110,7 +110,7 @@ def similarity(topics: Any, *, rng: int = 0) -> Any:
     ParameterError, DataError
         If these aren't topics over terms, or there is only one topic.
     """
-    whole_number("rng", rng, remedy="A seed.")
+    whole_number("rng", rng, remedy="Give a seed, such as 0.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
     rows = named("topics", given, "topics, or a dict of them", "Give a franchise.")
     pairs = {}
