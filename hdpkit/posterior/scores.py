@@ -360,13 +360,10 @@ def _listed(topics: Any) -> list[tuple[Any, ...]] | None:
     if not all(isinstance(row, list | tuple) for row in rows):
         return None
     terms = [term for row in rows for term in row]
-    if not all(isinstance(term, str) or _is_id(term) for term in terms):
+    whole = [isinstance(one, int | np.integer) and not isinstance(one, bool) and one >= 0 for one in terms]
+    if not all(isinstance(one, str) or is_id for one, is_id in zip(terms, whole, strict=True)):
         return None
     return [tuple(row) for row in rows]
-
-
-def _is_id(term: Any) -> bool:
-    return isinstance(term, int | np.integer) and not isinstance(term, bool) and int(term) >= 0
 
 
 def _named(

@@ -72,18 +72,16 @@ def _ends(report: ReportData, key: str) -> list[dict[str, Any]]:
 def read_reproduce(report: ReportData) -> Content:
     """Model, schedule, seed, versions, digest of the data."""
     franchise, run = report.franchise, report.run
-    settings: list[tuple[str, str]] = []
-    if report.trace is not None and report.trace.seed is not None:
-        settings.append(("Seed", str(report.trace.seed)))
-    settings.append(("Sweeps", str(franchise.sweep)))
-    if report.chain is not None:
-        settings.append(("Chains", str(len(report.traces))))
-    settings.append(("Store", franchise.store_type.__name__))
-    settings.append(("Root", str(franchise.root.declared)))
-    if franchise.known is not None:
-        settings.append(("Known components", ", ".join(franchise.known.labels)))
-    if report.trace is not None:
-        settings.append(("All moves exact", "yes" if report.trace.exact else "no"))
+    known, trace = franchise.known, report.trace
+    settings = [
+        ("Seed", None if trace is None else trace.seed),
+        ("Sweeps", franchise.sweep),
+        ("Chains", None if report.chain is None else len(report.traces)),
+        ("Store", franchise.store_type.__name__),
+        ("Root", str(franchise.root.declared)),
+        ("Known components", None if known is None else ", ".join(known.labels)),
+        ("All moves exact", None if trace is None else "yes" if trace.exact else "no"),
+    ]
     for declaration in reversed(franchise.declarations):
         name = report.nouns.level(declaration.name)
         settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
@@ -109,7 +107,7 @@ def read_reproduce(report: ReportData) -> Content:
         commands = [f"hdpkit verify {folder}", f"hdpkit resume {folder} --sweeps 100"]
     return Content(
         values={
-            "settings": [(name, printable(value)) for name, value in settings],
+            "settings": [(name, printable(str(value))) for name, value in settings if value is not None],
             "data": data,
             "command": None if report.command is None else printable(report.command, keep="\n"),
             "commands": commands,

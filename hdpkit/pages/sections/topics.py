@@ -18,7 +18,7 @@ from hdpkit.pages.plots.topics import tree
 from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
 from hdpkit.posterior.alignment import unit_rows
-from hdpkit.posterior.documents import PRESENT, Trends
+from hdpkit.posterior.documents import PRESENT, Trends, chooser
 from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.repetition import repetition
 
@@ -488,11 +488,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     codes, keys = report.document_labels[name]
     if len(keys) < 2:
         return None
-    there = codes >= 0
-    members = scipy.sparse.csr_array(
-        (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
-        shape=(len(keys), report.corpus.n_documents),
-    )
+    members = chooser(codes, len(keys)).T.tocsr()
     tokens = members @ report.document_lengths
     counts = (members @ report.document_counts).toarray()
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
