@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, Self, cast
 
 import attrs
@@ -88,7 +88,7 @@ class Freezing(Reading):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self.kept: Kept | None = None  # within a run or a transaction
-        self._requests = Requests()
+        self._requests: list[Future[Any]] = []  # of `look` in other threads
 
     def freeze(self) -> FrozenState:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
@@ -268,11 +268,6 @@ def check_state(state: Any, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
     return seating
 
 
-def answer_looks(state: Any) -> None:
-    """Answer requests of `Franchise.look` from other threads, if there are any."""
-    state._requests.answer(state._standing)
-
-
 def take_over(state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
     """Restore a state that was already checked (exact tests restore the same states very often)."""
     state._outside()
@@ -387,48 +382,27 @@ _COUNTS = ("node", "dish", "customers", "tables")
 _SECONDS_BETWEEN_TRIES = 0.02
 
 
-class Requests:
-    """Requests of other threads to a run, which are answered at the end of the current sweep."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[_Request] = deque()
-
-    def ask(self) -> _Request:
-        """Add a request."""
-        request = _Request()
-        self._waiting.append(request)
-        return request
-
-    def withdraw(self, request: _Request) -> None:
-        """Remove a request."""
-        with contextlib.suppress(ValueError):  # it has been answered
-            self._waiting.remove(request)
-
-    def answer(self, state: Callable[[], Any]) -> None:
-        """Answer all requests with the same state, if there are any."""
-        if not self._waiting:
-            return
-        answer, error = None, None
-        try:
-            answer = state()
-        except Exception as failure:  # the requesting thread gets the exception; the run continues
-            error = failure
-        for request in list(self._waiting):
-            request.answer, request.error = answer, error
-            request.there.set()
-            self.withdraw(request)
-
-
-class _Request:
-    def __init__(self) -> None:
-        self.there = threading.Event()
-        self.answer: Any = None
-        self.error: Exception | None = None
+def answer_looks(state: Any) -> None:
+    """Answer requests of `Franchise.look` from other threads, if there are any, with one state."""
+    waiting = list(state._requests)
+    if not waiting:
+        return
+    try:
+        answer = state._standing()
+    except Exception as failure:  # the requesting threads get the exception; the run continues
+        for request in waiting:
+            request.set_exception(failure)
+    else:
+        for request in waiting:
+            request.set_result(answer)
+    for request in waiting:
+        with contextlib.suppress(ValueError):  # it was withdrawn meanwhile
+            state._requests.remove(request)
 
 
 def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:
     until = None if timeout is None else time.monotonic() + timeout
-    requests, request = franchise._requests, None
+    request: Future[tuple[Callable[..., Any], dict[str, Any]]] | None = None
     try:
         while True:
             try:
@@ -441,13 +415,11 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
                         "Give a longer timeout, or none.",
                     ) from None  # fmt: skip
             if request is None:
-                request = requests.ask()
+                request = Future()
+                franchise._requests.append(request)
             left = _SECONDS_BETWEEN_TRIES if until is None else until - time.monotonic()
-            if request.there.wait(max(0.0, min(left, _SECONDS_BETWEEN_TRIES))):
-                if request.error is not None:
-                    raise request.error
-                answered: tuple[Callable[..., Any], dict[str, Any]] = request.answer
-                return answered
+            with contextlib.suppress(TimeoutError):
+                return request.result(max(0.0, min(left, _SECONDS_BETWEEN_TRIES)))
     finally:
-        if request is not None:
-            requests.withdraw(request)
+        with contextlib.suppress(ValueError):  # it has been answered, or there is none
+            franchise._requests.remove(request)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-import attrs
 import numpy as np
 
 import hdpkit.steps._walk as compiled
@@ -236,43 +235,22 @@ class Weights(TablePart):
         return {"remainder": float(self.table.remainder)}
 
 
-@attrs.frozen
-class RootKind:
-    """Functions that create a root, given the bank and the part that has the weights."""
-
-    compiled: Callable[[Any, Any], Any]  # compiled and readable: the root of a walk over the current state
-    readable: Callable[[Any, Any], Any]
-    # A compiled root that doesn't change with the franchise, and H if dishes are atoms
-    kept: Callable[[Any, Any], tuple[Any, Floats | None]]
-
-
-def _atoms_kept(bank: Any) -> tuple[Any, Floats | None]:
-    base: Floats = bank.base.copy()
-    return compiled.AtomRoot(base, bank.values), base
-
-
-ROOTS = {
-    "restaurant": RootKind(
-        lambda bank, part: compiled.LatentRoot(),
-        lambda bank, part: readable.LatentRoot(),
-        lambda bank, part: (compiled.LatentRoot(), None),
-    ),
-    "atoms": RootKind(
+ROOTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "restaurant": (lambda bank, part: compiled.LatentRoot(), lambda bank, part: readable.LatentRoot()),
+    "atoms": (
         lambda bank, part: compiled.AtomRoot(bank.base, bank.values),
         lambda bank, part: readable.AtomRoot(bank.base),
-        lambda bank, part: _atoms_kept(bank),
     ),
-    "weights": RootKind(
+    "weights": (
         lambda bank, part: compiled.WeightedRoot(part.table),
         lambda bank, part: readable.WeightedRoot(part.table),
-        lambda bank, part: (compiled.WeightedRoot(part.table.copy()), None),
     ),
-    "fixed": RootKind(
+    "fixed": (
         lambda bank, part: compiled.FixedRoot(part.table, part.n_dishes),
         lambda bank, part: readable.FixedRoot(part.n_dishes),
-        lambda bank, part: (compiled.FixedRoot(part.table.copy(), part.n_dishes), None),
     ),
 }
+"""The compiled and the readable root of a walk, given the bank and the part that has the weights."""
 
 
 def check_root(root: Any, restaurant: Restaurant) -> None:
@@ -356,13 +334,20 @@ class Root(Attached, Locked):
 
     def _for_walk(self, kernel: str) -> Any:
         """The root of a walk of this kernel."""
-        kind = ROOTS[self.kind]
-        return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, self._weights)
+        return ROOTS[self.kind][kernel == "reference"](self.state.bank, self._weights)
 
     def _kept(self) -> tuple[Any, Floats | None]:
         """A separate root for a stored state, and H if dishes are atoms."""
-        kind = self.state.dish_kind.root_kind(kind_of_root(self.declared))
-        return ROOTS[kind].kept(self.state.bank, self._weights)
+        bank, weights = self.state.bank, self._weights
+        if self.state.measure.atomic:
+            base: Floats = bank.base.copy()
+            return compiled.AtomRoot(base, bank.values), base
+        if weights is None:
+            return compiled.LatentRoot(), None
+        table = weights.table.copy()
+        if isinstance(weights, FixedTable):
+            return compiled.FixedRoot(table, weights.n_dishes), None
+        return compiled.WeightedRoot(table), None
 
     def _log_of_dishes(self, store: Any) -> float:
         """Term of log p(seating) for the root: without it, all its customers sit in a restaurant."""
