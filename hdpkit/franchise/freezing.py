@@ -342,7 +342,7 @@ class Snapshot:
         root, self.base = franchise.root._kept()
         theta, d = self.concentration, self.discount
         self.weights = t.current_weights() if arrays is None else kept.get("weights")
-        self._walk = t.walk(self._counts, slots, t.home, theta, d, root, self.weights)
+        self._walk = t.walk(self._counts, slots, t.home, theta, d, root, arms=self.weights)
 
     def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,)."""

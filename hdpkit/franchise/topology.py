@@ -112,21 +112,13 @@ class Restaurants:
         """Weight of the parent of each node of a store; None: restaurants have one parent."""
         return None
 
-    def walk(
-        self,
-        store: Any,
-        slots: Any,
-        home: Any,
-        concentration: Any,
-        discount: Any,
-        root: Any,
-        arms: Any = None,
-        counts: bool = False,
-    ) -> Walk:
+    def walk(self, store: Any, slots: Any, *given: Any, arms: Any = None, counts: bool = False) -> Walk:
         """The compiled walk, over a store of ``counts`` or another."""
+        # `given`: homes, concentration, discount and root. `arms`: weights of parents by node, by default the
+        # current ones.
         tree: Any = self
-        given = store, slots, self.parent, home, concentration, discount, root
-        return CountsWalk(*given, tree.declaration) if counts else Walk(*given)
+        own = store, slots, self.parent, *given
+        return CountsWalk(*own, tree.declaration) if counts else Walk(*own)
 
     def parts(self) -> Mapping[str, Part]:
         """Parts of the state that the tree needs, by name: none."""
@@ -426,22 +418,24 @@ def labelled_topology(chain: Sequence[Restaurant], data: GroupedData, known: int
     # A customer without a label belongs to the deepest restaurant for which it has one; the parent of a
     # restaurant whose parent's label is missing is the deepest restaurant above it.
     cells = getattr(data, "cells", None)
+    labels: Any = data
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":
+        # Restaurants above the documents, and then of documents, without arrays of customers.
         assert isinstance(data, Corpus)
-        return _over_cells(chain, data, cells, known)
-    home = _home_of_the_data(chain, data)
-    parent, level, first, keys = _lay_out(chain, data, home)
-    declaration_of = _declarations(keys)
+        labels = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
+        home = np.zeros(len(labels.which), dtype=np.int32)
+    else:
+        cells, each = None, chain[1].each if len(chain) == 2 else None
+        given = data.numbers(each) if each in data.label_names else None  # then shared with the data
+        home = np.zeros(len(data), dtype=np.int32) if given is None else given
+    parent, level, first, keys = _lay_out(chain, labels, home)
+    declaration_of = np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
     shared = not home.flags.writeable and not known
     home = np.append(home, np.zeros(known, dtype=np.int32)) if known else home
     for array in (parent, level, declaration_of, home):
         array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, first, keys, shared, known=known)
-
-
-def _declarations(keys: Sequence[Sequence[Any]]) -> Int32s:
-    """Number of each restaurant's declaration."""
-    return np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
+    at = None if cells is not None else home
+    return Topology(parent, level, declaration_of, at, first, keys, shared, cells=cells, known=known)
 
 
 def _lay_out(
@@ -493,23 +487,6 @@ class _Documents:
 
     def codes_between(self, name: str, first: int, last: int) -> Any:
         return self.codes(name)[first:last]
-
-
-def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: int) -> Topology:
-    """Restaurants of levels above the documents, and then of documents, without arrays of customers."""
-    documents = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
-    home = np.zeros(len(documents.which), dtype=np.int32)
-    parent, level, first, keys = _lay_out(chain, documents, home)
-    declaration = _declarations(keys)
-    for array in (parent, level, declaration):
-        array.setflags(write=False)
-    return Topology(parent, level, declaration, None, first, keys, cells=cells, known=known)
-
-
-def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Int32s:
-    """Initial restaurants of customers, before declarations are processed; shared with the data."""
-    given = data.numbers(chain[1].each) if len(chain) == 2 and chain[1].each in data.label_names else None
-    return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
 def _way_out(declaration: Restaurant, data: Any) -> str:
