@@ -354,8 +354,7 @@ class Franchise(Freezing):
 
     def _propose(self, source: ChoiceSource | None) -> Proposal:
         check_proposal(self)
-        made: Proposal = self.access.change(propose, self, source)
-        return made
+        return self.access.change(propose, self, source)
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
         return self.parts.integrate(source, self.parts.values())

@@ -207,8 +207,7 @@ class Freezing(Reading):
 
     def copy(self) -> Self:
         """Return an independent franchise in the same state, with clones of the parts."""
-        twin: Self = maker(self, self.data)(self.freeze())
-        return twin
+        return maker(self, self.data)(self.freeze())
 
     @unguarded
     def look(self, timeout: float | None = None) -> Self:
@@ -224,8 +223,7 @@ class Freezing(Reading):
         if timeout is not None:
             positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
         make, frozen = _state(self, timeout)
-        twin: Self = make(frozen)  # in this thread
-        return twin
+        return make(frozen)  # in this thread
 
     def _standing(self) -> tuple[Callable[..., Any], FrozenState]:
         """The current state and a function that makes a franchise from it, for `look`."""
@@ -241,8 +239,7 @@ class Freezing(Reading):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The frozen state; users' classes are pickled as usual.
-        reduced: tuple[Any, ...] = self.access.call(_reduced, (self,), {}, True)
-        return reduced
+        return self.access.call(_reduced, (self,), {}, True)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         # Parts are added after the franchise was created, because they may refer to it.
@@ -406,8 +403,7 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
     try:
         while True:
             try:
-                found: tuple[Callable[..., Any], dict[str, Any]] = franchise.access.look(franchise._standing)
-                return found
+                return franchise.access.look(franchise._standing)
             except BusyError:
                 if until is not None and time.monotonic() >= until:
                     raise BusyError(

@@ -72,8 +72,7 @@ class HeldNodes:
 
     def _is_held(self, nodes: Any) -> npt.NDArray[np.bool_]:
         mask: Any = self.mask
-        held: npt.NDArray[np.bool_] = mask[nodes] != 0
-        return held
+        return mask[nodes] != 0
 
     @functools.cached_property
     def _below(self) -> npt.NDArray[np.bool_]:
@@ -121,8 +120,7 @@ class HeldNodes:
     def _eaten(self, seating: Any) -> Int64s:
         """Dishes of the held customers."""
         dishes = np.asarray(seating.dishes())  # over cells, without known components
-        eaten: Int64s = dishes[self._is_held(self._topology.home[: len(dishes)])]
-        return eaten
+        return dishes[self._is_held(self._topology.home[: len(dishes)])]
 
     def check_seated(self, seating: Any) -> None:
         """Raise an error if one of their customers is not seated."""

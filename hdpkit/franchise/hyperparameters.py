@@ -113,8 +113,7 @@ class Hyperparameters:
     def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
         if isinstance(name, str) and ("of", name) in self._kept:
-            found: tuple[float, float] = self._kept["of", name]
-            return found
+            return self._kept["of", name]
         one = self._named(name)
         nodes = self.topology.nodes(one.number)
         theta, discount = (
@@ -209,8 +208,7 @@ class Hyperparameters:
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        found: list[tuple[float, float]] = self._once("ends", self._new_ends)
-        return found
+        return self._once("ends", self._new_ends)
 
     def _new_ends(self) -> list[tuple[float, float]]:
         out = []

@@ -463,8 +463,7 @@ class KnownDishes:
         weights[:, n_dishes:] = 0.0
         weights[:, : self.n] *= (self.topics.T > 0.0) | ~self.frozen
         weights[weights.sum(axis=1) == 0.0, -1] = 1.0
-        rows: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return rows
+        return weights / weights.sum(axis=1, keepdims=True)
 
     def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
         """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""

@@ -432,10 +432,7 @@ class Customers(Attached):
 
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """A frozen seating in the form of the store, which changes if it can't have one of this form."""
-        adapted: dict[str, Any] = self.state._in_detail(
-            seating, detail_of(self.state.store), source, discount
-        )
-        return adapted
+        return self.state._in_detail(seating, detail_of(self.state.store), source, discount)
 
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, each at a table of the root, without data customers."""
@@ -533,18 +530,14 @@ class CustomersByCell(Customers):
         return bool(self.state.seating.seated() == self.state.topology.n_customers)
 
     def term_counts(self) -> npt.NDArray[np.int64]:
-        counts: npt.NDArray[np.int64] = self.state.known_dishes.without(
-            self.state.bank.counts(self.state.slots.occupied_slots())
-        )
-        return counts
+        return self.state.known_dishes.without(self.state.bank.counts(self.state.slots.occupied_slots()))
 
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """The seating itself, if it is by cell."""
         if isinstance(FrozenSeating.of(seating), FrozenCells):
             return seating
         self._give_way()
-        adapted: dict[str, Any] = self.state.population.adapted(seating, source, discount)
-        return adapted
+        return self.state.population.adapted(seating, source, discount)
 
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, with empty cells."""

@@ -142,8 +142,7 @@ class Proposal(Locked):
                 "Compare unit_dishes with held_dishes().",
             )  # fmt: skip
         dish = self._checked_dish(dish)
-        slot: int = self.access.change(self._move, units, places.tolist(), dish)
-        return slot
+        return self.access.change(self._move, units, places.tolist(), dish)
 
     def _move(self, units: Any, places: list[int], dish: int | None) -> int:
         store, journal = self._state._seating, self._journal

@@ -350,8 +350,7 @@ class Reading(Blocks):
         if not self.measure.seats_values:
             return self.dish_counts
         self._warn_of_copies("there are no dishes")
-        tables: Int64s = table_counts(self, self.slots.occupied_slots()).toarray()
-        return tables
+        return table_counts(self, self.slots.occupied_slots()).toarray()
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""

@@ -405,8 +405,7 @@ class Sample:
             inside = (there + smoothing) * means.inside[dishes, None]
             if np.array_equal(means.inside, means.outside):
                 return np.asarray(inside, dtype=np.float64)
-            topics: Floats = np.where(there > 0, inside, smoothing * means.outside[dishes, None])
-            return topics
+            return np.where(there > 0, inside, smoothing * means.outside[dishes, None])
         mean = self.parameters.get("mean")
         if self.counts is None or mean is None or mean.shape != self.counts.shape:
             raise StateError(
@@ -502,8 +501,7 @@ class Sample:
     def start(self) -> Floats:
         """Posterior mean probabilities of the first state of a sequence: float64, shape (K + 1,)."""
         self._rows("start")
-        row: Floats = self.group_weights(slice(0, 1))[0]
-        return row
+        return self.group_weights(slice(0, 1))[0]
 
     def draw_transitions(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw all rows of transition probabilities from their posterior given the state.

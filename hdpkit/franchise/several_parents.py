@@ -290,8 +290,7 @@ class GraphTopology(FixedHomes):
     def path(self, node: int) -> list[int]:
         """A restaurant and all above it, each before its parents."""
         start, above = self._above
-        found: list[int] = above[start[node] : start[node + 1]].tolist()
-        return found
+        return above[start[node] : start[node + 1]].tolist()
 
     def arms(self, node: int) -> Sequence[int]:
         return (node, *range(int(self.begin_of_arms[node]), int(self.begin_of_arms[node + 1])))

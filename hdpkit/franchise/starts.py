@@ -190,8 +190,7 @@ class Random(Start):
         cells, weights = franchise.topology.cells, known.allowed(self.n_dishes)
 
         def law(here: slice) -> Floats:
-            found: Floats = weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
-            return found
+            return weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
 
         return OfCells.drawn(cells, weights.shape[1], law, source)
 
@@ -377,7 +376,7 @@ def labels_of_terms(
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     generator = source.generator
     first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)
-    labels: npt.NDArray[np.int32] = cluster_terms(
+    return cluster_terms(
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int32, copy=False),
         counts.data.astype(np.int64, copy=False),
@@ -390,7 +389,6 @@ def labels_of_terms(
         threads,
         instruction_set() != "baseline",
     )
-    return labels
 
 
 def _topics(value: Any) -> Floats | None:

@@ -398,8 +398,7 @@ def _checked_rule(chain: Sequence[Restaurant], at: int, data: GroupedData, known
     read_sticky(bound.sticky)
     if read_start(bound.start_concentration) is not None:
         _check_start(chain, bound)
-    checked: StateHomes = bound
-    return checked
+    return bound
 
 
 def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:

@@ -73,8 +73,7 @@ class WeightedRoot(ReferenceRoot):
 
     def row(self, live: Int32s) -> Floats:
         """The weights of the dishes and the remainder."""
-        weights: Floats = self.table.many(live)
-        return weights
+        return self.table.many(live)
 
     def restaurants(self, path: Sequence[int]) -> Sequence[int]:
         """All but the root."""

@@ -359,8 +359,7 @@ class StateSequences:
         self.pi = np.asarray(pi)
 
     def _row(self, i: int, begin: int) -> Floats:
-        row: Floats = self.pi[-1 if i == begin else self.states[i - 1]]
-        return row
+        return self.pi[-1 if i == begin else self.states[i - 1]]
 
     def draw_slices(self) -> float:
         """Draw a slice for every transition; returns the smallest."""
