@@ -7,6 +7,7 @@ depends on d, so the updates of theta and of d both include it.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -28,6 +29,18 @@ from hdpkit.random import ChoiceSource
 
 _TRIES = 1000
 _versions = itertools.count()
+
+
+def _once(computed: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A method whose result is kept until the values change."""
+
+    @functools.wraps(computed)
+    def kept(self: Any) -> Any:
+        if computed not in self._kept:
+            self._kept[computed] = computed(self)
+        return self._kept[computed]
+
+    return kept
 
 
 @attrs.frozen(eq=False)
@@ -81,12 +94,6 @@ class Hyperparameters:
         self.version = next(_versions)  # increases with each change
         self._kept: dict[Any, Any] = {}  # what was computed from the present values
 
-    def _once(self, what: str, computed: Callable[[], Any]) -> Any:
-        """What is computed from the present values, once until they change."""
-        if what not in self._kept:
-            self._kept[what] = computed()
-        return self._kept[what]
-
     @property
     def concentration(self) -> Floats:
         """Concentration of each restaurant by number; read-only."""
@@ -129,10 +136,10 @@ class Hyperparameters:
 
     def current(self) -> dict[str, Any]:
         """Concentrations and discounts by their keys in a trace; arrays are read-only."""
-        values: dict[str, Any] = self._once("current", self._new_current)
-        return values.copy()
+        return self._current().copy()
 
-    def _new_current(self) -> dict[str, Any]:
+    @_once
+    def _current(self) -> dict[str, Any]:
         values = {}
         for one in self.sharers:
             for key, value in zip(one.named, self.values_of(one.name), strict=False):
@@ -157,8 +164,8 @@ class Hyperparameters:
                 return (nodes if one.whole else _some(nodes, one.own)), value, discount
         theta, d = self.theta[nodes], self.d[nodes]
         if "concentration" in values:
-            own = len(d[one.own])
-            theta = _replaced(theta, one.own, _entries(declared[0], name, values["concentration"], own))
+            theta = theta.copy()
+            theta[one.own] = _entries(declared[0], name, values["concentration"], len(d[one.own]))
             if not np.all(np.isfinite(theta)):
                 raise _outside("concentration", values["concentration"], "finite and above -discount")
         if "discount" in values:
@@ -206,11 +213,9 @@ class Hyperparameters:
 
     # ------------------------------------------------------------------ numbers for the choice of kernels
 
+    @_once
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        return self._once("ends", self._new_ends)
-
-    def _new_ends(self) -> list[tuple[float, float]]:
         out = []
         for number, declaration in enumerate(self.declarations):
             nodes = self.topology.nodes(number)
@@ -235,11 +240,9 @@ class Hyperparameters:
 
     # ------------------------------------------------------------------ priors
 
+    @_once
     def log_prior(self) -> float:
         """Log prior density of the concentrations and discounts that have a prior, in nats."""
-        return float(self._once("log prior", self._new_log_prior))
-
-    def _new_log_prior(self) -> float:
         total = 0.0
         for sharers in self.sharers:
             theta, d = self.values_of(sharers.name)
@@ -278,13 +281,6 @@ def _read_only(values: Floats) -> Floats:
 def _some(nodes: Any, own: slice) -> Any:
     """Some of these restaurants."""
     return range(nodes.start, nodes.stop)[own] if isinstance(nodes, slice) else nodes[own]
-
-
-def _replaced(values: Floats, own: slice, by: Floats) -> Floats:
-    """The values with some of them replaced."""
-    values = values.copy()
-    values[own] = by
-    return values
 
 
 def _shared(values: Floats, declared: Hyperparameter) -> float:

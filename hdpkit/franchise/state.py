@@ -63,9 +63,7 @@ from hdpkit.stores import _labelled_seating as compiled
 from hdpkit.stores import labelled_seating as reference
 from hdpkit.stores.frozen import Draws
 
-_FEW = (
-    256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again
-)
+_FEW = 256  # with fewer customers and restaurants memory is kept: the next sweep would allocate it again
 
 
 def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
@@ -79,30 +77,25 @@ def _aggregate_seats(state: Any, labelled: Any) -> None:
     state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
 
 
-def _draw_seats_at_once(state: Any, labelled: Any, source: ChoiceSource) -> None:
-    tree = state.topology
-    compiled.draw_seats(state.store, labelled, tree.home, tree.parent, tree.level, source)
-
-
-def _aggregate_seats_at_once(state: Any, labelled: Any) -> None:
-    compiled.aggregate_seats(labelled, state.store)
-
-
 draw_sizes = Step("draw_sizes", reference.draw_sizes, trees=FIXED)
 seat_out = Step("seat_out", reference.seat_out, trees=FIXED)
 draw_seats = Step("draw_seats", _draw_seats, trees=FIXED)
 aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
 seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
 seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
-for _step, _run in (
-    (draw_sizes, compiled.draw_sizes),
-    (draw_seats, _draw_seats),
-    (aggregate_seats, _aggregate_seats),
-):
-    _step.kernel("generic", _run, stores=COMPILED_STORES, trees=FIXED)
-draw_seats.kernel("generic", _draw_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES)
+draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
+for _step in (draw_seats, aggregate_seats):
+    _step.kernel("generic", _step.body, stores=COMPILED_STORES, trees=FIXED)
+_SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
+draw_seats.kernel(
+    "generic",
+    lambda state, labelled, source: compiled.draw_seats(
+        state.store, labelled, state.topology.home, state.topology.parent, state.topology.level, source
+    ),
+    **_SIZES,
+)
 aggregate_seats.kernel(
-    "generic", _aggregate_seats_at_once, stores={HistogramStore}, detail=Detail.SIZES, trees=FIXED
+    "generic", lambda state, labelled: compiled.aggregate_seats(labelled, state.store), trees=FIXED, **_SIZES
 )
 of_package(draw_sizes, seat_out, draw_seats, aggregate_seats)
 
@@ -129,14 +122,10 @@ class State(Locked):
         measure: BaseMeasure | None,
         known: Known | KnownValues | None = None,
     ) -> None:
-        if not isinstance(restaurant, Restaurant):
-            raise ParameterError(
-                "restaurant", restaurant, "a Restaurant", "Declare one: hk.Restaurant(base=...)."
-            )
-        if not isinstance(data, GroupedData):
-            raise ParameterError(
-                "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
-            )
+        remedy = "Declare one: hk.Restaurant(base=...)."
+        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy=remedy)
+        remedy = "For instance hk.Corpus.from_documents(...)."
+        instance("data", data, GroupedData, "a Corpus or Groups", remedy=remedy)
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         check_root(root, restaurant)
         if measure is not None:
@@ -254,15 +243,10 @@ class State(Locked):
 
     def _kernel_of(self, step: Step) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a step."""
-        numbers, bank, measure, found = self.hyperparameters, self.bank, self.measure, self._kernels_for
-        if (
-            found[0] is not numbers
-            or found[1] != numbers.version
-            or found[2] is not bank
-            or found[3] is not measure
-        ):
-            self._kernels = {}
-            self._kernels_for = numbers, numbers.version, bank, measure
+        numbers, bank = self.hyperparameters, self.bank
+        now = numbers, numbers.version, bank, self.measure
+        if any(one is not other for one, other in zip(now, self._kernels_for, strict=True)):
+            self._kernels, self._kernels_for = {}, now
         integrated = getattr(self.root._weights, "integrated", None) is not None
         key = step, type(self._seating), type(bank), integrated
         kernel = self._kernels.get(key)
@@ -404,9 +388,9 @@ class State(Locked):
         if lent and self.lent is not None:
             self._kernel_of(aggregate_seats)[1](self, self.lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
-            self.lent = (
-                None  # ------------------------------------------------------------------ the base measure
-            )
+            self.lent = None
+
+    # ------------------------------------------------------------------ the base measure
 
     @property
     def base_parameters(self) -> dict[str, float]:
