@@ -203,25 +203,11 @@ class StickyRows(Part):
 
 
 class HomeState:
-    """What the home of a customer may depend on: the dishes of other customers, and the restaurants.
-
-    Parameters
-    ----------
-    eaten : Eaten
-    rows : DishRows
-    first : int
-        Number of the first restaurant that belongs to no dish; those of dishes follow.
-    n_fixed : int
-    """
+    """What the home of a customer may depend on: the dishes of other customers, and the restaurants."""
 
     def __init__(self, eaten: Eaten, rows: DishRows, first: int, n_fixed: int) -> None:
-        if not hasattr(eaten, "dish_of") or not isinstance(rows, DishRows):
-            remedy = "The package makes it and gives it to home()."
-            raise ParameterError("eaten, rows", (eaten, rows), "a seating and rows of dishes", remedy)
-        self._eaten = eaten
-        self._rows = rows
-        self._first = first
-        self._n_fixed = n_fixed
+        # `first`: number of the first restaurant that belongs to no dish; those of dishes follow.
+        self._eaten, self._rows, self._first, self._n_fixed = eaten, rows, first, n_fixed
 
     def dish_of(self, customer: int) -> int:
         """Slot of the dish of a data customer. Raises a StateError if the customer is not seated."""
@@ -341,14 +327,11 @@ class PreviousDish(StateHomes):
     Parameters
     ----------
     sticky : float or prior
-        kappa >= 0, which favours staying in a state: row j draws from (alpha G0 + kappa delta_j) / (alpha +
-        kappa) with concentration alpha + kappa, where alpha is the concentration of the restaurant (Fox et
-        al. 2008). A number is fixed; a prior is resampled by `moves.Sticky`. Above 0 the franchise needs
-        ``store="counts"`` and ``root="weights"`` or fixed weights, and two levels.
+        kappa >= 0, which favours staying in a state (`StateHomes`). A number is fixed; a prior is resampled
+        by `moves.Sticky`.
     start_concentration : float, prior or None
         Concentration of the start row, "concentration/start" in a trace: a number is fixed, a prior is
-        resampled by `moves.Concentration`. None: the start row shares the concentration of the rows. It needs
-        rows without a discount.
+        resampled by `moves.Concentration`. None: that of the rows. It needs rows without a discount.
     name : str
         Name of the declaration.
 

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from hdpkit._count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
-from hdpkit.errors import DataError, StateError
 
 
 @attrs.frozen(eq=False)
@@ -83,11 +82,6 @@ class Changes:
 
     def plus(self, other: Changes) -> Changes:
         """Return the sum of both."""
-        if len(other.tables) != len(self.tables):
-            raise DataError(
-                "changes", f"of {len(other.tables)} slots", f"of {len(self.tables)} slots",
-                "Workers of one run have the same dishes: report this.",
-            )  # fmt: skip
         one, two = self.bursts, other.bursts
         return Changes(
             self.observations + other.observations,
@@ -127,10 +121,7 @@ class WholeCorpus:
         # Customers are in the order of documents. Of tables only the number of documents with each number
         # is known: they are given to the documents with customers in ascending order. No move uses the two
         # numbers of one document together, except to test whether they are 0.
-        if self.lengths is None:
-            raise StateError(
-                "lengths", None, "those of all documents", "Ask for counted_totals_of.",
-            )  # fmt: skip
+        assert self.lengths is not None  # a move that needs them says so
         tables = np.zeros(len(self.lengths), dtype=np.int64)
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
         return self.lengths.astype(np.int64), tables

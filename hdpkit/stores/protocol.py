@@ -71,10 +71,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         discount : float
@@ -88,10 +86,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         """
@@ -105,10 +101,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         customer : int
             A data customer, or ~t for table t of a child.
         source : ChoiceSource
@@ -129,10 +123,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def tables(self, node: int, dish: int) -> int:
@@ -140,10 +132,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def node_customers(self, node: int) -> int:
@@ -162,10 +152,8 @@ class SeatingStore(Protocol):
 
         Parameters
         ----------
-        node : int
-            Number of the restaurant.
-        dish : int
-            Slot of the dish.
+        node, dish : int
+            Number of the restaurant, slot of the dish.
         """
 
     def relabel_dishes(self, mapping: Int32s) -> None:
