@@ -29,6 +29,7 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed
+from hdpkit.steps.sweeps import reseat
 from hdpkit.stores import CellsStore, FrozenSeating
 
 _LABELLED = (Topology, GraphTopology)
@@ -232,7 +233,8 @@ class Franchise(Freezing):
     ) -> None:
         # `measure` overrides the declared one: a copy with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure, known)
-        self._check_forced_kernel()
+        if kernel in ("generic", "fused"):
+            self._kernel_of(reseat)  # raises an error if the kernel doesn't support the franchise
         self.reset_hyperparameters()
         for name, part in self.topology.parts().items():  # first, because weights depend on them
             self.parts.register(name, part)

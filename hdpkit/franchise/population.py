@@ -295,11 +295,6 @@ class ObservedDishes(LatentDishes):
         return math.fsum(np.array(tables) * self.state.bank.log_base[served])
 
 
-def dish_kind_of(state: Any) -> LatentDishes:
-    """Return the kind of dishes of a state's measure."""
-    return (ObservedDishes if state.measure.atomic else LatentDishes)(state)
-
-
 def bank_for(state: Any, measure: BaseMeasure, data: GroupedData) -> Any:
     """The measure's bank for data."""
     if isinstance(measure, Tempered):
@@ -422,13 +417,9 @@ class Customers(Attached):
             return bank
         from hdpkit.measures.bursty_cells import opens_of_customers
 
-        dishes = np.asarray(self.dishes_in(seating))
+        dishes = np.asarray(FrozenSeating.of(seating).dishes[: self.state.topology.n_customers])
         runs = given["cell_runs"], given["run_dish"], bank["run_tables"]
         return {"opens": opens_of_customers(self.state.topology.cells, *runs, dishes)}
-
-    def dishes_in(self, seating: Mapping[str, Any]) -> Any:
-        """Dish of each data customer of a frozen seating by customer."""
-        return FrozenSeating.of(dict(seating)).dishes[: self.state.topology.n_customers]
 
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """A frozen seating in the form of the store, which changes if it can't have one of this form."""
@@ -437,9 +428,10 @@ class Customers(Attached):
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, each at a table of the root, without data customers."""
         j, detail = np.arange(n, dtype=np.int32), detail_of(self.state.store)
+        one = np.ones_like(j)
         dish = np.append(np.full(self.state.topology.n_customers, -1, dtype=np.int32), j)
         if detail is Detail.COUNTS:
-            return FrozenCounts(dish, *_one_each(j)).arrays()
+            return FrozenCounts(dish, np.zeros_like(j), j, one, one).arrays()
         return FrozenSeats(dish, np.zeros_like(j), j, np.full_like(j, -1)).to(detail).arrays()
 
 
@@ -542,33 +534,27 @@ class CustomersByCell(Customers):
     def only_known(self, n: int) -> dict[str, Any]:
         """The frozen seating of n known components, with empty cells."""
         runs = np.zeros(len(self.state.topology.cells.term), dtype=np.int32)
-        key, columns = np.zeros(4, dtype=np.int32), _one_each(np.arange(n, dtype=np.int32))
-        return FrozenCells(runs, _NOBODY, _NOBODY, key, *columns).arrays()
+        j, key = np.arange(n, dtype=np.int32), np.zeros(4, dtype=np.int32)
+        one = np.ones_like(j)
+        return FrozenCells(runs, _NOBODY, _NOBODY, key, np.zeros_like(j), j, one, one).arrays()
 
 
 def customers_of(state: Any, root: str, kernel: str) -> Customers:
     """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it."""
     # The measure's own class must define `bank_of_cells`: a subclass may use customers.
+    measure: Any = state.measure
+    if type(measure) is Bursty:
+        counted = measure.counts_by_cell(state.declarations[-1].name)
+    else:
+        counted = "bank_of_cells" in vars(type(measure))
     by_cell = (
-        state.store_type is CountsStore
+        counted
+        and state.store_type is CountsStore
         and root in ("weights", "fixed")
         and kernel in ("auto", "fused")
         and getattr(state.topology, "cells", None) is not None
-        and _counts_by_cell(state.measure, state.declarations[-1].name)
     )
     return (CustomersByCell if by_cell else Customers)(state)
-
-
-def _counts_by_cell(measure: Any, documents: str) -> bool:
-    """Whether a measure has statistics by cell; the class itself must define that."""
-    if type(measure) is Bursty:
-        return measure.counts_by_cell(documents)
-    return "bank_of_cells" in vars(type(measure))
-
-
-def _one_each(j: AnyInts) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
-    """Restaurants, dishes, customers and tables of known components."""
-    return np.zeros_like(j), j, np.ones_like(j), np.ones_like(j)
 
 
 def _overrides_bank(kind: type) -> bool:

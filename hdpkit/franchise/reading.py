@@ -36,6 +36,7 @@ from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
+from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.stores import (
     Detail,
     FrozenCells,
@@ -497,7 +498,8 @@ class Reading(Blocks):
         store = self.seating
         by_purpose = hasattr(store, "memory_parts")
         parts = store.memory_parts() if by_purpose else {"seating": store.memory_bytes()}
-        if ratios := self._walk_bytes():
+        walks = [walk for _, _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
+        if ratios := sum(walk.memory_bytes() for walk in walks):
             parts = {**parts, "ratios": ratios}
         if topics := sum(one.memory_bytes() for one in self.workspaces.values()):
             parts = {**parts, "drawn topics": topics}

@@ -332,10 +332,6 @@ class Root(Attached, Locked):
 
     # ------------------------------------------------------------------ for the owners
 
-    def _for_walk(self, kernel: str) -> Any:
-        """The root of a walk of this kernel."""
-        return ROOTS[self.kind][kernel == "reference"](self.state.bank, self._weights)
-
     def _kept(self) -> tuple[Any, Floats | None]:
         """A separate root for a stored state, and H if dishes are atoms."""
         bank, weights = self.state.bank, self._weights

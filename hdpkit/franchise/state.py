@@ -26,8 +26,8 @@ from hdpkit.franchise.declarations import (
 from hdpkit.franchise.guard import Locked, changes, unguarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.known import Known, KnownDishes, KnownValues
-from hdpkit.franchise.population import Parts, bank_for, customers_of, dish_kind_of
-from hdpkit.franchise.root import Root, check_root
+from hdpkit.franchise.population import LatentDishes, ObservedDishes, Parts, bank_for, customers_of
+from hdpkit.franchise.root import ROOTS, Root, check_root
 from hdpkit.franchise.state_topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures._slots import DishSlots
@@ -36,7 +36,6 @@ from hdpkit.measures.protocol import BaseMeasure, Tempered, check_power
 from hdpkit.parts import Part, SharedValue
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.steps._counts_walk import CountsWalk
 from hdpkit.steps.step import (
     BY_STATE,
     COMPILED_STORES,
@@ -150,7 +149,7 @@ class State(Locked):
         at_end = tables_at_end(self.store_type, kind_of_root(root), self.topology.n_levels)
         self.topology.check_tables(at_end)
         self.population = customers_of(self, kind_of_root(root), kernel)
-        self.dish_kind = dish_kind_of(self)
+        self.dish_kind = (ObservedDishes if self.measure.atomic else LatentDishes)(self)
         self.dish_kind.check_root(root)
         self.forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
@@ -274,11 +273,6 @@ class State(Locked):
         forced = "auto" if self._untempered and self.forced_kernel == "fused" else self.forced_kernel
         return step.serving(forced, store, self.bank, levels, root, self.topology.kind)
 
-    def _check_forced_kernel(self) -> None:
-        """Raise a KernelError if a forced kernel doesn't support the franchise."""
-        if self.forced_kernel in ("generic", "fused"):
-            self._kernel_of(reseat)
-
     # ------------------------------------------------------------------ walks
 
     def walk(self, kernel: str | None = None) -> Any:
@@ -305,18 +299,13 @@ class State(Locked):
     def _walk_over(self, store: Any, slots: DishSlots, kernel: str) -> Any:
         """Return a new walk over this store and these slots."""
         t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
-        above = self.root._for_walk(kernel)
+        above = ROOTS[self.root.kind][kernel == "reference"](self.bank, self.root._weights)
         # A walk that seats no single customers needs no distribution of tables.
         counts = self.population.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return t.reference_walks[counts](store, slots, t, theta, d, above)
         return t.walk(store, slots, self.population.homes(), theta, d, above, counts=counts)
-
-    def _walk_bytes(self) -> int:
-        """Bytes that walks hold: ratios of Stirling numbers."""
-        walks = [walk for _, _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
-        return int(sum(walk.memory_bytes() for walk in walks))
 
     # ------------------------------------------------------------------ stores
 

@@ -35,9 +35,7 @@ class CountsReferenceWalk(ReferenceWalk):
     # Predictives depend on counts alone, so customers are added as in any store. If a customer is removed,
     # a table closes with the probability that the customer sat alone.
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.tables_at_end = False
+    may_wait = False
 
     # ------------------------------------------------------------------ customers who leave
 
@@ -229,9 +227,7 @@ class GraphReferenceWalk(ReferenceWalk):
 class GraphCountsReferenceWalk(GraphReferenceWalk):
     """The same over a store of counts, under a restaurant of latent dishes."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.tables_at_end = False
+    may_wait = False
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
         """Remove a customer; True if the dish has lost its last one."""

@@ -9,7 +9,7 @@ from hdpkit.arrays import Floats, Int32s
 from hdpkit.errors import StateError
 from hdpkit.measures._slots import DishSlots
 from hdpkit.random import ChoiceSource
-from hdpkit.steps.root import ReferenceRoot
+from hdpkit.steps.root import LatentRoot
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
 NEW = -2
@@ -61,6 +61,8 @@ class ReferenceWalk:
     # restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). `root` is what the
     # root's children draw from.
 
+    may_wait = True  # whether tables over counts of customers are drawn at the end of a step
+
     def __init__(
         self,
         store: SeatingStore,
@@ -68,16 +70,15 @@ class ReferenceWalk:
         topology: Tree,
         concentration: Floats,
         discount: Floats,
-        root: ReferenceRoot | None = None,
+        root: LatentRoot | None = None,
     ) -> None:
         self.store = store
         self.slots = slots
         self.topology = topology
         self.concentration = concentration
         self.discount = discount
-        self.root = ReferenceRoot() if root is None else root
-        # Tables are drawn at the end of a step, given counts of customers.
-        self.tables_at_end = detail_of(store) is Detail.COUNTS
+        self.root = LatentRoot() if root is None else root
+        self.tables_at_end = self.may_wait and detail_of(store) is Detail.COUNTS
 
     def dish(self, customer: int) -> int:
         """Dish of a data customer; raises a StateError if the customer is not seated."""
