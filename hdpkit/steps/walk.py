@@ -121,14 +121,25 @@ class ReferenceWalk:
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
         # At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d
         # T) P_parent(dish); a new table is a customer of the parent.
-        opened = []  # all draws are made before anything changes, because a draw may fail
-        while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
-            opened.append(node)
-            node = int(self.topology.parent[node])
+        opened, at = [], node  # all draws are made before anything changes, because a draw may fail
+        while node >= 0:
+            at, opens = self._place(node, dish, source)
+            if not opens:
+                break
+            opened.append(at)
+            node = int(self.topology.parent[at])
         for r in opened:
             customer = self.store.open(r, dish, customer)
         if node >= 0:
-            self.store.join(node, dish, customer, self.discount[node], source)
+            self.store.join(at, dish, customer, self.discount[node], source)
+
+    def _place(self, node: int, dish: int, source: ChoiceSource) -> tuple[int, bool]:
+        """Node of the store where a customer of a restaurant sits, and whether at a new table."""
+        return node, self._opens(node, int(self.topology.parent[node]), dish, source)
+
+    def _place_of(self, customer: int, node: int, dish: int, source: ChoiceSource) -> int:
+        """Node of the store where a customer of a restaurant sits."""
+        return node
 
     def _opens(self, node: int, parent: int, dish: int, source: ChoiceSource) -> bool:
         tables = self.store.tables(node, dish)
@@ -148,6 +159,7 @@ class ReferenceWalk:
         """Remove a customer; True if a latent dish has lost its last one."""
         closed = True
         while closed and node >= 0:
-            closed, customer = self.store.remove(node, dish, customer, source)
-            node = int(self.topology.parent[node])
+            at = self._place_of(customer, node, dish, source)
+            closed, customer = self.store.remove(at, dish, customer, source)
+            node = int(self.topology.parent[at])
         return closed and self.root.loses_dishes()
