@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, refuse, whole_number, whole_numbers
-from hdpkit.errors import AuditError, CopiedFranchiseWarning, ParameterError, StateError
+from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.blocks import Blocks
 from hdpkit.franchise.declarations import number_of
@@ -34,6 +34,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.measures.by_restaurant import ByRestaurant
 from hdpkit.measures.protocol import BaseMeasure
 from hdpkit.numerics import add_up
+from hdpkit.parts import inconsistent
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
 from hdpkit.steps._counts_walk import CountsWalk
@@ -53,7 +54,7 @@ def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
     """Raise an error unless the condition holds. The message is made only then: formatting arrays is slow."""
     if not condition:
         words = " ".join(str(word) for word in allowed)
-        raise AuditError(what, value, words, "The state is inconsistent: report the move that ran last.")
+        raise inconsistent(what, value, words)
 
 
 def audit(state: State, parts: Parts) -> None:

@@ -24,13 +24,13 @@ import hdpkit.steps.root as readable
 from hdpkit._franchise_lock import Block
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
-from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.population import Parts
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
-from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, unfitting
+from hdpkit.parts import Attached, IntegrablePart, Part, TablePart, inconsistent, unfitting
 from hdpkit.random import ChoiceSource
 from hdpkit.steps._walk import WeightTable
 
@@ -91,10 +91,7 @@ class FixedTable(Attached, Part):
         """Check that each dish has 1/K and the others have the remainder."""
         expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
-            raise AuditError(
-                self.name, self.table.many(slots), repr(expected.tolist()),
-                "The state is inconsistent: report the move that ran last.",
-            )  # fmt: skip
+            raise inconsistent(self.name, self.table.many(slots), repr(expected.tolist()))
 
     def clone(self, state: Any) -> Self:
         """Not used: a copy of the franchise creates its own."""
@@ -126,11 +123,7 @@ class Weights(TablePart):
         """Draw the weight of a new dish as a share of the remainder."""
         if self.integrated is not None or self._given:
             return
-        if source is None:
-            raise StateError(
-                "source", None, "a choice source, because the weight of a new dish is drawn",
-                "Pass one: open_dish(source).",
-            )  # fmt: skip
+        assert source is not None  # `open_dish` asks for one
         theta, d = self._numbers()
         k = len(self.state.slots)
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
@@ -199,10 +192,7 @@ class Weights(TablePart):
         """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
         if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
-            raise AuditError(
-                "root weights", weights, "not negative, with a sum of 1",
-                "The state is inconsistent: report the move that ran last.",
-            )  # fmt: skip
+            raise inconsistent("root weights", weights, "not negative, with a sum of 1")
 
     def freeze(self) -> dict[str, Any]:
         """The weights of the occupied slots, ascending, and the remainder, last."""

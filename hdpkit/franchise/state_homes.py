@@ -14,8 +14,8 @@ import numpy as np
 from hdpkit.arrays import Int32s
 from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
-from hdpkit.errors import AuditError, DeclarationError, ParameterError, StateError
-from hdpkit.parts import Part, unfitting
+from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.parts import Part, inconsistent, unfitting
 from hdpkit.priors import Prior, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.walk import NEW, Eaten
@@ -105,7 +105,7 @@ class DishRows(Part):
         """Check that exactly these dishes have rows, and no two the same."""
         rows = self._rows
         if sorted(rows) != np.asarray(slots).tolist() or len(set(rows.values())) < len(rows):
-            raise AuditError("rows", rows, f"one for each of {slots}", "Report the move that ran last.")
+            raise inconsistent("rows", rows, f"one for each of {slots}")
 
 
 def _number_or_prior(value: Any) -> tuple[float, Prior | None]:
@@ -186,7 +186,7 @@ class StickyRows(Part):
 
     def audit(self, slots: Int32s) -> None:
         if sorted(self.tables) != np.asarray(slots).tolist():
-            raise AuditError("override tables", self.tables, f"of {slots}", "Report the move that ran last.")
+            raise inconsistent("override tables", self.tables, f"of {slots}")
 
     def log_density(self, state: Any) -> float:
         """Log prior density of kappa, if it has a prior."""

@@ -13,7 +13,7 @@ import scipy
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import GroupedData, NGrams
-from hdpkit.errors import AuditError, DeclarationError, StateError
+from hdpkit.errors import DeclarationError, StateError
 from hdpkit.franchise.declarations import Restaurant, Several
 from hdpkit.franchise.several_parents import GraphTopology, graph_topology
 from hdpkit.franchise.state_homes import (
@@ -34,7 +34,7 @@ from hdpkit.franchise.topology import (
     labelled_topology,
 )
 from hdpkit.numerics import log, rising_sum
-from hdpkit.parts import Part
+from hdpkit.parts import Part, inconsistent
 from hdpkit.priors import draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.walk import Eaten
@@ -304,10 +304,9 @@ class StickyTopology(StateTopology):
         for dish, w in self.sticky.tables.items():
             m = store.tables(self.first_row + self.rows.row(dish), dish)
             if not 0 <= w <= m:
-                raise AuditError(
-                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row",
-                    "Report the move that ran last.",
-                )  # fmt: skip
+                raise inconsistent(
+                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row"
+                )
 
     def begin(self) -> None:
         self.sticky.kappa = self.sticky.start
