@@ -304,9 +304,7 @@ class StickyTopology(StateTopology):
         for dish, w in self.sticky.tables.items():
             m = store.tables(self.first_row + self.rows.row(dish), dish)
             if not 0 <= w <= m:
-                raise inconsistent(
-                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row"
-                )
+                raise inconsistent(f"override tables of dish {dish}", w, f"0 to {m}, its tables in its row")
 
     def begin(self) -> None:
         self.sticky.kappa = self.sticky.start
