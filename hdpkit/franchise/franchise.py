@@ -326,22 +326,13 @@ class Franchise(Freezing):
         """A block that receives a `Proposal`: changes that are taken back at its end unless it is accepted.
 
         The state is then exactly as before, after an exception in the block, too: seats, slots and ids of
-        dishes, statistics, hyperparameters and parts. The cost grows with the change, not with the state;
-        but the parts of the state are asked for their densities, and all of them are frozen when a dish is
-        born or dies or a part is set. Numbers that were drawn from ``source`` are not given back. Until the
-        proposal is accepted nothing else may change the state, and blocks can't be nested.
-
-        Parameters
-        ----------
-        source : ChoiceSource, optional
-            For draws of parts of the state at the birth of a dish; needed if the root has weights.
-
-        Raises
-        ------
-        StateError
-            In a proposal; outside `labelled_seating`, over a store that keeps no seats; over a store that
-            can't take changes back; in hidden Markov models; over a measure that is not conjugate; outside
-            `parts_integrated`, over one that has parts.
+        dishes, statistics, hyperparameters and parts. The cost grows with the change, not with the state,
+        except for densities of parts, and for freezing them when a dish is born or dies or a part is set.
+        Numbers that were drawn from ``source``, for parts at the birth of a dish (needed if the root has
+        weights), are not given back. Until it is accepted nothing else may change the state; blocks can't be
+        nested. A StateError is raised in a proposal; outside `labelled_seating`, over a store that keeps no
+        seats or can't take changes back; in hidden Markov models; over a measure that is not conjugate;
+        outside `parts_integrated`, over one that has parts.
 
         Examples
         --------
@@ -401,15 +392,10 @@ class Franchise(Freezing):
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
         """Set d of a declaration: one number, or one per restaurant if they have separate values.
 
-        Raises a ParameterError if there is no such declaration, or a value is outside 0 <= discount < 1,
-        concentration > -discount.
-
         Parameters
         ----------
-        name : str
-            Name of the declaration.
-        value : float, or float array of shape (n,)
-            The same for all its restaurants, or one each.
+        name, value
+            As in `set_concentration`, with the same errors.
         """
         self.access.change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
 
