@@ -44,12 +44,12 @@ def _grown(franchise: Any, data: Corpus | Groups) -> Any:
             "N-grams grow by extend; for other data build a new franchise over all of them.",
         )  # fmt: skip
     if isinstance(before, Groups):
-        if not isinstance(data, Groups) or not _continues_groups(data, before):
+        if not isinstance(data, Groups) or not _continues(data, before):
             raise DataError(
                 "data", data, f"the {len(before)} current customers first",
                 "Build them with franchise.data.plus(groups).",
             )  # fmt: skip
-    elif not isinstance(data, Corpus) or not _continues_corpus(data, before):
+    elif not isinstance(data, Corpus) or not _continues(data, before):
         raise DataError(
             "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
@@ -98,41 +98,29 @@ def _numbers_in(before: Any, after: Any, declarations: Any) -> Int64s:
     return to
 
 
-def _continues_corpus(data: Corpus, before: Corpus) -> bool:
-    """Whether the first documents of data, with their labels, are those of the previous data."""
-    n, n_documents = len(before), before.n_documents
-    if (
+def _continues(data: Any, before: Any) -> bool:
+    """Whether the first customers of data, with their labels, are those of the previous data."""
+    if not np.array_equal(data.values[: len(before)], before.values):
+        return False
+    old, new, own = (before.labels, data.labels, "") if isinstance(before, Groups) else (
+        before.document_labels, data.document_labels, "document"
+    )  # fmt: skip
+    if own and (
         data.n_terms != before.n_terms
         or data.vocabulary != before.vocabulary
-        or not np.array_equal(data.document_lengths[:n_documents], before.document_lengths)
-        or not np.array_equal(data.values[:n], before.values)
+        or not np.array_equal(data.document_lengths[: before.n_documents], before.document_lengths)
     ):
         return False
-    for name in before.label_names:
-        if name == "document":
-            continue
-        if name not in data.label_names:
-            return False
-        (old, keys), (new, others) = before.document_labels[name], data.document_labels[name]
-        there = [None if code < 0 else keys[code] for code in np.asarray(old).tolist()]
-        now = [None if code < 0 else others[code] for code in np.asarray(new)[:n_documents].tolist()]
-        if there != now:
-            return False
-    return True
+    names = [name for name in before.label_names if name != own]
+    return all(name in data.label_names and _continue_codes(new[name], old[name]) for name in names)
 
 
-def _continues_groups(data: Groups, before: Groups) -> bool:
-    """Whether the first customers of data, with their labels, are those of the previous data."""
-    n = len(before)
-    if data.values.shape[1:] != before.values.shape[1:] or not np.array_equal(data.values[:n], before.values):
-        return False
-    for name in before.label_names:
-        if name not in data.label_names:
-            return False
-        (old, keys), (new, others) = before.labels[name], data.labels[name]
-        if others[: len(keys)] != keys or not np.array_equal(new[:n], old):
-            return False
-    return True
+def _continue_codes(label: Any, before: Any) -> bool:
+    """Whether the codes of a label begin with values of the previous ones; -1 is a missing value."""
+    (codes, keys), (old, old_keys) = label, before
+    place = {key: i for i, key in enumerate(keys)}
+    to = np.array([*(place.get(key, -2) for key in old_keys), -1])
+    return np.array_equal(np.asarray(codes)[: len(old)], to[np.asarray(old)])
 
 
 def _continues_ngrams(data: NGrams, before: NGrams) -> bool:

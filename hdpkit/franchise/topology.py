@@ -8,6 +8,7 @@ parents; there are no classes for levels. The restaurants of contexts are a suff
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -313,14 +314,14 @@ START = "start"
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Topology(FixedHomes):
     """Restaurants by number: 0 is the root, parents come before their children."""
 
     parent: Int32s  # shape (n_nodes,): -1 for the root
     level: Int32s  # shape (n_nodes,): steps to the root
     declaration: Int32s  # shape (n_nodes,): number of each restaurant's declaration; the root's is 0
-    _home: Int32s | None
+    _home: Any  # restaurant of each data customer, if there are no cells
     first: tuple[int, ...]  # number of each declaration's first restaurant; its restaurants are contiguous
     keys: tuple[Sequence[Any], ...]  # for each declaration the label's values, one per restaurant
     shared: bool = False  # whether `home` is an array of the data
@@ -328,8 +329,6 @@ class Topology(FixedHomes):
     # order: then they determine `home`
     cells: Cells | None = None
     known: int = 0  # number of customers of the root that represent known components
-    _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
-    _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 
     @property
     def n_customers(self) -> int:
@@ -341,18 +340,15 @@ class Topology(FixedHomes):
         """Number of data customers and of those of known components."""
         return self.n_customers + self.known
 
-    @property
-    def home(self) -> Int32s:
+    @functools.cached_property
+    def home(self) -> Int32s:  # type: ignore[override]
         """Restaurant of each data customer."""
-        if self._home is not None:
+        if self.cells is None:
             return self._home
-        if "home" not in self._made:
-            assert self.cells is not None
-            home = np.repeat(np.arange(self.first[-1], self.n_nodes, dtype=np.int32), self.cells.lengths)
-            home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
-            home.setflags(write=False)
-            self._made["home"] = home
-        return self._made["home"]
+        home = np.repeat(np.arange(self.first[-1], self.n_nodes, dtype=np.int32), self.cells.lengths)
+        home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
+        home.setflags(write=False)
+        return home
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """Data customers of each restaurant: int64, shape (n_nodes,)."""
@@ -364,12 +360,10 @@ class Topology(FixedHomes):
             sizes += np.bincount(self.home[first:last], minlength=self.n_nodes)
         return sizes
 
-    @property
+    @functools.cached_property
     def n_levels(self) -> int:
         """Levels of restaurants: 1 for a flat mixture."""
-        if "levels" not in self._made:
-            self._made["levels"] = self.level.max(keepdims=True) + 1
-        return int(self._made["levels"][0])
+        return int(self.level.max()) + 1
 
     def nodes(self, declaration: int) -> slice:
         """Restaurants of a declaration."""
@@ -378,7 +372,7 @@ class Topology(FixedHomes):
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays; `home` is not counted if it belongs to the data."""
-        there = self._made.get("home") if self._home is None else self._home
+        there = self._home if self.cells is None else vars(self).get("home")
         home = 0 if self.shared or there is None else there.nbytes
         return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
 
@@ -387,8 +381,6 @@ class Topology(FixedHomes):
         declared(declaration, len(self.first))
         if key is None and len(self.keys[declaration]) == 1:
             return self.first[declaration]
-        if declaration not in self._numbers:
-            self._numbers[declaration] = {one: i for i, one in enumerate(self.keys[declaration])}
         numbers = self._numbers[declaration]
         try:
             return self.first[declaration] + numbers[key]
@@ -396,6 +388,11 @@ class Topology(FixedHomes):
             raise ParameterError(
                 "key", key, f"one of the {len(numbers)} keys of {name!r}", f"See franchise.keys({name!r})."
             ) from None
+
+    @functools.cached_property
+    def _numbers(self) -> list[dict[Any, int]]:
+        """Number of each key among the restaurants of each declaration."""
+        return [{one: i for i, one in enumerate(keys)} for keys in self.keys]
 
     def keys_of(self, declaration: int) -> list[Any]:
         """The label value of each restaurant of a declaration."""
