@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -81,6 +81,10 @@ class Level:
             return np.zeros(len(nodes)), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         row = np.flatnonzero(nodes >= self.n_fixed)
         return np.where(nodes >= self.n_fixed, self.own, 0.0), (row, nodes[row] - self.n_fixed)
+
+
+def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(values)
 
 
 @attrs.frozen(eq=False)
@@ -343,13 +347,13 @@ class Sample:
     root_weights: Floats = attrs.field(repr=False)
     root_precision: float = attrs.field(default=float("inf"), repr=False)
     label: str = "group"
-    names: tuple[Any, ...] = attrs.field(default=(), converter=tuple, repr=False)
+    names: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
     group_counts: Any = attrs.field(repr=False)
     dishes: npt.NDArray[np.int32] | None = attrs.field(default=None, repr=False)
     hyperparameters: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     log_joint: float = float("nan")
     term_means: TermMeans | None = attrs.field(default=None, repr=False)
-    levels: tuple[Level, ...] = attrs.field(default=(), converter=tuple, repr=False)
+    levels: tuple[Level, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
 
     def __attrs_post_init__(self) -> None:
         for name in ("parameters", "hyperparameters"):

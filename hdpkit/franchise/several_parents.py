@@ -412,6 +412,7 @@ def graph_topology(declarations: Sequence[Restaurant], data: GroupedData, known:
     lower: list[set[int]] = []  # by restaurant: itself and all above it
     parents: list[Int32s] = []
     keys: list[Sequence[Any]] = []
+    bases: tuple[Any, ...]
     start = 0
     for declaration in declarations:
         if isinstance(declaration.each, StateHomes):
@@ -428,9 +429,9 @@ def graph_topology(declarations: Sequence[Restaurant], data: GroupedData, known:
             options, above = [np.zeros(n, dtype=np.int32)], np.full((1, 1), -1, dtype=np.int32)
         else:
             if isinstance(base, OneOf):
-                options, bases = [_chosen(base, at, codes >= 0, data)], [base]
+                options, bases = [_chosen(base, at, codes >= 0, data)], (base,)
             else:
-                bases = list(base.restaurants) if isinstance(base, Several) else [base]
+                bases = base.restaurants if isinstance(base, Several) else (base,)
                 options = [at[id(one)] for one in bases]
             each = zip(options, bases, strict=True)
             above = np.stack([_parents(declaration, own, codes, *one) for one in each], axis=1)

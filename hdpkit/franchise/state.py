@@ -83,8 +83,8 @@ aggregate_seats = Step("aggregate_seats", _aggregate_seats, trees=FIXED)
 seat_out.kernel("generic", compiled.seat_out, stores=COMPILED_STORES)
 seat_out.kernel("generic", compiled.seat_out_arms, stores=COMPILED_STORES, trees=GRAPHS)
 draw_sizes.kernel("generic", compiled.draw_sizes, stores=COMPILED_STORES, trees=FIXED)
-for _step in (draw_seats, aggregate_seats):
-    _step.kernel("generic", _step.body, stores=COMPILED_STORES, trees=FIXED)
+draw_seats.kernel("generic", _draw_seats, stores=COMPILED_STORES, trees=FIXED)
+aggregate_seats.kernel("generic", _aggregate_seats, stores=COMPILED_STORES, trees=FIXED)
 _SIZES: dict[str, Any] = {"stores": {HistogramStore}, "detail": Detail.SIZES}
 draw_seats.kernel(
     "generic",

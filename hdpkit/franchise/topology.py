@@ -341,7 +341,7 @@ class Topology(FixedHomes):
         return self.n_customers + self.known
 
     @functools.cached_property
-    def home(self) -> Int32s:  # type: ignore[override]
+    def home(self) -> Int32s:
         """Restaurant of each data customer."""
         if self.cells is None:
             return self._home
