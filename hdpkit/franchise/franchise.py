@@ -102,16 +102,15 @@ def _continues(data: Any, before: Any) -> bool:
     """Whether the first customers of data, with their labels, are those of the previous data."""
     if not np.array_equal(data.values[: len(before)], before.values):
         return False
-    old, new, own = (before.labels, data.labels, "") if isinstance(before, Groups) else (
-        before.document_labels, data.document_labels, "document"
-    )  # fmt: skip
-    if own and (
-        data.n_terms != before.n_terms
-        or data.vocabulary != before.vocabulary
-        or not np.array_equal(data.document_lengths[: before.n_documents], before.document_lengths)
-    ):
-        return False
-    names = [name for name in before.label_names if name != own]
+    if isinstance(before, Groups):
+        names, old, new = before.label_names, before.labels, data.labels
+    else:
+        lengths = data.document_lengths[: before.n_documents]
+        same = data.n_terms == before.n_terms and data.vocabulary == before.vocabulary
+        if not same or not np.array_equal(lengths, before.document_lengths):
+            return False
+        names = tuple(name for name in before.label_names if name != "document")
+        old, new = before.document_labels, data.document_labels
     return all(name in data.label_names and _continue_codes(new[name], old[name]) for name in names)
 
 

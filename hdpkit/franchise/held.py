@@ -165,8 +165,6 @@ class Held(State):
         """These restaurants as held ones."""
         return HeldNodes(nodes, self._tree_of_labels() if len(nodes) else None)
 
-    # ------------------------------------------------------------------ for users
-
     @changes
     def hold(self, groups: Any, level: str | None = None) -> None:
         """Hold groups: their customers keep their seats, and moves sample all others given these.
@@ -226,8 +224,6 @@ class Held(State):
         """
         return self.held.names(self._number_of_level(level))
 
-    # ------------------------------------------------------------------ for moves
-
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
 
@@ -240,8 +236,6 @@ class Held(State):
         """
         return self.held.free_ranges(first, last)
 
-    # ------------------------------------------------------------------ frozen states
-
     def _held_in(self, frozen: Any) -> HeldNodes:
         """The held restaurants of a frozen state."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
@@ -250,8 +244,6 @@ class Held(State):
         if not whole or np.any(np.diff(nodes) <= 0) or np.any((nodes < 0) | (nodes >= n)):
             raise unfitting("held_groups", nodes, f"different restaurants, ascending, below {n}")
         return self._hold(nodes)
-
-    # ------------------------------------------------------------------
 
     def _tree_of_labels(self) -> Topology:
         topology = self.topology

@@ -108,8 +108,6 @@ class Hyperparameters:
         """Bytes of the arrays."""
         return self.theta.nbytes + self.d.nbytes
 
-    # ------------------------------------------------------------------ values
-
     def reset(self) -> None:
         """Set every concentration and discount to its starting value: the number, or the prior's mean."""
         for one in self.sharers:
@@ -211,8 +209,6 @@ class Hyperparameters:
             made.append(new)
         return type(self)(self.declarations, topology, self.check_discount, *made)
 
-    # ------------------------------------------------------------------ numbers for the choice of kernels
-
     @_once
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
@@ -237,8 +233,6 @@ class Hyperparameters:
         if self._longest < 0:
             self._longest = int(np.max(topology.sizes()[1:], initial=0))
         return self._longest
-
-    # ------------------------------------------------------------------ priors
 
     @_once
     def log_prior(self) -> float:

@@ -150,8 +150,6 @@ class LatentDishes(Attached):
 
     name = "latent"
 
-    # ------------------------------------------------------------------ declarations
-
     def check_root(self, root: Any) -> None:
         """Raise an error if this root is not possible with these dishes."""
 
@@ -161,8 +159,6 @@ class LatentDishes(Attached):
 
     def show_to(self, store: Any, bank: Any) -> None:
         """Let an empty store read dishes from the data, if it can."""
-
-    # ------------------------------------------------------------------ the current dishes
 
     def slots(self, slots: Any, bank: Any) -> Any:
         """The occupied slots, given those of a frozen state."""
@@ -188,8 +184,6 @@ class LatentDishes(Attached):
     def check_latent(self) -> None:
         """Raise an error if dishes are observed, for steps that propose dishes."""
 
-    # ------------------------------------------------------------------ given dishes
-
     def check_start(self, init: Any) -> None:
         """Raise an error if this start, which assigns dishes, is not possible."""
 
@@ -203,8 +197,6 @@ class LatentDishes(Attached):
     def frozen(self) -> tuple[AnyInts, int] | None:
         """Each customer's dish in any frozen state, and the number of dishes; None if states differ."""
         return None
-
-    # ------------------------------------------------------------------ scores
 
     def check_counted(self) -> None:
         """Raise an error if terms can't be counted by dish."""
@@ -348,8 +340,6 @@ class Customers(Attached):
     single = True
     sweep = reseat_documents  # over documents
 
-    # ------------------------------------------------------------------ store and bank
-
     def store(self, topology: Any, bank: Any) -> Any:
         """An empty store of the right size; it reads dishes from the data if it can."""
         state = self.state
@@ -374,8 +364,6 @@ class Customers(Attached):
 
     def expand(self) -> None:
         """From now on keep a dish for each customer; see `Franchise.expand_cells`."""
-
-    # ------------------------------------------------------------------ dishes
 
     def dishes(self) -> Any:
         """Dish of each value of a bank; -1 for a missing observation, as while its customer is unseated."""
@@ -407,8 +395,6 @@ class Customers(Attached):
             seated = places >= 0
             np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
         return counts.reshape(n_dishes, n_terms)
-
-    # ------------------------------------------------------------------ frozen seatings
 
     def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
         """What is frozen of the bank, for customers whose ``seating`` is adapted from the frozen one."""

@@ -320,8 +320,6 @@ class Root(Attached, Locked):
         self._outside()
         return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)
 
-    # ------------------------------------------------------------------ for the owners
-
     def _kept(self) -> tuple[Any, Floats | None]:
         """A separate root for a stored state, and H if dishes are atoms."""
         bank, weights = self.state.bank, self._weights

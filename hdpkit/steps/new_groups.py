@@ -35,8 +35,6 @@ class NewGroups:
         self.theta, self.d = concentration, discount
         self.b, self.a = repeat_concentration, repeat_discount
 
-    # ------------------------------------------------------------------ the current group
-
     def begin(self, group: int) -> None:
         """Make this group the current one, with all customers unseated."""
         self.first, end = int(self.begins[group]), int(self.begins[group + 1])
@@ -135,8 +133,6 @@ class NewGroups:
         self.dish[self._next] = dish
         self.join(i, self._next)
         self._next += 1
-
-    # ------------------------------------------------------------------ as in the twin
 
     def seat(
         self,
