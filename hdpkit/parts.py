@@ -290,10 +290,6 @@ class TablePart(Attached, IntegrablePart):
         """Draw all values given the new seating."""
         self.draw(source)
 
-    def clone(self, state: Any) -> Self:
-        """Not used."""
-        raise NotImplementedError
-
     def memory_bytes(self) -> int:
         """Bytes of the table."""
         return int(self.table.memory_bytes())

@@ -15,7 +15,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -92,10 +92,6 @@ class FixedTable(Attached, Part):
         expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
             raise inconsistent(self.name, self.table.many(slots), repr(expected.tolist()))
-
-    def clone(self, state: Any) -> Self:
-        """Not used: a copy of the franchise creates its own."""
-        raise NotImplementedError
 
     def memory_bytes(self) -> int:
         return int(self.table.memory_bytes())
