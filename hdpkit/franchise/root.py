@@ -155,8 +155,7 @@ class Weights(TablePart):
 
     def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
         """Break the remainder into weights of dishes without customers, until less than ``least`` is left."""
-        # As in a Dirichlet process (Sethuraman 1994) each dish takes the share nu ~ Beta(1, theta_0) of the
-        # rest.
+        # As in a Dirichlet process (Sethuraman 1994) each takes the share nu ~ Beta(1, theta_0) of the rest.
         theta, d = self._numbers()
         if d != 0.0:
             raise StateError(
@@ -310,8 +309,7 @@ class Root(Attached, Locked):
     def integrated(self, source: ChoiceSource) -> Block:
         """Integrate out the weights of the root within a block, and draw them again at its end."""
         # Followed by a draw of the weights, a move that leaves the posterior without them invariant leaves
-        # the joint posterior invariant. Without weights, with fixed ones, and nested, the block does
-        # nothing.
+        # the joint posterior invariant. Without weights, with fixed ones, and nested, it does nothing.
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         self._outside()
         return Block(self.access, lambda: self.state.access.change(self._integrate, source), self._parts.draw)

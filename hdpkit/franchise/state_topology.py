@@ -161,8 +161,7 @@ class StateTopology(Restaurants):
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
         """The tree with fixed homes if customers have these dishes; those not seated are at the root."""
-        # `slots` and `components` are those of a frozen state; by default the current restaurants of
-        # dishes.
+        # `slots` and `components` are those of a frozen state; by default the current rows are used.
         rows = self.rows
         if slots is not None:
             there = components.get(rows.name) if isinstance(components, Mapping) else None
@@ -276,8 +275,7 @@ class StickyTopology(StateTopology):
 
     def law_of_rows(self, state: Any) -> Callable[[float, float], float]:
         """log p(tables, overrides | customers, weights of the root) as a function of alpha and kappa."""
-        # Of the restaurants that share alpha: rows and, unless it has a concentration of its own, the
-        # start.
+        # Of the restaurants that share alpha: rows and, without a concentration of its own, the start.
         number = len(self.first) - 1
         shared = state.hyperparameters.sharers[number].own
         nodes, customers, tables = (of_all[shared] for of_all in state.totals_of(number))

@@ -115,7 +115,7 @@ class Restaurants:
 
     def walk(self, store: Any, slots: Any, *given: Any, arms: Any = None, counts: bool = False) -> Walk:
         """The compiled walk, over a store of ``counts`` or another."""
-        # `given`: homes, concentration, discount and root. `arms`: weights of parents by node, by default the
+        # `given`: homes, concentration, discount and root. `arms`: weights of parents by node, if not the
         # current ones.
         tree: Any = self
         own = store, slots, self.parent, *given

@@ -58,8 +58,7 @@ class CountsReferenceWalk(ReferenceWalk):
     def indicators(self, node: int, dish: int, source: ChoiceSource) -> int | None:
         """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table."""
         # u = 1 with probability t / n. None if the customer represents the only table of a dish with
-        # several customers: given the others, any other dish and u = 0 have probability 0, so it isn't
-        # moved.
+        # several customers: given the others, any other dish and u = 0 have probability 0.
         closes = 0
         while node > 0:
             n, t = self.store.customers(node, dish), self.store.tables(node, dish)

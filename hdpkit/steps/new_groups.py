@@ -235,8 +235,7 @@ class NewGroups:
     def left_to_right(self, group: int, particles: int, source: ChoiceSource) -> Floats:
         """Log weights of particles whose mean weight estimates a group's evidence without bias."""
         # Before each customer all earlier ones are reseated; a particle's weight is the product of the
-        # predictive probabilities in order (Wallach et al. 2009; Buntine 2009), up to the factors of
-        # `density`.
+        # predictive probabilities in order (Wallach et al. 2009; Buntine 2009), up to `density`.
         self.begin(group)
         logs = np.zeros(particles)
         for particle in range(particles):

@@ -284,8 +284,7 @@ def write_states(
     source: ChoiceSource,
 ) -> Int32s:
     """Seat all customers with these states, and draw tables and overrides given them and the weights."""
-    # `psi` are weights of states, `alpha` concentrations of rows and of the start row, `transitions` their
-    # numbers (`transition_counts`).
+    # `psi`: weights of states; `alpha`: concentrations of rows and of the start row; `transitions`: counts.
     t, n, counts = walk.topology, len(slot_of), transitions
     used = counts.any(axis=0)
     # Tables given the transitions and the weights, and those of them that kappa made.

@@ -179,8 +179,7 @@ class SeatingStore(Protocol):
 class TallyStore(SeatingStore, Protocol):
     """The additional method of a store of counts, whose `join` and `remove` draw nothing."""
 
-    # `remove` also removes a table if there would be more tables than customers. `table_sizes` raises a
-    # StateError.
+    # `remove` also removes a table if there would be more tables than customers. `table_sizes` is an error.
 
     def set_tables(self, node: int, dish: int, tables: int, parent: int) -> None:
         """Set the number of tables of a dish; the parent's number of customers changes as much."""
@@ -206,8 +205,7 @@ class TableStore(SeatingStore, Protocol):
 class TakesBack(Protocol, metaclass=ByClass):
     """A store of seats that seats customers at given tables, and whose changes can be taken back exactly."""
 
-    # The tables of a restaurant and dish are in a list. Its order is part of a frozen state, and may be
-    # any.
+    # The tables of a restaurant and dish are in a list. Its order, part of a frozen state, may be any.
 
     def table_dish(self, table: int) -> int:
         """Dish of a table, -1 if no table has this number."""
