@@ -241,12 +241,9 @@ class FixedWeights:
 
     Pass it as ``root`` of a `Franchise`. The root's children draw from the K dishes directly: a Dirichlet
     process with concentration alpha over them is a Dirichlet distribution with parameter alpha/K for each
-    dish. The root's own concentration is not used then, and can't have a prior; its discount is 0.
-
-    A dish without customers has no slot and is not counted by `Franchise.n_dishes`. The K dishes are
-    exchangeable, so all dishes without customers are one outcome with weight (K - n) / K, where n is the
-    number of dishes with customers. In sweeps this outcome is "a new dish", and no dish is created when n =
-    K.
+    dish. The root's own concentration is not used then, and can't have a prior; its discount is 0. Dishes
+    without customers are not counted by `Franchise.n_dishes`: in sweeps they are one outcome, "a new dish",
+    with weight (K - n) / K, where n dishes have customers.
 
     Parameters
     ----------

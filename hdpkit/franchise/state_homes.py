@@ -245,10 +245,9 @@ class HomeState:
 class StateHomes(abc.ABC):
     """Restaurants, one for each dish, whose customers are determined by the dishes of other customers.
 
-    Pass an object of a subclass as ``each`` of one `Restaurant`. In a hidden Markov model the home of a
-    customer is the restaurant of the dish of the customer before (Teh et al. 2006, section 7). All these
-    restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it when it dies.
-    There can be 16,384 dishes at a time.
+    Pass an object of a subclass as ``each`` of one `Restaurant`; in a hidden Markov model, `PreviousDish`.
+    All these restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it
+    when it dies. There can be 16,384 dishes at a time.
 
     Declarations below it are labels of the data: each label has a copy of all these restaurants, and a
     customer with the label sits in the copy of its home. In a hidden Markov model of several persons
