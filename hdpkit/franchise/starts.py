@@ -411,8 +411,8 @@ class Factors(Start):
     """Customers begin with the components of a non-negative factorisation of the counts.
 
     Counts by document and term, each document scaled to sum 1, are written as W H, W of shape (documents, K)
-    and H of shape (K, terms), by scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001). A
-    customer of document d and term v begins with dish k with probability proportional to W_dk H_kv. This
+    and H of shape (K, terms), by scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001).
+    A customer of document d and term v begins with dish k with probability proportional to W_dk H_kv. This
     start is meant for few terms and large documents. The chain is exact from any start.
 
     Parameters
