@@ -635,18 +635,13 @@ def kept_of(state: Any, log_joint: float | None = None) -> Sample | SeatingSampl
     return SeatingSample(state.streams.chain, state.sweep, seating_arrays(state))
 
 
-def check_latent(state: State) -> None:
-    """Raise a StateError if dishes are observed: they are not inferred components."""
+def sample_of(state: Any, log_joint: float | None = None) -> Sample:
+    """The sample of a franchise. ``log_joint`` may be passed if known."""
     if state.measure.atomic:
         raise StateError(
             "samples", "of observed dishes", "of latent ones: components",
             "Where dishes are the values themselves: franchise.snapshot(), or hk.NGramModel.",
         )  # fmt: skip
-
-
-def sample_of(state: Any, log_joint: float | None = None) -> Sample:
-    """The sample of a franchise. ``log_joint`` may be passed if known."""
-    check_latent(state)
     slots, topology = state.slots.occupied_slots(), state.topology
     columns = _columns(state, slots)
     levels = levels_of(state, columns)
@@ -816,18 +811,15 @@ def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) ->
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
     """`term_means` of the measure, unless a subclass overrides its means but not `term_means`."""
-    for kind in type(measure).__mro__:
-        if "term_means" in vars(kind):
-            break
-        if not _MEANS.isdisjoint(vars(kind)):
-            return None
+    if _defined(measure, *_MEANS) < _defined(measure, "term_means"):
+        return None
     found = measure.term_means(bank, *dishes)
     if found is None:
         return None
     return TermMeans(*(np.array(one, dtype=np.float64) for one in found))
 
 
-_MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
+_MEANS = ("posterior_mean", "posterior_means", "log_predictive", "predictive")
 
 
 def _term_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
