@@ -650,6 +650,8 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     counts, tables, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
     streams, n = state.streams, state.seating.node_customers(0)
+    drawn = state.root._kind() == "restaurant" and n > 0  # otherwise weights are in the state, or fixed
+    precision = float(state.hyperparameters.theta[0]) + n if drawn else np.inf
     keeps = topology.n_customers <= _CUSTOMERS and (
         counts is None or not levels or levels[-1].n_fixed is not None
     )
@@ -662,10 +664,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         tables=tables,
         parameters=parameters,
         root_weights=np.append(weights, rest),
-        # Of weights in the state or fixed ones it is infinite.
-        root_precision=float(state.hyperparameters.theta[0]) + n
-        if state.root._kind() == "restaurant" and n
-        else np.inf,
+        root_precision=precision,
         label=state.declarations[deepest].label or state.declarations[deepest].name,
         names=topology.names_in_sample(deepest, len(slots)),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
