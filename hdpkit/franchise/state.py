@@ -123,8 +123,9 @@ class State(Locked):
     ) -> None:
         remedy = "Declare one: hk.Restaurant(base=...)."
         instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy=remedy)
-        remedy = "For instance hk.Corpus.from_documents(...)."
-        instance("data", data, GroupedData, "a Corpus or Groups", remedy=remedy)
+        allowed = "a Corpus, Groups, Sequences or NGrams"
+        remedy = "For instance hk.Corpus.from_documents(documents), or hk.Groups.from_labels(values)."
+        instance("data", data, GroupedData, allowed, remedy=remedy)
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         check_root(root, restaurant)
         if measure is not None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from hdpkit._count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
+from hdpkit.errors import StateError
 
 
 @attrs.frozen(eq=False)
@@ -121,7 +122,10 @@ class WholeCorpus:
         # Customers are in the order of documents. Of tables only the number of documents with each number
         # is known: they are given to the documents with customers in ascending order. No move uses the two
         # numbers of one document together, except to test whether they are 0.
-        assert self.lengths is not None  # a move that needs them says so
+        if self.lengths is None:
+            raise StateError(
+                "lengths", None, "those of all documents", "Call counted_totals_of(number).",
+            )  # fmt: skip
         tables = np.zeros(len(self.lengths), dtype=np.int64)
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
         return self.lengths.astype(np.int64), tables

@@ -249,7 +249,7 @@ for _step in (index_units, unit_dishes):  # for the banks of the steps over thes
 resample_dish.compiled(compiled.resample_dish, stores=COMPILED_STORES, trees=FIXED)
 for _step in (scan_units, add_units, log_units, move_units):
     _step.compiled(getattr(compiled, _step.name), stores=COMPILED_STORES)
-# Values that sit at tables of their own sit at those of the proposal (see `SeatsValues`).
+# Values that sit at tables of their own sit at those of the proposal (`BurstyReferenceBank`).
 move_units.kernel(
     "generic", lambda walk, bank, *given: bank.settle(lambda: compiled.move_units(walk, bank, *given)),
     stores=COMPILED_STORES, banks=frozenset({BurstyBank}), depths=TWO_OR_MORE,
