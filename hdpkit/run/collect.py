@@ -52,7 +52,7 @@ class Checkpoint:
     seconds: float | None = attrs.field(default=None, validator=_seconds)
 
     def due(self, sweeps: int, seconds: float) -> bool:
-        """Whether a checkpoint is due, this many sweeps and seconds after the last one.
+        """Whether a checkpoint is due.
 
         Parameters
         ----------
@@ -60,10 +60,6 @@ class Checkpoint:
             Sweeps since the last one.
         seconds : float
             Seconds since the last one.
-
-        Returns
-        -------
-        bool
         """
         sweeps, seconds = whole_number("sweeps", sweeps), real_number("seconds", seconds)
         limit = DEFAULT_SECONDS if self.sweeps is None and self.seconds is None else self.seconds

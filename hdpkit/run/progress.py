@@ -255,13 +255,7 @@ class ProgressBar:
             self.close()
 
     def __call__(self, tick: Tick) -> None:
-        """Show a tick.
-
-        Parameters
-        ----------
-        tick : Tick
-            The progress of the run.
-        """
+        """Show a tick."""
         instance("tick", tick, Tick, "a Tick", remedy="Pass the bar as progress= of a run.")
         if self._console is None:
             self._start()

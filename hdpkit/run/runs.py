@@ -170,9 +170,8 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     folder : path
         The folder that was given to `Scheduler.run`.
     allow : iterable of str, class or function
-        Code of your own that may be imported: names of modules, or the classes and functions themselves.
-        Moves, measures, stores and recorded functions from outside hdpkit are saved by name, and code named
-        in a file runs only if you allow it. An error names the module to allow when it is needed.
+        Code of your own that may be imported: names of modules, or classes and functions. What files of a run
+        name from outside hdpkit runs only if you allow it; an error names the module to allow.
 
     Returns
     -------
@@ -291,12 +290,8 @@ class Run:
     def samples(self) -> StoredSamples:
         """The samples up to the newest checkpoint of each chain, ordered by chain; each is read when used.
 
-        A missing sample of a newest checkpoint, which resuming writes again, causes a warning.
-
-        Raises
-        ------
-        CorruptRunError
-            If others are missing.
+        A missing sample of a newest checkpoint, which resuming writes again, causes a warning; another one a
+        CorruptRunError.
         """
         files, lost = list[SampleFile](), 0
         for number in range(self._files.n_chains):
@@ -319,32 +314,15 @@ class Run:
     def franchise(self, chain: int = 0) -> Franchise:
         """A franchise in the state of a chain's newest checkpoint.
 
-        Of a run over shards it has all documents, which must fit into memory; `state` needs one shard at a
-        time.
-
-        Raises
-        ------
-        RunError
-            If there is no checkpoint yet, a class isn't allowed, or the documents of all shards don't fit
-            into memory.
+        Of a run over shards it has all documents; `state` needs one shard at a time. A RunError if there is
+        no checkpoint yet, a class isn't allowed, or the documents of all shards don't fit into memory.
         """
         return self._kind.franchise(*self._newest(chain))
 
     def state(self, chain: int = 0) -> ChainState:
         """The state of a chain's newest checkpoint as summaries read it: topics, and documents in blocks.
 
-        Parameters
-        ----------
-        chain : int
-
-        Returns
-        -------
-        ChainState
-
-        Raises
-        ------
-        RunError
-            If there is no checkpoint yet, or a class isn't allowed.
+        A RunError if there is no checkpoint yet, or a class isn't allowed.
         """
         return self._kind.state(*self._newest(chain))
 
@@ -413,20 +391,18 @@ class Run:
         Parameters
         ----------
         sweeps : int, optional
-            Number of additional sweeps, counted from the chain with the most sweeps. None: the rest of the
-            planned sweeps.
-        progress, callbacks, checkpoint, processes, on_interrupt
+            Number of additional sweeps, counted from the chain with the most sweeps; by default the rest of
+            the planned ones.
+        progress, callbacks, checkpoint, processes, on_interrupt, backend
             As in `Scheduler.run`; the default interval of checkpoints is that of the run.
         record : dict of functions, optional
             Needed for functions that can't be found by name (lambdas); with the same keys.
         samples : int or Samples, optional
-            As in `Scheduler.run`, for these sweeps and later ones. The first new sample replaces those up to
-            ``samples.after``. By default samples are taken as before.
+            As in `Scheduler.run`, for these sweeps and later ones; by default as before. The first new sample
+            replaces those up to ``samples.after``.
         franchise : Franchise, optional
-            For a run without chains: a franchise of this run (as returned by `franchise`; over shards a
+            For a run without chains: one of this run (as returned by `franchise`; over shards a
             ShardedFranchise), which is changed in place. By default a new one is built.
-        backend : hdpkit.shards.Backend, optional
-            As in `Scheduler.run`, for a run over shards.
 
         Returns
         -------
@@ -436,8 +412,8 @@ class Run:
         Raises
         ------
         RunError
-            If a class isn't allowed, functions are missing, another process uses the folder
-            (LockedRunError), or it can't be read or written.
+            If a class isn't allowed, functions are missing, another process uses the folder (LockedRunError),
+            or it can't be read or written.
         """
         check_on_interrupt(on_interrupt)
         if sweeps is not None:
@@ -642,9 +618,8 @@ class Scheduler:
         Parameters
         ----------
         franchise : Franchise or ShardedFranchise
-            Changed in place. With ``chains`` it isn't changed: the final states are ``trace.franchises``.
-            Over a corpus in shards (`hdpkit.shards.ShardedFranchise`) there is one chain, bit for bit that
-            over the entire corpus from the same state.
+            Changed in place, but with ``chains``. Over a corpus in shards there is one chain, bit for bit
+            that over the entire corpus from the same state.
         sweeps : int
             Number of sweeps to run now.
         rng : int, SeedSequence, Generator or None
@@ -664,23 +639,21 @@ class Scheduler:
         thin : int
             Record only every thin-th sweep.
         callbacks : iterable of functions
-            Called with each `Draw`; one that returns True ends the run (with ``chains``: that chain, in
-            whose process it is called).
+            Called with each `Draw` (with ``chains``, in the process of the chain); one that returns True ends
+            the chain.
         progress : function or bool, optional
             True shows a bar, on a terminal or in a notebook (`hk.ProgressBar`). A function is called with a
             `Tick` several times a second.
         audit_every : int, optional
             Recompute and check the complete state after every ``audit_every`` sweeps (for debugging).
         folder : path, optional
-            Save the run in this folder: the trace during the run, and the state, from which
-            ``hk.open_run(folder)`` continues bit for bit after any interruption. The folder must not
-            contain a run.
+            Save the run in this new folder: the trace, and the state, from which ``hk.open_run(folder)``
+            continues bit for bit after any interruption.
         checkpoint : Checkpoint, optional
             How often the state is saved; by default every 60 seconds.
         chains : int, optional
-            Run this many chains, each in its own process and with its own random streams from the same
-            seed. Chain 0 equals the chain that is run without ``chains``. Their final states are
-            ``trace.franchises``; ``franchise`` is as it was.
+            Run this many chains, each in its own process and with its own random streams from the same seed.
+            Chain 0 equals the chain without ``chains``. Their final states are ``trace.franchises``.
         processes : int, optional
             How many chains run at the same time; by default the number of processors.
         backend : hdpkit.shards.Backend, optional
@@ -694,10 +667,10 @@ class Scheduler:
         Returns
         -------
         Trace or, with ``chains``, ChainTrace
-            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is consistent. (With
-            a folder its state is that at the end of the trace. Chains and workers finish their current
-            sweep; a second Ctrl-C ends them at once.) A topic model that ends with more topics than an
-            average topic has tokens causes a warning (`hk.errors.ManyTopicsWarning`).
+            After Ctrl-C all completed sweeps, with ``interrupted`` set; the franchise is in the state after
+            them. (Chains and workers finish their current sweep; a second Ctrl-C ends them at once.) A topic
+            model with more topics than an average topic has tokens causes a warning
+            (`hk.errors.ManyTopicsWarning`).
 
         Raises
         ------
@@ -753,22 +726,17 @@ class Scheduler:
         progress: Progress | bool | None = None,
         audit_every: int | None = None,
     ) -> Draws:
-        """Yield a `Draw` after every sweep. Parameters as in `run`; checked before the first sweep.
+        """Yield a `Draw` after every sweep.
 
         Parameters
         ----------
         franchise, sweeps, rng, init, progress, audit_every
-            As in `run`.
+            As in `run`; checked before the first sweep, with the same errors.
 
         Returns
         -------
         Draws
             An iterator of `Draw`.
-
-        Raises
-        ------
-        ScheduleError, ParameterError
-            Before the first sweep, as `run` does.
         """
         chain = chain_of(franchise, self.moves, None, self._threads)
         whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
