@@ -15,6 +15,7 @@ from typing import Any, Self
 import attrs
 import filelock
 import numpy as np
+from attrs.validators import deep_mapping, instance_of, optional
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import (
@@ -23,6 +24,7 @@ from hdpkit.checks import (
     flag,
     positive_number,
     seed_number,
+    validator,
     whole_number,
     whole_numbers,
 )
@@ -264,22 +266,36 @@ _FORMATS = {DATA: "hdpkit data", INIT: "hdpkit start"}
 """The files that are written before run.json, which lists them with their checksums."""
 
 
+def _whole(low: int, high: int = LARGEST, absent: bool = False) -> Any:
+    check = validator(whole_number, low, high)
+    return attrs.field(validator=optional(check) if absent else check)
+
+
 @attrs.frozen(kw_only=True)
 class Settings:
     """The settings of a run; attributes without a comment are as given to `Scheduler.run`."""
 
-    target: int  # the sweep at which every chain was planned to end when the run began
-    seed: int
-    stream: int  # of the first chain
-    chains: int | None  # None: one chain, whose result is a Trace
-    thin: int
-    audit_every: int | None
-    checkpoint_sweeps: int | None
-    checkpoint_seconds: float | None
-    exact: bool  # whether all moves are exact
-    record: dict[str, str | None]  # names of functions; None for one that can't be found by name
-    samples: dict[str, Any] | None = None  # the arguments of `Samples`
-    spool: str | None = None  # over shards: folder of the files of its tokens; may change
+    target: int = _whole(0)  # the sweep at which every chain was planned to end when the run began
+    seed: int = attrs.field(validator=validator(seed_number))
+    stream: int = _whole(0, 2**32 - 1)  # of the first chain
+    chains: int | None = _whole(1, MOST_CHAINS, absent=True)  # None: one chain, whose result is a Trace
+    thin: int = _whole(1)
+    audit_every: int | None = _whole(1, absent=True)
+    checkpoint_sweeps: int | None = _whole(1, absent=True)
+    checkpoint_seconds: float | None = attrs.field(validator=optional(validator(positive_number)))
+    exact: bool = attrs.field(validator=validator(flag))  # whether all moves are exact
+    record: dict[str, str | None] = attrs.field(  # names of functions; None if it can't be found by name
+        validator=deep_mapping(instance_of(str), optional(instance_of(str)), instance_of(dict))
+    )
+    samples: dict[str, Any] | None = attrs.field(default=None)  # the arguments of `Samples`
+    spool: str | None = attrs.field(  # over shards: folder of the files of its tokens; may change
+        default=None, validator=optional(instance_of(str))
+    )
+
+    @samples.validator
+    def _check_rule(self, attribute: Any, value: Any) -> None:
+        if value is not None:
+            Samples(**value)
 
 
 _LEFT_OUT = ("samples", "spool")  # where they are None
@@ -307,7 +323,6 @@ class RunFolder:
             self.data_digest = self.files[DATA]
             if len(self.id) != 16:
                 raise ValueError("run")
-            _check_settings(self.settings)
             for name, kind in (("franchise", dict), ("moves", list), ("init", dict)):
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
@@ -498,34 +513,6 @@ class RunFolder:
     def _part(self, name: str) -> Any:
         with reading(self.path / RUN):
             return self._content[name]
-
-
-def _check_settings(settings: Settings) -> None:
-    """Raise a ParameterError, which is a ValueError, unless the settings are valid."""
-    for name, low, high in (
-        ("target", 0, LARGEST),
-        ("stream", 0, 2**32 - 1),
-        ("thin", 1, LARGEST),
-        ("chains", 1, MOST_CHAINS),
-        ("audit_every", 1, LARGEST),
-        ("checkpoint_sweeps", 1, LARGEST),
-    ):
-        value = getattr(settings, name)
-        if value is not None or name in ("target", "stream", "thin"):
-            whole_number(name, value, low, high)
-    seed_number("seed", settings.seed)
-    if settings.checkpoint_seconds is not None:
-        positive_number("checkpoint_seconds", settings.checkpoint_seconds)
-    flag("exact", settings.exact)
-    if settings.samples is not None:
-        Samples(**settings.samples)
-    if not isinstance(settings.spool, str | None):
-        raise ValueError(f"spool = {short_repr(settings.spool)}")
-    names = settings.record
-    if not isinstance(names, dict) or not all(
-        name is None or isinstance(name, str) for name in names.values()
-    ):
-        raise ValueError(f"record = {short_repr(names)}")
 
 
 def check_free(path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import LARGEST, whole_number, whole_numbers
+from hdpkit.checks import LARGEST, validator, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
 from hdpkit.files import ChainFiles, reading
 from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans
@@ -283,14 +283,6 @@ def _check(holds: bool) -> None:
         raise ValueError("counts that contradict each other")
 
 
-def _after(instance: Any, attribute: Any, value: Any) -> None:
-    whole_number("after", value, 0, remedy="The last sweep of the warm-up.")
-
-
-def _every(instance: Any, attribute: Any, value: Any) -> None:
-    whole_number("every", value, 1, remedy="1 keeps every sweep.")
-
-
 def _sweeps(given: Any) -> tuple[int, ...] | None:
     if given is None:
         return None
@@ -318,8 +310,8 @@ class Samples:
         These sweeps instead, all above ``after``.
     """
 
-    after: int = attrs.field(validator=_after)
-    every: int = attrs.field(default=1, validator=_every)
+    after: int = attrs.field(validator=validator(whole_number, 0, remedy="The last sweep of the warm-up."))
+    every: int = attrs.field(default=1, validator=validator(whole_number, 1, remedy="1 keeps every sweep."))
     at: tuple[int, ...] | None = attrs.field(default=None, converter=_sweeps, validator=_at)
 
     @classmethod
