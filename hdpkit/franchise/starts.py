@@ -293,7 +293,6 @@ class TermClusters(Start):
         if not franchise.population.single:
             return OfCells.of_tables(_copied_in_cells(labels, franchise.topology.cells, known, source))
         key = source.generator.integers(0, 2**63, size=2).tolist()
-        data = franchise.data
         begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
         dishes: Int32s = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
         return OfCustomers(dishes + np.int32(known))

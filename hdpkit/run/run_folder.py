@@ -55,20 +55,43 @@ STATE = "state.npz"
 SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time
 
 
+def _sweeps(given: Any) -> tuple[int, ...]:
+    return tuple(whole_numbers("samples", given, 0, LARGEST, remedy="").tolist())
+
+
+def _rule(given: dict[str, Any] | None) -> Samples | None:
+    return None if given is None else Samples(**given)
+
+
+def _whole(low: int, high: int = LARGEST, absent: bool = False) -> Any:
+    check = validator(whole_number, low, high)
+    return attrs.field(validator=optional(check) if absent else check)
+
+
 @attrs.frozen
 class Checkpointed:
     """A checkpoint."""
 
-    sweep: int
-    target: int  # the sweep at which the chain is to end
-    stopped: bool  # whether a callback ended the run
-    draws: int  # of the trace up to it
-    records: int  # of moves in this trace
-    frozen: dict[str, Any]  # see `Franchise.freeze`
-    seed: int  # of the streams, as is ``chain``
-    chain: int
-    samples: tuple[int, ...]  # sweeps of the samples taken
-    rule: Samples | None  # which samples it takes, as it was last continued
+    sweep: int = _whole(0)
+    target: int = _whole(0)  # the sweep at which the chain is to end
+    stopped: bool = attrs.field(validator=validator(flag))  # whether a callback ended the run
+    draws: int = _whole(0)  # of the trace up to it
+    records: int = _whole(0)  # of moves in this trace
+    seed: int = attrs.field(validator=validator(seed_number))  # of the streams, as is ``chain``
+    chain: int = _whole(0)
+    samples: tuple[int, ...] = attrs.field(converter=_sweeps)  # of the samples taken
+    rule: Samples | None = attrs.field(converter=_rule)  # which it takes, as it was last continued
+    frozen: dict[str, Any] = attrs.field()  # see `Franchise.freeze`
+
+    @samples.validator
+    def _check_samples(self, attribute: Any, value: Any) -> None:
+        if list(value) != sorted(set(value)) or max(value, default=0) > self.sweep:
+            raise ValueError("its samples are in another order")
+
+    @frozen.validator
+    def _check_sweep(self, attribute: Any, value: Any) -> None:
+        if not isinstance(value, dict) or value.get("sweep") != self.sweep:
+            raise ValueError("its state is of another sweep")
 
 
 class ChainFolder(ChainFiles):
@@ -86,26 +109,7 @@ class ChainFolder(ChainFiles):
             return None
         tree = self.read(STATE, "state")
         with reading(self.path / STATE):
-            for name in ("sweep", "target", "draws", "records", "chain"):
-                whole_number(name, tree[name])
-            flag("stopped", tree["stopped"])
-            if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
-                raise ValueError("its state is of another sweep")
-            samples = whole_numbers("samples", tree["samples"], 0, tree["sweep"], remedy="").tolist()
-            if samples != sorted(set(samples)):
-                raise ValueError("its samples are in another order")
-            return Checkpointed(
-                sweep=tree["sweep"],
-                target=tree["target"],
-                stopped=tree["stopped"],
-                draws=tree["draws"],
-                records=tree["records"],
-                frozen=tree["frozen"],
-                seed=seed_number("seed", tree["seed"]),
-                chain=tree["chain"],
-                samples=tuple(samples),
-                rule=None if tree["rule"] is None else Samples(**tree["rule"]),
-            )
+            return Checkpointed(**{field.name: tree[field.name] for field in attrs.fields(Checkpointed)})
 
     def begun(self) -> tuple[Checkpointed | None, Trace]:
         """The newest checkpoint, and the trace up to it."""
@@ -264,11 +268,6 @@ DATA, INIT, RUN = "data.npz", "init.npz", "run.json"
 _FORMAT = "hdpkit run"
 _FORMATS = {DATA: "hdpkit data", INIT: "hdpkit start"}
 """The files that are written before run.json, which lists them with their checksums."""
-
-
-def _whole(low: int, high: int = LARGEST, absent: bool = False) -> Any:
-    check = validator(whole_number, low, high)
-    return attrs.field(validator=optional(check) if absent else check)
 
 
 @attrs.frozen(kw_only=True)

@@ -85,18 +85,17 @@ class ExactFailure(AssertionError):
 class ExactModel:
     """A small franchise with every state of its seating and their exact posterior.
 
-    A state is what the store keeps: a labelled seating, dishes and histograms, or dishes and counts. The
-    posterior is summed over the seatings that give the same state. If groups of the franchise are held, it
-    is conditional on which of their customers share a dish. Known components are the last customers of the
-    root, each with its own dish: earlier observations, or a given topic.
+    A state is what the store keeps: a labelled seating, dishes and histograms, or dishes and counts. If
+    groups are held, the posterior is conditional on which of their customers share a dish. Known components
+    are the last customers of the root, each with its own dish: earlier observations, or a given topic.
 
     Parameters
     ----------
     franchise : Franchise
         Should have at most about 700 labelled seatings. Its hyperparameters don't change.
     log_marginal : callable, optional
-        Log marginal probability of a list of values of one dish, computed independently of the package. By
-        default the chain rule of the measure is used. Values are `Placed` if dishes differ by restaurant.
+        Log marginal probability of a list of values of one dish, computed independently of the package; by
+        default the chain rule of the measure. Values are `Placed` if dishes differ by restaurant.
 
     Attributes
     ----------

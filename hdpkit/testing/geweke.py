@@ -40,16 +40,7 @@ _DIGITS = 10
 
 
 def statistics(franchise: Franchise) -> dict[str, float]:
-    """The statistics by which the two samples are compared.
-
-    Dishes, tables, the share of the largest dish, the log joint, every hyperparameter with a prior (for
-    each restaurant, if each has its own), the scalars of all parts, the largest weight if the root has
-    weights, and a statistic of the data: the probability that two customers drawn with replacement have the
-    same value or, for numbers that aren't whole, their mean square.
-
-    Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
-    of a sum, and a rank test detects any difference, however small.
-    """
+    """The statistics by which the two samples are compared, rounded so that equal ones are tied."""
     counts = np.bincount(franchise.dishes)
     values = {
         "dishes": float(franchise.n_dishes),
@@ -149,17 +140,9 @@ def check_geweke(
     rounds: int = 4,
     root: str | None = None,
 ) -> list[str]:
-    """Run Geweke's test of a move over every registered store, or raise.
-
-    Concentrations have Gamma priors: first one concentration for all restaurants of a declaration and no
-    discounts, then one per restaurant with discounts. For a move that updates discounts, these have Beta
-    priors in the same two forms. A move that doesn't update the seating is combined with table Gibbs. A
-    correct move fails with probability at most 1e-4 over all franchises together (see `SampledTests`). The
-    last franchises have a restaurant with several parents.
-
-    ``root`` is "restaurant", or "weights" for franchises whose root has weights; by default the first of them
-    over which the move runs. Returns a line for each franchise, with its smallest p-value.
-    """
+    """Run Geweke's test of a move over every registered store, or raise; a line for each franchise."""
+    # First one concentration for all restaurants of a declaration, then one for each. It fails by chance
+    # with probability at most 1e-4 over all franchises together.
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
     prior, beta = Gamma(2.0, 1.0), Beta(1.0, 2.0)

@@ -278,11 +278,10 @@ MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)
 class MPI(Backend):
     """One worker per rank.
 
-    Every rank calls `hdpkit.Scheduler.run` with the same arguments. Rank 0 has the results, reports the
-    progress, and writes the file of the run; each rank reads its own shards, and writes their states.
-    Callbacks are called in every rank. Each rank sums the changes of counts of some terms; the other messages
-    are summed along a tree. An error of a rank is raised in all. If a rank is killed, ``mpiexec`` ends the
-    others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
+    Every rank calls `hdpkit.Scheduler.run` with the same arguments, and callbacks are called in every rank.
+    Rank 0 has the results, reports the progress, and writes the file of the run; each rank reads its own
+    shards, and writes their states. An error of a rank is raised in all. If a rank is killed, ``mpiexec``
+    ends the others: continue from the last checkpoint with `hdpkit.Run.resume` and any number of ranks.
 
     Parameters
     ----------
@@ -290,8 +289,8 @@ class MPI(Backend):
         By default all ranks.
     patience : float, optional
         Seconds that ranks may wait for each other after a step of the run, for instance a sweep or a
-        checkpoint; then rank 0 raises a SlowPartError that names the shards, and all ranks end when a
-        process ends that got it. By default there is no limit.
+        checkpoint; then rank 0 raises a SlowPartError that names the shards, and all ranks end when a process
+        ends that got it. By default there is no limit.
 
     Attributes
     ----------
