@@ -17,10 +17,7 @@ class NotAllowed(RunError):
 
 
 class Allowed:
-    """What may be imported or called in addition to the package itself: names of modules, or objects.
-
-    A module includes its submodules, and allows only what is defined in it, not what it imports.
-    """
+    """What may be imported or called besides the package: modules with their submodules, or objects."""
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
         given = isinstance(allow, Iterable) and not isinstance(allow, str | type)
@@ -46,10 +43,7 @@ class Allowed:
         return iter((*self._modules, *self._things))
 
     def find(self, name: Any) -> Any:
-        """The class or function of a name ("module:name").
-
-        NotAllowed if it isn't allowed, RunError if it doesn't exist.
-        """
+        """The class or function of a name ("module:name"); NotAllowed, or a RunError if it doesn't exist."""
         if not isinstance(name, str):
             raise unknown(name, "The file was changed.")
         module, _, qualname = name.partition(":")
@@ -71,10 +65,7 @@ class Allowed:
             )  # fmt: skip
 
     def called(self, name: Any) -> Any:
-        """What a module calls by a name ("module:name"): a function, or a method of an object of the module.
-
-        Its code must be of an allowed module; errors as in `find`.
-        """
+        """What an allowed module calls by a name ("module:name"): a function, or a method of an object."""
         module, _, qualname = name.partition(":")
         if any((one.__module__, one.__qualname__) == (module, qualname) for one in self._things):
             return self.find(name)

@@ -10,7 +10,7 @@ another measure, which the bank adopts, keeping its statistics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,7 +18,6 @@ import numpy as np
 from hdpkit.arrays import Bools, Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import ByClass
 from hdpkit.measures._measure import CompiledBank
-from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
 
@@ -71,17 +70,6 @@ class StatisticsBank(Protocol):
 
     def memory_bytes(self) -> int:
         """Bytes of memory held, as far as they are known."""
-
-
-@runtime_checkable
-class ReadsParts(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose probabilities depend on parts that its measure provides."""
-
-    def read(self, parts: Mapping[str, Part]) -> None:
-        """Use the values of these parts from now on; they exist as long as the bank is used."""
-
-    def begin(self, slot: int) -> Any:
-        """Statistics without values for the measure's methods, with the parts' values of a slot."""
 
 
 @runtime_checkable
