@@ -63,22 +63,21 @@ def _rule(given: dict[str, Any] | None) -> Samples | None:
     return None if given is None else Samples(**given)
 
 
-def _whole(low: int, high: int = LARGEST, absent: bool = False) -> Any:
-    check = validator(whole_number, low, high)
-    return attrs.field(validator=optional(check) if absent else check)
+_NUMBER = validator(whole_number)
+_POSITIVE = validator(whole_number, 1)
 
 
 @attrs.frozen
 class Checkpointed:
     """A checkpoint."""
 
-    sweep: int = _whole(0)
-    target: int = _whole(0)  # the sweep at which the chain is to end
+    sweep: int = attrs.field(validator=_NUMBER)
+    target: int = attrs.field(validator=_NUMBER)  # the sweep at which the chain is to end
     stopped: bool = attrs.field(validator=validator(flag))  # whether a callback ended the run
-    draws: int = _whole(0)  # of the trace up to it
-    records: int = _whole(0)  # of moves in this trace
+    draws: int = attrs.field(validator=_NUMBER)  # of the trace up to it
+    records: int = attrs.field(validator=_NUMBER)  # of moves in this trace
     seed: int = attrs.field(validator=validator(seed_number))  # of the streams, as is ``chain``
-    chain: int = _whole(0)
+    chain: int = attrs.field(validator=_NUMBER)
     samples: tuple[int, ...] = attrs.field(converter=_sweeps)  # of the samples taken
     rule: Samples | None = attrs.field(converter=_rule)  # which it takes, as it was last continued
     frozen: dict[str, Any] = attrs.field()  # see `Franchise.freeze`
@@ -274,13 +273,16 @@ _FORMATS = {DATA: "hdpkit data", INIT: "hdpkit start"}
 class Settings:
     """The settings of a run; attributes without a comment are as given to `Scheduler.run`."""
 
-    target: int = _whole(0)  # the sweep at which every chain was planned to end when the run began
+    # the sweep at which every chain was planned to end when the run began
+    target: int = attrs.field(validator=_NUMBER)
     seed: int = attrs.field(validator=validator(seed_number))
-    stream: int = _whole(0, 2**32 - 1)  # of the first chain
-    chains: int | None = _whole(1, MOST_CHAINS, absent=True)  # None: one chain, whose result is a Trace
-    thin: int = _whole(1)
-    audit_every: int | None = _whole(1, absent=True)
-    checkpoint_sweeps: int | None = _whole(1, absent=True)
+    stream: int = attrs.field(validator=validator(whole_number, 0, 2**32 - 1))  # of the first chain
+    chains: int | None = attrs.field(  # None: one chain, whose result is a Trace
+        validator=optional(validator(whole_number, 1, MOST_CHAINS))
+    )
+    thin: int = attrs.field(validator=_POSITIVE)
+    audit_every: int | None = attrs.field(validator=optional(_POSITIVE))
+    checkpoint_sweeps: int | None = attrs.field(validator=optional(_POSITIVE))
     checkpoint_seconds: float | None = attrs.field(validator=optional(validator(positive_number)))
     exact: bool = attrs.field(validator=validator(flag))  # whether all moves are exact
     record: dict[str, str | None] = attrs.field(  # names of functions; None if it can't be found by name

@@ -275,7 +275,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _path(self, customer: int) -> list[int]:
         """Numbers of the tables above a data customer."""
-        path, table = [], self.store.table_at(customer)
+        path, table = list[int](), self.store.table_at(customer)
         while table >= 0 and len(path) < len(self.parent):
             path.append(table)
             table = self.store.table_at(~table)
