@@ -43,11 +43,10 @@ def tree_of_data(data: RunData) -> dict[str, Any]:
                 "Number the terms that occur, or give the corpus its vocabulary.",
             )  # fmt: skip
         cells = data.cells
+        where = {"terms": data.values} if cells is None else {"cells": [cells.begin, cells.term, cells.count]}
         tree: dict[str, Any] = {
             "kind": "corpus",
-            **(
-                {"terms": data.values} if cells is None else {"cells": [cells.begin, cells.term, cells.count]}
-            ),
+            **where,
             "n_terms": data.n_terms,
             "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
             "names": None if data.names is None else list(data.names),

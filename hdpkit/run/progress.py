@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import attrs
 
-from hdpkit.checks import as_float, function, instance, text
+from hdpkit.checks import as_float, instance, text
 from hdpkit.errors import ParameterError
 
 if TYPE_CHECKING:  # only progress bars need them, and they take a tenth of the time of importing hdpkit
@@ -207,8 +207,6 @@ class ProgressBar:
         Where to write; by default the standard error at the first tick.
     seconds_between_lines : float
         The shortest time between plain lines if there is no terminal.
-    clock : callable
-        A clock in seconds, for tests.
     unit : str
         What a customer is called in the plural.
     """
@@ -218,7 +216,6 @@ class ProgressBar:
         file: TextIO | None = None,
         *,
         seconds_between_lines: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
         unit: str = "tokens",
     ) -> None:
         if file is not None and (isinstance(file, type) or not callable(getattr(file, "write", None))):
@@ -227,10 +224,8 @@ class ProgressBar:
             raise ParameterError(
                 "seconds_between_lines", seconds_between_lines, "finite and at least 0", "5.0 is usual."
             )
-        function("clock", clock, remedy="Leave it out: it is for tests.")
         self._file = file
         self._seconds_between_lines = seconds_between_lines
-        self._clock = clock
         self._format = functools.partial(format_tick, unit=text("unit", unit, remedy="For instance tokens."))
         self._console: Console | None = None
         self._bar: Progress | None = None
@@ -309,7 +304,7 @@ class ProgressBar:
             self._bar.start()
 
     def _write_line(self, tick: Tick) -> None:
-        now = self._clock()
+        now = time.monotonic()
         last = self._last_line.get(tick.chain, -float("inf"))
         if self._console is not None and (tick.finished or now - last >= self._seconds_between_lines):
             self._last_line[tick.chain] = now

@@ -261,46 +261,44 @@ class ExactModel:
                         )
             yield from found
 
+    def rows(self, apply: Apply) -> Iterator[Floats]:
+        """The rows of `matrix`, one after the other."""
+        row, now = np.zeros(len(self.states)), 0
+        for before, after, probability in self.branches(apply):
+            if before > now:
+                yield row
+                row, now = np.zeros(len(self.states)), before
+            row[after] += probability
+        yield row
+
     def matrix(self, apply: Apply) -> Floats:
         """Transition matrix of one application, shape (n_states, n_states)."""
-        P = np.zeros((len(self.states), len(self.states)))
-        for before, after, probability in self.branches(apply):
-            P[before, after] += probability
-        return P
+        return np.array(list(self.rows(apply)))
 
 
 def checked_matrix(
     model: ExactModel, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE
 ) -> Floats:
     """Return `ExactModel.matrix`, or raise at the first rows that show that it can't pass `check_exact`."""
-    P, into, complete = np.zeros((len(model.states), len(model.states))), np.zeros(len(model.states)), 0
-    for before, after, probability in model.branches(apply):
-        if before > complete:
-            _check_row(model, P, complete, into, reversible, tolerance)
-            complete = before
-        P[before, after] += probability
+    pi, n = model.pi, len(model.states)
+    P, into = np.zeros((n, n)), np.zeros(n)
+    for last, row in enumerate(model.rows(apply)):
+        P[last] = row
+        into += pi[last] * row
+        # No later row takes anything away. What rounding adds is far below the tolerance.
+        errors = {
+            "a row sums to one": abs(row.sum() - 1.0),
+            "no more flows into a state than its probability": (into - pi).max(),
+        }
+        if reversible:
+            there, back = pi[: last + 1] * P[: last + 1, last], pi[last] * row[: last + 1]
+            errors["detailed balance"] = np.abs(there - back).max()
+        for theorem, error in errors.items():
+            if not error <= 2.0 * tolerance:
+                raise ExactFailure(
+                    f"{where(model)}, from states up to {model.states[last]}: {theorem}: off by {error:.3g}"
+                )
     return P
-
-
-def _check_row(
-    model: ExactModel, P: Floats, last: int, into: Floats, reversible: bool, tolerance: float
-) -> None:
-    """Check row ``last`` of a matrix with those before it; ``into`` is what flows from them."""
-    pi = model.pi
-    into += pi[last] * P[last]
-    # No later row takes anything away. What rounding adds is far below the tolerance.
-    errors = {
-        "a row sums to one": abs(P[last].sum() - 1.0),
-        "no more flows into a state than its probability": (into - pi).max(),
-    }
-    if reversible:
-        there, back = pi[: last + 1] * P[: last + 1, last], pi[last] * P[last, : last + 1]
-        errors["detailed balance"] = np.abs(there - back).max()
-    for theorem, error in errors.items():
-        if not error <= 2.0 * tolerance:
-            raise ExactFailure(
-                f"{where(model)}, from states up to {model.states[last]}: {theorem}: off by {error:.3g}"
-            )
 
 
 def step_matrices(model: ExactModel, move: Move) -> list[Floats]:

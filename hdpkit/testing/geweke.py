@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,6 @@ from hdpkit.stores import Detail, at_least
 from hdpkit.testing.cases import SHAPES, serves, serving_stores, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
-
-Statistics = Callable[[Franchise], Mapping[str, float]]
 
 _FRESH, _MOVED = 1, 2  # places of the streams of the two samples
 _DIGITS = 10
@@ -105,8 +103,6 @@ def geweke(
     replicas: int,
     rounds: int,
     seed: int,
-    *,
-    statistics: Statistics = statistics,
 ) -> dict[str, float]:
     """P-values of the hypothesis that the moves leave the posterior invariant."""
     for move in moves:
@@ -138,7 +134,6 @@ def check_geweke(
     seed: int = 0,
     replicas: int = 250,
     rounds: int = 4,
-    root: str | None = None,
 ) -> list[str]:
     """Run Geweke's test of a move over every registered store, or raise; a line for each franchise."""
     # First one concentration for all restaurants of a declaration, then one for each. It fails by chance
@@ -157,22 +152,21 @@ def check_geweke(
             "each": {"concentration": each, "discount": (beta, Each(beta))},
         }
     cases: dict[str, Franchise] = {}
-    for of_root in ("restaurant", "weights") if root is None else (root,):
+    for root in ("restaurant", "weights"):
         for shape, (kind, options) in itertools.product([] if cases else shapes, kinds.items()):
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
             # Stores of counts don't support discounts under weights, nor separate ones under a restaurant.
-            counts = kind == "tied, middle" if of_root == "weights" else kind != "each"
+            counts = kind == "tied, middle" if root == "weights" else kind != "each"
             for store in serving_stores() if counts else at_least(Detail.SIZES):
-                franchise = tiny_franchise(shape, measure, store=store, root=of_root, **options)
+                franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
-    if root != "weights":
-        options = next(iter(kinds.values()))
-        for store in at_least(Detail.SIZES):
-            franchise = tiny_franchise("a grandparent on two ways", measure, store=store, **options)
-            if serves(franchise, move):
-                cases[f"{move.name} on several parents, {store}"] = franchise
+    options = next(iter(kinds.values()))
+    for store in at_least(Detail.SIZES):
+        franchise = tiny_franchise("a grandparent on two ways", measure, store=store, **options)
+        if serves(franchise, move):
+            cases[f"{move.name} on several parents, {store}"] = franchise
     if not cases:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     return check_together(cases, schedule, replicas, rounds, seed)
