@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import attrs
 
-from hdpkit.checks import as_float, instance, text
+from hdpkit.checks import as_float, function, instance, text
 from hdpkit.errors import ParameterError
 
 if TYPE_CHECKING:  # only progress bars need them, and they take a tenth of the time of importing hdpkit
@@ -189,6 +189,8 @@ def bar_of(progress: Any) -> AbstractContextManager[Any]:
     """The argument ``progress`` as a context manager: a bar, closed at the end, for True; None for False."""
     if progress is True:
         return ProgressBar()
+    if progress is not None and progress is not False:
+        function("progress", progress, remedy="True shows a bar.")
     return contextlib.nullcontext(None if progress is False else progress)
 
 

@@ -14,7 +14,7 @@ import attrs
 import filelock
 
 from hdpkit.allowed import Allowed
-from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, instance, items, whole_number
+from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, instance, items, whole_number
 from hdpkit.errors import LostPartError, ParameterError, RunError, ScheduleError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.sample import kept_of
@@ -415,22 +415,15 @@ class Run:
             If a class isn't allowed, functions are missing, another process uses the folder (LockedRunError),
             or it can't be read or written.
         """
-        check_on_interrupt(on_interrupt)
         if sweeps is not None:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
-        if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
-        if progress is not None and not isinstance(progress, bool):
-            function("progress", progress, remedy="True shows a bar.")
-        listeners = checked_callbacks(callbacks)
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
+        bar, listeners = bar_of(progress), _checked(callbacks, checkpoint, processes, on_interrupt)
         settings = self._files.settings
         interval = checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds)
         plan = Plan(
             record=self._functions(record),
             thin=settings.thin,
-            callbacks=tuple(listeners),
+            callbacks=listeners,
             audit_every=settings.audit_every,
             checkpoint=interval,
         )
@@ -439,17 +432,14 @@ class Run:
         else:
             if settings.chains is not None:
                 raise ParameterError(
-                    "franchise",
-                    franchise,
-                    "None, since this run has chains",
-                    "Each chain has one of its own.",
+                    "franchise", franchise, "None, since this run has chains", "Each has one of its own."
                 )
             self._kind.check_own(franchise)
         chain = chain_of(franchise, self.moves, backend)
         chain.check(samples=samples, processes=processes)
         self._warn_of_versions()
         chain.streams = Streams(settings.seed, settings.stream)
-        with locked(chain, self._files.lock), bar_of(progress) as tell:
+        with locked(chain, self._files.lock), bar as tell:
             target = chain.lead(lambda: self._target(sweeps))
             plan = attrs.evolve(plan, samples=self._rule(samples, target), progress=tell)
             trace = run_folder_to(self._files, chain, plan, target, processes)
@@ -514,7 +504,7 @@ class Run:
             )
 
 
-_SWEEPS = "Say how many to run now."
+_SWEEPS, _DEBUGGING = "Say how many to run now.", "Leave it out: it is for debugging."
 
 
 class Scheduler:
@@ -685,26 +675,22 @@ class Scheduler:
             If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
         whole_number("thin", thin, 1, remedy="1 records every sweep.")
-        listeners = checked_callbacks(callbacks)
-        if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
-            raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
         if chains is not None:
             whole_number("chains", chains, 1, MOST_CHAINS, remedy="Leave it out for one chain.")
-        if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
-        check_on_interrupt(on_interrupt)
+        if audit_every is not None:
+            whole_number("audit_every", audit_every, 1, remedy=_DEBUGGING)
+        bar, listeners = bar_of(progress), _checked(callbacks, checkpoint, processes, on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         chain = chain_of(franchise, self.moves, backend, self._threads)
         begun = franchise.sweep if init is None else 0
         whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
         rule = Samples.of(samples, begun, sweeps)
-        with bar_of(progress) as tell:
-            _check_reports(audit_every, tell)
+        with bar as tell:
             plan = Plan(
                 record=own,
                 thin=thin,
-                callbacks=tuple(listeners),
+                callbacks=listeners,
                 progress=tell,
                 audit_every=audit_every,
                 checkpoint=checkpoint or Checkpoint(),
@@ -742,7 +728,8 @@ class Scheduler:
         whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
         # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
-        _check_reports(audit_every, tell)
+        if audit_every is not None:
+            whole_number("audit_every", audit_every, 1, remedy=_DEBUGGING)
         chain.streams = Streams(*_stream(franchise, rng, init))
         chain.check(audit_every=audit_every)
         chain.check_start(init)
@@ -771,11 +758,15 @@ def _begin(
     return collect(chain, sweeps, init, plan, Trace())
 
 
-def _check_reports(audit_every: int | None, progress: Progress | None) -> None:
-    if audit_every is not None:
-        whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
-    if progress is not None:
-        function("progress", progress, remedy="For instance hk.ProgressBar().")
+def _checked(callbacks: Any, checkpoint: Any, processes: Any, on_interrupt: Any) -> tuple[Any, ...]:
+    """Check arguments of `Scheduler.run` and `Run.resume`; returns the callbacks."""
+    if checkpoint is not None:
+        remedy = "Leave it out, or hk.Checkpoint(seconds=60.0)."
+        instance("checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint, or None", remedy=remedy)
+    if processes is not None:
+        whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
+    check_on_interrupt(on_interrupt)
+    return tuple(checked_callbacks(callbacks))
 
 
 def _stream(franchise: Any, rng: Seed, init: Any) -> tuple[int, int]:
