@@ -586,8 +586,8 @@ def _helps(
             told = "add a move that changes K to the schedule"
         elif apart:
             told = (
-                "each chain agrees with itself, but not with the others, so more sweeps alone won't help: see "
-                f"what the chains share ({share}), or {check}"
+                "each chain agrees with itself, but not with the others, so more sweeps alone won't help: "
+                f"see what the chains share ({share}), or {check}"
             )
         else:
             told = f"{more}{alone}" if asks else in_vain
@@ -612,7 +612,8 @@ def _helps(
 
 def _converged(facts: _Facts, chains: str) -> str:
     """That the rule holds."""
-    found = f"R-hat is at most {facts.rhat:.2f}, with at least {facts.ess:.0f} effective draws, for {_what(facts)}"
+    ess = f"at least {facts.ess:.0f} effective draws"
+    found = f"R-hat is at most {facts.rhat:.2f}, with {ess}, for {_what(facts)}"
     if facts.n_chains > 1:
         return f"Converged: over {facts.where} of {facts.who} {found}."
     return (
