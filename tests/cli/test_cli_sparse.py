@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fit_command import FIT, hdpkit
+from fit_command import FIT, call, hdpkit
 
 import hdpkit as hk
 from hdpkit.cli.main import main
@@ -140,14 +140,8 @@ def many(tmp_path_factory):
     return folder
 
 
-def output(*arguments):
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
-    held = json.loads(output("topics", many, "--format", "json"))
+    held = json.loads(call("topics", many, "--format", "json"))
     assert held["n_topics"] > 20
     numbers = [topic["topic"] for topic in held["topics"]]
     assert numbers == list(range(1, held["n_topics"] + 1))
@@ -157,31 +151,31 @@ def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
     shares = {topic["topic"]: topic["share"] for topic in held["topics"]}
     for group in held["groups"]:
         assert group["share"] == pytest.approx(sum(shares[k] for k in group["topics"]))
-    table = output("topics", many)
+    table = call("topics", many)
     assert table.index("its topics") < table.index("documents")
-    assert "group" not in output("topics", many, "--topics", "about:3")
+    assert "group" not in call("topics", many, "--topics", "about:3")
     # The tree is the same in the terminal, in exports, and in Python.
     agreed = hk.summaries.components(many)
     tree = hk.summaries.group_topics(agreed.rows, agreed.shares)
     assert [topic["group"] for topic in held["topics"]] == (tree.cut() + 1).tolist()
-    output("export", many, "--to", "csv", "--out", tmp_path / "tables")
+    call("export", many, "--to", "csv", "--out", tmp_path / "tables")
     with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
         assert [int(row["group"]) for row in csv.DictReader(file)] == (tree.cut() + 1).tolist()
     for chain in ((), ("--chain", 1)):
-        merged = json.loads(output("topics", many, "--topics", "about:3", "--format", "json", *chain))
+        merged = json.loads(call("topics", many, "--topics", "about:3", "--format", "json", *chain))
         assert merged["n_topics"] == len(merged["topics"]) == 3
         assert "a cut of the tree" in merged["of"]
         for topic in merged["topics"]:  # families are merged, and their words come first
             assert len({word.partition("_")[0] for word in topic["terms"][:6]}) == 1
         folder = tmp_path / f"merged{len(chain)}"
-        output("export", many, "--to", "csv", "--out", folder, "--topics", "about:3", *chain)
+        call("export", many, "--to", "csv", "--out", folder, "--topics", "about:3", *chain)
         with open(folder / "topics.csv", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert [float(row["share"]) for row in rows] == pytest.approx(
             [topic["share"] for topic in merged["topics"]], abs=0.02
         )
         assert "group" not in rows[0]
-    few = output("topics", many, "--topics", "about:999", "--format", "json")
+    few = call("topics", many, "--topics", "about:999", "--format", "json")
     assert json.loads(few)["n_topics"] == held["n_topics"]
     for wrong in ("about:0", "abut:3", "about:", "0", "x"):
         assert CliRunner().invoke(main, ["topics", str(many), "--topics", wrong]).exit_code == 2

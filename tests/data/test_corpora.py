@@ -1,34 +1,18 @@
 """Corpora as files: every format, and all kinds of errors."""
 
-import io
-
 import numpy as np
 import pytest
-import scipy.io
-import scipy.sparse as sp
 
-import hdpkit as hk
-from hdpkit.data.files.corpora import convert_corpus, detect_format, read_corpus
+from hdpkit.data.files.corpora import read_corpus
 from hdpkit.data.files.text_files import Layout
 from hdpkit.errors import (
     DataError,
-    ParameterError,
     SkippedFilesWarning,
-    StorageError,
 )
-
-COUNTS = np.array([[2, 0, 1], [0, 3, 0], [0, 0, 0], [1, 1, 1]])
-WORDS = ("ship", "salt", "été")
 
 
 def same(one, other):
     return np.array_equal(one.to_counts().toarray(), other.to_counts().toarray())
-
-
-def matrix_market(matrix, **options):
-    file = io.BytesIO()
-    scipy.io.mmwrite(file, matrix, **options)
-    return file.getvalue()
 
 
 def write_texts(folder, texts):
@@ -37,47 +21,6 @@ def write_texts(folder, texts):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder
-
-
-@pytest.fixture
-def vocabulary(tmp_path):
-    path = tmp_path / "vocabulary.txt"
-    path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize("kind", ["ldac", "uci", "matrix-market", "text", "shards"])
-def test_every_format_is_converted_to_a_shard(tmp_path, vocabulary, kind):
-    path = tmp_path / "corpus"
-    options = {"vocabulary": vocabulary}
-    if kind == "text":
-        pytest.importorskip("sklearn")
-        write_texts(path, {"a.txt": "ship salt ship", "b.txt": "salt", "c.txt": ""})
-    elif kind == "shards":
-        hk.Corpus.from_counts(COUNTS, vocabulary=WORDS).save(path)
-        options = {}
-    else:
-        texts = {
-            "ldac": b"2 0:2 2:1\n1 1:3\n0\n3 0:1 1:1 2:1\n",
-            "uci": b"4\n3\n6\n1 1 2\n1 3 1\n2 2 3\n4 1 1\n4 2 1\n4 3 1\n",
-            "matrix-market": matrix_market(sp.coo_array(COUNTS)),
-        }
-        path.write_bytes(texts[kind])
-    made = convert_corpus(path, tmp_path / "folder", **options)
-    assert detect_format(tmp_path / "folder") == "shards"
-    for corpus in (made, read_corpus(tmp_path / "folder")):
-        assert same(corpus, read_corpus(path, **options))
-        assert corpus.vocabulary == WORDS
-        assert corpus.origin is not None
-    with pytest.raises(ParameterError, match="folder"):
-        convert_corpus(path, tmp_path / "folder", **options)
-    with pytest.raises(ParameterError, match="vocabulary"):
-        read_corpus(tmp_path / "folder", vocabulary=vocabulary)
-    with pytest.raises(DataError, match="a folder"):
-        read_corpus(tmp_path / "folder", "ldac")
-    (tmp_path / "file").touch()
-    with pytest.raises((StorageError, ParameterError), match="folder"):
-        convert_corpus(path, tmp_path / "file" / "folder", **options)
 
 
 def test_text_is_read_in_the_order_of_paths_and_keeps_them_as_names(tmp_path):

@@ -161,7 +161,7 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
     ],
 )
 def test_matrix_market_is_checked_to_the_byte(tmp_path, text, place, told):
-    path = tmp_path / "a.mtx"
+    path = tmp_path / "matrix"  # known by its first line
     for content in (BANNER + text, gzip.compress(BANNER + text, mtime=0)):
         path.write_bytes(content)
         if told is None:
@@ -204,19 +204,6 @@ def folder(tmp_path):
     )
     made.save(tmp_path / "folder")
     return tmp_path / "folder"
-
-
-@pytest.mark.parametrize("name", ["terms.npy", "label-0.npy", "manifest.json"])
-def test_every_bit_of_a_corpus_folder_matters(folder, name):
-    path = folder / name if name == "manifest.json" else folder / "shard-0000" / name
-    content = path.read_bytes()
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :])
-        with pytest.raises(DataError, match=name.replace(".", r"\.")):
-            hk.Corpus.open(folder)
-    path.write_bytes(content + b"\0")
-    with pytest.raises(DataError, match=name):
-        hk.Corpus.open(folder)
 
 
 def test_pipes_are_not_waited_for(tmp_path):

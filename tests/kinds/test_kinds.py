@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fit_command import call
 from report_cases import cohort_run
 from sklearn.base import clone
 
@@ -135,12 +136,6 @@ def visits(monkeypatch, tmp_path):
     (tmp_path / "visits.csv").write_text("\n".join(rows) + "\n")
     yield visits
     sys.modules.pop("visits", None)
-
-
-def call(*arguments, code=0):
-    result = CliRunner().invoke(main, list(map(str, arguments)))
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def test_a_kind_of_ones_own_has_everything(visits, tmp_path):

@@ -204,67 +204,6 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
 
 # ------------------------------------------------------------------ whatever ends a fit
 
-CHILD = """
-import os
-import hdpkit as hk
-from hdpkit.run.run_folder import ChainWriter, RunFolder
-from hdpkit.run.samples import SampleFile
-import test_model_folders as here
-
-def ending(kind, name, call, after):
-    original, calls = getattr(kind, name), [0]
-    def ends(*arguments, **options):
-        calls[0] += 1
-        if calls[0] == call and not after:
-            os._exit(9)
-        answer = original(*arguments, **options)
-        if calls[0] == call:
-            os._exit(9)
-        return answer
-    setattr(kind, name, ends)
-
-ending({kind}, {name!r}, {call}, {after})
-here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
-"""
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "call", "after", "every"),
-    [
-        ("RunFolder", "create", 1, False, 3),  # before there is a run
-        ("ChainWriter", "checkpoint", 1, False, 3),  # before the first checkpoint
-        ("ChainWriter", "checkpoint", 4, True, 2),
-        ("SampleFile", "write", 2, True, 100),  # samples beyond the checkpoint
-        ("SampleFile", "write", 5, False, 1),  # the last sweep is done, its sample isn't
-        ("hk.Franchise", "reseat", 9, True, 4),
-    ],
-)
-def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, after, every):
-    folder = tmp_path / "run"
-    child = CHILD.format(
-        kind=kind,
-        name=name,
-        call=call,
-        after=after,
-        folder=str(folder),
-        every=every,
-    )
-    done = run_child(child)
-    assert done.returncode == 9, done.stderr
-    if name == "create":
-        with pytest.raises(errors.RunError, match=r"run\.json"):
-            hk.NGramModel.open(folder)
-        same_model(fitted(folder), whole)
-        return
-    model = hk.NGramModel.open(folder)
-    stands = model.franchise.sweep
-    assert len(model.samples) == max(0, (stands - 2) // 2)
-    if stands == 0:
-        with pytest.raises(errors.StateError, match="resume"):
-            model.probability("a")
-    same_model(model.resume(), whole)
-    same_model(hk.NGramModel.open(folder), whole)
-
 
 def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
     reseat, calls = hk.Franchise.reseat, []
@@ -315,17 +254,6 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
 
 
 # ------------------------------------------------------------------ refusals
-
-
-def test_folders_that_are_taken(tmp_path, folder):
-    with pytest.raises(errors.RunError, match="holds no run"):
-        fitted(folder)
-    same_model(hk.NGramModel.open(folder), fitted())
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "letter.txt").write_text("dear", encoding="utf-8")
-    with pytest.raises(errors.RunError, match="empty"):
-        fitted(tmp_path / "other")
-    assert [entry.name for entry in (tmp_path / "other").iterdir()] == ["letter.txt"]
 
 
 def test_one_writer(tmp_path, folder):

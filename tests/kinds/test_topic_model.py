@@ -177,14 +177,6 @@ def test_scores_are_those_of_evaluate(fitted):
         exact.score(COUNTS * 0)
 
 
-def test_halves_of_blocks_are_the_halves_of_all(monkeypatch):
-    whole = halves(COUNTS, 3)
-    longest = int(COUNTS.sum(axis=1).max())
-    monkeypatch.setattr(completion, "_TOKENS", longest)
-    for one, other in zip(whole, halves(COUNTS, 3), strict=True):
-        assert np.array_equal(one.toarray(), other.toarray())
-
-
 def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
     monkeypatch.setattr(completion, "_TOKENS", 1)
     counts, n = np.array([[3, 2, 4]]), 4000
@@ -233,19 +225,6 @@ def test_topics_learn_the_observed_words_of_a_document():
     # Documents don't influence each other.
     alone = [-np.log(one.perplexity(observed[[d]], held[[d]])) * held[[d]].sum() for d in range(5)]
     np.testing.assert_allclose(alone, logs, rtol=1e-6)
-
-
-def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
-    counts = np.zeros((30, 40), int)
-    counts[:, :10] = np.random.default_rng(0).poisson(2.0, size=(30, 10))
-    observed = np.zeros((1, 40), int)
-    observed[0, :10], observed[0, 30] = 1, 4
-    held = np.zeros((1, 40), int)
-    held[0, 30] = 1
-    for make in (hk.TopicModel, hk.SparseTopicModel):
-        one = make(sweeps=10, random_state=0).fit(counts)
-        fixed = clone(one).set_params(score_method="fixed").fit(counts)
-        assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
 
 
 def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():

@@ -1,8 +1,5 @@
 """Topics aligned over samples and chains: known topics are found, and intervals cover."""
 
-import importlib.util
-import io
-
 import attrs
 import numpy as np
 import pytest
@@ -177,35 +174,6 @@ def test_intervals_of_shares_are_quantiles_of_the_posterior(chains, monkeypatch)
     assert np.array_equal(components(samples).group_shares_lower, lower)  # the same each time
 
 
-def test_distances_are_those_of_dense_topics(chains):
-    from hdpkit.posterior.alignment import TermVectors
-
-    one, other = chains[0][0], chains[0][7]
-    vector = np.random.default_rng(0).uniform(0.1, 0.4, N_TERMS)
-
-    def uneven(sample):
-        total = 1.0 / (np.asarray(sample.sizes) + vector.sum())
-        return attrs.evolve(sample, term_means=TermMeans(smoothing=vector, inside=total, outside=total))
-
-    def each(sample):
-        own = np.linspace(0.1, 0.3, sample.n_dishes)
-        return attrs.evolve(
-            sample, term_means=TermMeans(smoothing=own[:, None], inside=own, outside=0.5 * own)
-        )
-
-    for change in (lambda sample: sample, uneven, each):
-        a, b = change(one), change(other)
-        x, y = a.topics(), b.topics()
-        if change is each:
-            x, y = x / x.sum(axis=1, keepdims=True), y / y.sum(axis=1, keepdims=True)
-        vectors = TermVectors([a, b])
-        rows, others = vectors.rows(a), vectors.rows(b)
-        units = [z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y)]
-        expected = 1.0 - units[0] @ units[1].T
-        assert np.allclose(vectors.distances(rows, others), expected, atol=1e-7)
-        assert np.allclose(vectors.paired(rows, others), np.diag(expected), atol=1e-7)
-
-
 def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fitted):
     trace, halves = fitted
     agreed = consensus(components(trace))
@@ -280,27 +248,6 @@ def test_components_of_any_measure():
     for wrong in (lambda a, b: apart(a, b)[:, :0], lambda a, b: -apart(a, b), lambda a, b: "far"):
         with pytest.raises(ReturnValueError, match="distance"):
             components(trace, distance=wrong, threshold=1.0)
-
-
-def test_tables(fitted):
-    trace, _ = fitted
-    aligned = components(trace)
-    words = [f"w{i}" for i in range(30)]
-    table = aligned.to_pandas(n_terms=3, vocabulary=words)
-    assert list(table.columns) == ["topic", "term", "probability", "lower", "upper"]
-    assert len(table) == 3 * len(aligned)
-    assert table.term[0] == words[int(aligned.rows[0].argmax())]
-    assert len(aligned.to_pandas(n_terms=None)) == 30 * len(aligned)
-    assert aligned.to_pandas("shares").chains.max() == 3
-    weights = aligned.to_pandas("weights")
-    assert list(weights.columns) == ["document", "topic", "share", "lower", "upper"]
-    assert weights.groupby("document").share.sum().to_numpy() == pytest.approx(1.0)
-    if importlib.util.find_spec("openpyxl"):  # of the same extra as pandas
-        weights.to_excel(io.BytesIO())
-    steps = aligned.to_pandas("trace")
-    assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
-    assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9
-    assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in aligned.samples)
 
 
 def test_traces_as_tables(fitted):

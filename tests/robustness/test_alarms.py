@@ -53,24 +53,6 @@ def test_moves_that_change_the_measure_or_several_franchises(name):
         trial_at(f, states, scheduler, number)
 
 
-def test_a_state_is_thawed_after_an_exception_at_the_end_of_a_step(monkeypatch):
-    """Then the step still counts as running; the franchise is closed, and a state opens it again."""
-    f = franchise("histogram", corpus(2, 4))
-    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
-    start, run = f.freeze(), hk.Franchise._run_kernel
-
-    def at_its_end(self, step, *arguments):
-        run(self, step, *arguments)
-        self._step = step
-        raise alarm_trials.Alarm
-
-    monkeypatch.setattr(hk.Franchise, "_run_kernel", at_its_end)
-    with pytest.raises(alarm_trials.Alarm):
-        f.reseat(0, 2, RandomStream((1, 1)))
-    f.thaw(start)
-    f.audit()
-
-
 NUMBERS = np.random.default_rng(0).integers(0, 4, size=(9, 5)).astype(float)
 MODELS = {
     "mixture": hk.MixtureModel,
@@ -112,30 +94,6 @@ def test_an_exception_at_byte_codes_of_a_fit(kind, rows):
     fit_more(model, rows)
     if kind == "mixture":
         assert len(model.labels_) == n_before + len(rows)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [*[(kind, name) for kind in MODELS for name in ("samples_", "franchise_", "n_iter_")],
-     *[(kind, "_fitted") for kind in MODELS], ("mixture", "n_components_posterior_")],
-)  # fmt: skip
-def test_an_exception_between_two_attributes_of_a_fit(kind, name, error, monkeypatch):
-    model = fitted(kind)
-
-    def refuse(self, attribute, value):
-        if attribute == name:
-            raise error
-        object.__setattr__(self, attribute, value)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(MODELS[kind], "__setattr__", refuse, raising=False)
-        with unchanged(model), pytest.raises(error):
-            fit_more(model)
-    whole = fit_more(fitted(kind))
-    fit_more(model)  # the points come once
-    assert np.array_equal(model.trace_["log_joint"], whole.trace_["log_joint"])
-    assert len(model.franchise_.data) == len(whole.franchise_.data)
 
 
 class Press(moves.Move):
@@ -205,16 +163,6 @@ def test_data_that_come_and_go():
             assert at_byte_code(number, lambda f=f, change=change: change(f)) is None
             check(f, scheduler)
             assert len(f.data) == f.topology.n_customers
-
-
-def test_the_error_of_the_handler_is_the_one_that_comes():
-    f = franchise("histogram", corpus(2, 4), "reference")
-    scheduler = hk.Scheduler([moves.DishGibbs()])
-    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
-    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
-    for number in range(1, n, n // 40):
-        # An error of another type would come out here.
-        at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
 
 
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long)])

@@ -126,19 +126,6 @@ def test_a_second_run_is_refused_before_anything_is_read():
     scheduler.run(f, 1, init=None)
 
 
-def test_the_thread_that_asks_for_draws_has_the_run():
-    f = franchise("explicit")
-    draws = hk.Scheduler([moves.TableGibbs()]).sample(f, 3, rng=0)
-    next(draws)
-    assert isinstance(in_thread(f.log_likelihood), BusyError)
-    in_thread(lambda: next(draws))
-    with pytest.raises(BusyError):
-        f.log_likelihood()
-    next(draws)
-    assert list(draws) == []
-    assert np.isfinite(in_thread(f.log_likelihood))
-
-
 def test_a_run_waits_for_a_read():
     class Slow(hk.Franchise):
         def slow(self):
@@ -252,44 +239,6 @@ def test_a_look_has_a_limit_and_outlives_a_run_that_fails():
 
 
 # ------------------------------------------------------------------------------------------- kin
-
-
-def test_a_snapshot_answers_many_threads():
-    f = franchise("histogram")
-    hk.Scheduler(SCHEDULE).run(f, 3, rng=0)
-    snapshot = f.snapshot()
-    expected = [snapshot.row(node) for node in range(f.topology.n_nodes)]
-    wrong = []
-
-    def ask():
-        for _ in range(30):
-            for node, row in enumerate(expected):
-                if not np.array_equal(snapshot.row(node), row):
-                    wrong.append(node)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
-
-
-def test_streams_that_others_move_are_not_those_of_the_run():
-    results = []
-    for meddle in (False, True):
-        f = franchise("histogram")
-
-        class Meddles(moves.Move):
-            def apply(self, state, rng, steps=None, meddle=meddle):
-                if meddle:
-                    state.streams.source(5, 5)
-                state.reseat(0, 100, rng)
-                return moves.MoveInfo(1, 1)
-
-        hk.Scheduler([Meddles()]).run(f, 2, rng=0)
-        results.append(f.dishes)
-    assert np.array_equal(*results)
 
 
 def test_a_model_predicts_while_it_is_swept():

@@ -298,10 +298,6 @@ def scheduler_without_failure():
 # ------------------------------------------------------------------------- progress
 
 
-def tick(chain, sweep, finished=False):
-    return hk.Tick(sweep, 10, 0.0, 3, -5.0, 100.0, 1.0, finished, chain, 2)
-
-
 # ------------------------------------------------------------------------- ArviZ
 
 

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hdpkit._franchise_lock import HeldInterrupt
 from shard_cases import run_shards
 from stopping_moves import Raises
 
@@ -130,23 +129,3 @@ def test_a_move_that_raises_stop_iteration(way):
     assert isinstance(error, errors.ScheduleError)
     assert "Raises" in str(error)
     assert "StopIteration" in str(error)
-
-
-def test_ctrl_c_works_after_a_block_that_was_left_without_its_end():
-    def left():
-        held = HeldInterrupt()
-        held.__enter__()  # and no __exit__
-        return held
-
-    kept = left()
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    again = left()
-    done = []
-    with pytest.raises(KeyboardInterrupt), HeldInterrupt():  # noqa: PT012 - raised at the end of the block
-        signal.raise_signal(signal.SIGINT)  # held back: the block before is over
-        done.append("to the end of the block")
-    assert done
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert kept is not again

@@ -15,8 +15,7 @@ from shard_cases import (
     same_numbers,
 )
 
-import hdpkit as hk
-from hdpkit import moves, shards
+from hdpkit import shards
 
 DATA = corpus()
 
@@ -55,28 +54,3 @@ def test_a_prior_on_every_hyperparameter(name, tmp_path):
                 folder=tmp_path / "run" if len(steps) > 1 else None,
             )  # fmt: skip
         same_case(case, run.state(), run.trace, ended, trace)
-
-
-def test_an_infinite_concentration_of_bursts_is_the_chain_of_plain_topics():
-    begun, ended, trace = in_one_process(2, DATA, schedule=SCHEDULE[:3])
-    measure = hk.Bursty(hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)), float("inf"))
-    root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0))
-    run = run_shards(
-        hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0)), shards.cut(DATA, 3),
-        SCHEDULE[:3], sweeps=2, rng=11, init=begun, backend=shards.Local(2),
-    )  # fmt: skip
-    same(run.state(), ended)
-    same_numbers(run.trace, trace)
-
-
-def test_topics_under_a_small_eta_do_not_depend_on_the_parts():
-    schedule, small = [moves.SliceGibbs(), moves.RootWeights()], restaurant(0.01 / DATA.n_terms)
-    franchise = hk.Franchise(small, DATA, store="counts", root="weights")
-    franchise.expand_cells()
-    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
-    begun = franchise.freeze()
-    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=11, init=begun)
-    run = run_shards(
-        small, shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, backend=shards.Local(2)
-    )
-    same(run.state(), franchise.freeze())

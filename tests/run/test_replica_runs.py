@@ -94,19 +94,6 @@ def test_each_chain_of_a_run_has_chains_at_all_powers(tmp_path):
     same(two.chains[0], one)
 
 
-@pytest.mark.long
-def test_power_1_has_its_law():
-    # The number of dishes at power 1 by replica exchange over cells, and by sweeps over tables alone.
-    found = {}
-    for name, store, root, schedule in (
-        ("exchange", "counts", "weights", [*BY_CELL[:2], moves.ReplicaExchange((1.0, 0.4))]),
-        ("tables", "histogram", "restaurant", [moves.TableGibbs(), moves.DishGibbs()]),
-    ):
-        trace = hk.Scheduler(schedule).run(franchise_of(store, root, 0.5), 4000, rng=3)
-        found[name] = np.bincount(trace["n_dishes"][100:], minlength=20)[:20] / 3900
-    assert 0.5 * np.abs(found["exchange"] - found["tables"]).sum() < 0.05
-
-
 def test_a_franchise_alone():
     franchise, schedule = schedule_of("cells")
     hk.Scheduler(schedule).run(franchise, 3, rng=1)

@@ -162,23 +162,6 @@ def test_a_trace_ahead_of_the_state_is_cut_at_its_sweep(per_file, thin, tmp_path
         gone.write_bytes(content)
 
 
-def test_other_data_are_noticed(small, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(small[0], folder)
-    other = tmp_path / "other"
-    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 1]], n_terms=3)
-    state = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
-    hk.Scheduler([moves.TableGibbs()]).run(state, 1, rng=0, folder=other)
-    shutil.copy(other / "data.npz", folder / "data.npz")
-    with pytest.raises(errors.CorruptRunError, match=r"data\.npz"):
-        hk.open_run(folder)
-    for file in (other / "chain-000").glob("trace-*"):
-        shutil.copy(file, folder / "chain-000")
-    shutil.copy(small[0] / "data.npz", folder / "data.npz")
-    with pytest.raises(errors.CorruptRunError, match="trace"):
-        _ = hk.open_run(folder).trace
-
-
 @pytest.mark.parametrize(
     "content",
     ['{"$array":0}', '{"$array":1}', '{"$array":-1}', '{"$array":"0"}', '{"$array":null}', '{"$bytes":[]}',

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -161,38 +160,6 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(kind, tm
     assert_same(run.resume(), whole)
     assert_same_state(run.franchise(), whole_state)
     assert whole["sweep"].tolist() == ([4, 5, 6, 7, 8, 9] if kind == "none" else [1, 2, 3, 4, 5, 6])
-
-
-@pytest.mark.quick
-def test_ctrl_c_takes_the_interrupted_sweep_back(tmp_path):
-    """The franchise stands where trace and checkpoint end, and the resumed run is the unbroken one."""
-
-    class Pressing(moves.Move):
-        def __init__(self, at):
-            self.at = at
-
-        def apply(self, state, rng, steps=None):
-            state.reseat(0, 3, rng)
-            if state.sweep + 1 == self.at:
-                os.kill(os.getpid(), signal.SIGINT)
-            return moves.MoveInfo()
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        state = franchise()
-        # An ordinary move stands behind it, so that the sweep is broken in the middle.
-        trace = hk.Scheduler([Pressing(4), moves.TableGibbs()]).run(state, 9, rng=3, folder=tmp_path / "run")
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert trace.interrupted
-    assert state.sweep == trace["sweep"][-1] == 3
-    run = hk.open_run(tmp_path / "run", allow=[Pressing])
-    assert_same_state(run.franchise(), state)
-    assert_same(run.trace, trace)
-    whole = hk.Scheduler([Pressing(0), moves.TableGibbs()]).run(franchise(), 9, rng=3)
-    run._files._content["moves"][0]["arguments"]["at"] = 0
-    resumed = run.resume()
-    assert np.array_equal(resumed["log_joint"], whole["log_joint"])
 
 
 # ------------------------------------------------------------------------- one's own things

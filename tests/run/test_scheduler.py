@@ -1,6 +1,5 @@
 """The scheduler: time tables, starts, traces, callbacks, and Ctrl-C."""
 
-import math
 import os
 import signal
 
@@ -98,51 +97,6 @@ def test_mixture_takes_its_parts_by_weight():
 
 
 # ------------------------------------------------------------------------- refusals
-
-
-class UnitInterval:
-    """A prior of discounts that is no `hk.Beta`."""
-
-    mean = 0.5
-    support = (0.0, 1.0)
-
-    def log_density(self, x):
-        return 0.0 if 0.0 < x < 1.0 else -math.inf
-
-    def draw(self, generator, size=None):
-        return generator.random(size)
-
-
-def test_nothing_to_do_is_refused_before_anything_moves():
-    flat = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus())
-    fixed = hk.Franchise(
-        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), corpus()
-    )
-    measure, prior = hk.DirichletMultinomial(0.5), hk.Beta(1.0, 1.0)
-    beta = hk.Restaurant(measure, concentration=prior)
-    shifted = hk.Restaurant(measure, concentration=hk.Shifted(hk.Gamma(1.0, 1.0)), discount=prior)
-    below = hk.Restaurant(measure, concentration=-0.1, discount=prior)
-    uniform = hk.Restaurant(measure, discount=UnitInterval())
-    cases = [
-        (flat, moves.DishGibbs()),
-        (flat, moves.Concentration()),
-        (fixed, moves.Concentration()),
-        (flat, moves.DishGibbs().until(3)),
-        (flat, hk.Mixture([(moves.TableGibbs(), 1.0), (moves.DishGibbs(), 1.0)])),
-        (hk.Franchise(beta, corpus()), moves.Concentration("auxiliary")),
-        (flat, moves.Discount()),
-        (hk.Franchise(shifted, corpus()), moves.Concentration("auxiliary")),
-        (hk.Franchise(shifted, corpus()), moves.Discount("auxiliary")),
-        (hk.Franchise(below, corpus()), moves.Discount("auxiliary")),
-        (hk.Franchise(uniform, corpus()), moves.Discount("auxiliary")),
-    ]
-    for state, move in cases:
-        for run in (hk.Scheduler([move]).run, hk.Scheduler([moves.TableGibbs(), move]).sample):
-            with pytest.raises(errors.ScheduleError) as caught:
-                run(state, sweeps=2, rng=0)
-            assert caught.value.remedy
-            assert (state.dishes == -1).all()
-            assert state.streams is None
 
 
 # ------------------------------------------------------------------------- starts

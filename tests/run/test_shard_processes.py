@@ -8,12 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import distributed
 import pytest
-import shard_kills
 from shard_cases import (
     SCHEDULE,
     case_corpus,
@@ -28,9 +26,8 @@ from shard_cases import (
 )
 
 import hdpkit as hk
-from hdpkit import moves, shards
-from hdpkit.errors import LockedRunError, SlowPartError
-from hdpkit.run.run_folder import holding
+from hdpkit import shards
+from hdpkit.errors import SlowPartError
 from hdpkit.run.shards.worker import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
@@ -116,45 +113,12 @@ def test_a_worker_of_dask_that_hangs_is_an_error_that_names_its_shards(chain, cl
         os.kill(pids[0], signal.SIGCONT)
 
 
-def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
-    """Rank 1 doesn't find the corpus: nobody waits for it."""
-    program = "from hdpkit.cli.main import main; main()"
-    ranks = [
-        ["-n", "1", sys.executable, "-c", program, "fit", "--shards", where, "--out", tmp_path / "run"]
-        for where in (chain[0] / "corpus", tmp_path / "nowhere")
-    ]
-    command = list(map(str, [mpiexec(), *ranks[0], ":", *ranks[1]]))
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0
-    assert "nowhere" in done.stderr
-
-
 def here(chain, backend, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
     root, begun, _ = chain
     return run_shards(
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
         backend=backend, folder=folder, checkpoint=2,
     )  # fmt: skip
-
-
-def test_a_folder_in_use_is_refused_on_every_backend(chain, client, tmp_path):
-    kept = tmp_path / "run"
-    with holding(kept):
-        done = on_mpi(2, chain[0], SWEEPS, 1, kept)
-        told = re.findall(r"LockedRunError: .* a folder that no other process is using", done.stderr)
-        assert len(told) >= 1, done.stderr  # the first rank that ends with it ends the others
-        assert done.returncode != 0
-        with ThreadPoolExecutor() as pool, pytest.raises(LockedRunError, match="no other process"):
-            pool.submit(here, chain, shards.Dask(client), folder=kept).result()
-        program = "from hdpkit.cli.main import main; main()"
-        fit = [sys.executable, "-c", program, "fit", "--shards", str(chain[0] / "corpus"), "--out", str(kept)]
-        address = client.scheduler.address
-        for command in ([mpiexec(), "-n", "2", *fit], [*fit, "--backend", address], fit):
-            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-            assert done.returncode != 0
-            assert "a folder that no other process is using" in done.stderr
-            assert "space" not in done.stderr
-        assert [path.name for path in kept.iterdir()] == ["lock"]
 
 
 @pytest.fixture(scope="module")
@@ -199,17 +163,6 @@ def test_a_prior_on_every_hyperparameter_by_turns_on_every_backend(priors, clien
     on_ranks(3, priors, 3, tmp_path)
     on_others(shards.Dask(client, workers=2), priors, 5, tmp_path)
     check_priors(priors, on_others(shards.Local(3), priors, 6, tmp_path))
-
-
-def test_drawn_proportions_on_every_backend(client, tmp_path):
-    """`CountGibbs` over a corpus of counts, whose customers a run over shards tells apart."""
-    schedule = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
-    counted = prepared(tmp_path, hk.Corpus.from_counts(corpus().to_counts()), schedule)
-    for backend in (shards.Local(3), shards.Dask(client, workers=2)):
-        same(here(counted, backend, schedule=schedule).state(), counted[2])
-    done = on_mpi(2, tmp_path, SWEEPS, 1)
-    assert done.returncode == 0, done.stderr
-    same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
 
 
 @pytest.mark.parametrize(("rank", "what"), [(1, r"shard [23] = "), (0, r"shard [01] = ")])
@@ -277,9 +230,3 @@ def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
     )  # fmt: skip
     assert killed == [3]
     same(run.state(), ended)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("backend", ["mpi", "dask"])
-def test_runs_that_are_killed_at_random_moments_end_as_unbroken_ones(backend):
-    shard_kills.main(["--kills", "50", "--backends", backend])

@@ -1,14 +1,11 @@
 """Runs over shards of files: their results equal those of one process over the entire corpus."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, run_shards
 
 import hdpkit as hk
-from hdpkit import moves, shards
-from hdpkit.cli.verification import verify_run
+from hdpkit import shards
 
 DATA, NEW = corpus(), corpus(30, seed=8)
 
@@ -26,29 +23,6 @@ def finished(request, tmp_path_factory):
     np.testing.assert_array_equal(run.franchise.dish_counts(), franchise.dish_counts)
     np.testing.assert_array_equal(run.franchise.topic_counts(), franchise.topic_counts)
     return folder / "run", franchise
-
-
-@pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")
-def test_many_topics_are_read_without_an_array_of_topics_by_terms(tmp_path):
-    documents = [np.random.default_rng(d).integers(0, 20_000, 10) for d in range(200)]
-    data = hk.Corpus.from_documents(documents, n_terms=20_000)
-    run = tmp_path / "run"
-    run_shards(
-        restaurant(), shards.cut(data, 2), [moves.Concentration()], sweeps=1, rng=0,
-        init=hk.init.Random(1000), folder=run,
-    )  # fmt: skip
-    tracemalloc.start()
-    try:
-        state = hk.open_run(run).state()
-        counts = [block.counts for block in state.documents()]
-        checks = list(verify_run(run))
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert state.sample.n_dishes * 20_000 * 8 > 130e6
-    assert most < 60e6
-    assert [part.sum() for part in counts] == [place.n_tokens for place in state.data.shards]
-    assert all(check.passed for check in checks), checks
 
 
 def test_new_documents_have_the_scores_of_one_process(finished):
