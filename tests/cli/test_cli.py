@@ -58,9 +58,6 @@ def ldac(tmp_path):
     return path
 
 
-# ------------------------------------------------------------------ demo
-
-
 def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hdpkit-demo").mkdir()
@@ -72,9 +69,6 @@ def test_demo_fits_the_installed_documentation_and_prints_topics(tmp_path, monke
     assert page.as_uri() in result.output.splitlines()[-1]
     assert "hdpkit demo --sweeps 3 --seed 5" in page.read_text(encoding="utf-8")
     assert CliRunner().invoke(main, ["topics", "hdpkit-demo-2"]).exit_code == 0
-
-
-# ------------------------------------------------------------------ fit
 
 
 def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
@@ -122,9 +116,6 @@ def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabul
     np.testing.assert_array_equal(there.franchise().dishes, franchise.dishes)
 
 
-# ------------------------------------------------------------------ topics
-
-
 @pytest.mark.quick
 def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
     run = tmp_path / "run"
@@ -162,9 +153,6 @@ def test_commands_on_documents_need_a_level_of_documents(tmp_path):
                 assert result.exit_code == 2, result.stderr
                 assert "with the documents as the groups" in result.stderr
         assert hdpkit("topics", run, "--chain", 0).exit_code == 0
-
-
-# ------------------------------------------------------------------ resume
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent another way there")
@@ -244,9 +232,6 @@ def test_a_run_that_fails_says_how_to_go_on(tmp_path, ldac, fragile):
     assert f"hdpkit resume {run}" in result.stderr
     assert hdpkit("resume", run).exit_code == 2  # the move is in no package that is allowed
     assert isinstance(hdpkit("resume", run, "--allow", __name__).exception, OSError)
-
-
-# ------------------------------------------------------------------ pages
 
 
 def examples_of(command):

@@ -82,9 +82,6 @@ def opened(folder="model"):
     return hk.NGramModel.open(folder)
 
 
-# ------------------------------------------------------------------ train
-
-
 @pytest.mark.quick
 def test_the_command_trains_the_model_that_the_library_would_have_made(place):
     result = done("train", "train.txt", "--into", "model", *QUICK, "--seed", 4)
@@ -126,22 +123,12 @@ def test_rare_words_become_the_unknown_word(place):
     figures = json.loads(done("score", "model", "test.txt", "--json").stdout)
     assert figures["unknown_are"] == "scored as <unk>"
     assert (figures["unknown"], figures["left_out"]) == (6, 0)
-    done(
-        "train",
-        "-",
-        "--into",
-        "other",
-        *QUICK,
-        "--min-count",
-        3,
-        "--unknown",
-        "UNK",
-        input="a b a\na UNK b\n",
-    )
+    unknown = ["--min-count", 3, "--unknown", "UNK"]
+    done("train", "-", "--into", "other", *QUICK, *unknown, input="a b a\na UNK b\n")
     assert set(opened("other").vocabulary) == {"a", "UNK", "</s>"}
-
-
-# ------------------------------------------------------------------ bad input
+    Path("words.txt").write_text("a\nb elephant\n<unk>\n")
+    done("train", "rare.txt", "--into", "listed", *QUICK, "--vocabulary", "words.txt")
+    assert opened("listed").vocabulary == ("a", "b", "elephant", "<unk>", "</s>")
 
 
 def test_a_long_word_in_an_open_vocabulary(place):
@@ -153,9 +140,6 @@ def test_a_long_word_in_an_open_vocabulary(place):
     assert figures["perplexity"] is None  # beyond the largest double
     assert "perplexity         inf\n" in done("score", "model", "-", input=text).stdout
     assert "\tinf\n" in done("score", "model", "-", "--per-sentence", input=text).stdout
-
-
-# ------------------------------------------------------------------ score
 
 
 def test_a_row_for_each_token(trained):
@@ -210,12 +194,6 @@ def test_output_that_cannot_be_written_is_refused_and_devices_stay(trained, tmp_
     assert pipe.is_fifo()
 
 
-# ------------------------------------------------------------------ sample, export
-
-
-# ------------------------------------------------------------------ folders
-
-
 def test_a_model_is_swept_further_and_verified(place):
     done("train", "train.txt", "--into", "model", *QUICK)
     result = CliRunner().invoke(main, ["resume", "model"])
@@ -228,9 +206,6 @@ def test_a_model_is_swept_further_and_verified(place):
     result = CliRunner().invoke(main, ["verify", "model"])
     assert result.exit_code == 0, result.output
     assert "a language model with 2 samples" in result.stdout
-
-
-# ------------------------------------------------------------------ processes
 
 
 def test_a_closed_pipe_ends_the_command_quietly(trained):

@@ -73,16 +73,10 @@ def test_a_run_folder_names_the_corpus_folder(tmp_path):
     assert run.franchise().data.origin == opened.origin
 
 
-# --- damage
-
-
 def test_several_shards_are_no_corpus(tmp_path):
     hk.ShardedCorpus.write(corpus(), tmp_path / "folder", 2)
     with pytest.raises(DataError, match=r"ShardedCorpus\.open"):
         hk.Corpus.open(tmp_path / "folder")
-
-
-# --- converting
 
 
 def write(path, content):
@@ -118,9 +112,6 @@ def test_bags_of_words_that_are_wrong(tmp_path, monkeypatch, text, place, told, 
         assert place in caught.value.parameter
         assert told in str(caught.value)
         assert not (tmp_path / "folder").exists(), "half a corpus stays"
-
-
-# --- more tokens than memory
 
 
 LARGER = """

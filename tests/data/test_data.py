@@ -65,9 +65,6 @@ def check_invariants(corpus, docs):
     assert not any(array.flags.writeable for array in arrays + [codes for codes, _ in corpus.labels.values()])
 
 
-# --- corpora from documents
-
-
 @given(documents)
 def test_documents_are_kept_as_they_are(docs):
     corpus = Corpus.from_documents(docs)
@@ -100,9 +97,6 @@ def test_smallest_corpora():
     check_invariants(Corpus.from_documents([[0.0, 1.0], np.array([])]), [[0, 1], []])
 
 
-# --- corpora from counts
-
-
 def test_duplicate_entries_add_up_without_overflow():
     data, row, col = np.full(5, 100, np.int8), np.array([1, 1, 0, 1, 1]), np.array([2, 2, 0, 2, 0])
     X = sp.coo_array((data, (row, col)), shape=(2, 3))
@@ -123,9 +117,6 @@ def test_too_many_tokens_are_refused_before_they_are_written_out():
     for X in ([[almost, almost]], sp.coo_array(([almost] * 2, ([0, 0], [0, 0])), shape=(1, 1))):
         with pytest.raises(DataError, match="number of tokens = 2147483648"):
             Corpus.from_counts(X)
-
-
-# --- LDA-C files
 
 
 def write(path, text):
@@ -170,12 +161,6 @@ def test_malformed_ldac_lines(tmp_path, line, reason):
     with pytest.raises(DataError, match=reason) as caught:
         Corpus.from_ldac(write(tmp_path / "c", content), n_terms=5)
     assert f"{tmp_path / 'c'}, line 3" in caught.value.parameter
-
-
-# --- other values
-
-
-# --- groups
 
 
 def test_groups_of_vectors_names_and_labels():
@@ -229,17 +214,11 @@ def test_the_callers_arrays_are_left_alone():
     assert groups.keys("author") == [3, 1], "labels and keys are handed out as copies"
 
 
-# --- labels
-
-
 def test_every_kind_of_missing_label():
     values = ["x", None, math.nan, float("nan"), np.float32("nan"), NAT, NAType(), "", "nan", -1, ("t", 1)]
     groups = Groups.from_labels(np.zeros(len(values)), {"a": values})
     assert groups.codes("a").tolist() == [0, -1, -1, -1, -1, -1, -1, 1, 2, 3, 4]
     assert groups.keys("a") == ["x", "", "nan", -1, ("t", 1)]
-
-
-# --- sparse matrices with damaged parts
 
 
 DENSE = np.array([[2, 0, 1, 0], [0, 3, 0, 0], [1, 1, 0, 2]])

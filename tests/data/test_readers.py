@@ -139,9 +139,6 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
         list(read_sentences(path))
 
 
-# ------------------------------------------------------------------ Matrix Market
-
-
 @pytest.mark.parametrize(
     ("text", "place", "told"),
     [
@@ -194,9 +191,6 @@ def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, field, symmetry):
         assert np.array_equal(*made), (trial, made)
 
 
-# ------------------------------------------------------------------ corpus folders
-
-
 @pytest.fixture
 def folder(tmp_path):
     made = hk.Corpus.from_documents(
@@ -231,9 +225,6 @@ def test_half_of_a_surrogate_pair_is_refused_before_anything_is_written(tmp_path
         with pytest.raises(DataError, match="UTF-8"):
             corpus.save(tmp_path / f"folder-{number}")
     assert list(tmp_path.iterdir()) == []
-
-
-# ------------------------------------------------------------------ options from a file
 
 
 def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(tmp_path):

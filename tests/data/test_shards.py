@@ -110,9 +110,6 @@ def test_blocks_of_any_size_make_the_shards_of_the_corpus(tmp_path_factory, rows
     assert sharded.digest == hk.ShardedCorpus.write(corpus, folder / "b", shards).digest
 
 
-# --- one shard by itself
-
-
 @pytest.mark.parametrize("made", ["cells", "tokens"])
 def test_shards_are_mapped_and_go_to_other_processes_by_name(tmp_path, made):
     sharded = hk.ShardedCorpus.write(MADE[made](), tmp_path / "shards", 2)
@@ -136,9 +133,6 @@ def test_shards_are_mapped_and_go_to_other_processes_by_name(tmp_path, made):
         pickle.loads(pickle.dumps(sharded))
     with pytest.raises(DataError, match="one of the 2 shards"):
         hk.Corpus.open(tmp_path / "shards" / "shard-0002")
-
-
-# --- damage
 
 
 def refused(folder, name, change, told):
@@ -249,9 +243,6 @@ def test_damaged_manifests_are_refused(tmp_path):
     path.mkdir()
     with pytest.raises(DataError, match="no regular file"):
         hk.ShardedCorpus.open(folder)
-
-
-# --- writing that fails
 
 
 def test_folders_that_hold_something_are_left_alone(tmp_path):

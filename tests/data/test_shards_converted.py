@@ -296,9 +296,6 @@ def test_the_command_verifies_shards(tmp_path):
     assert "FAILED  manifest.json: " in verified(1)
 
 
-# --- more cells than memory
-
-
 LARGER = """
     import resource, sys
     from pathlib import Path

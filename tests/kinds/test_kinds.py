@@ -111,9 +111,6 @@ def test_what_a_fit_refuses_besides_settings(name, parameter, value):
         made(**{"sweeps": 2, parameter: value}).fit(counts)
 
 
-# ---------------------------------------------------------------------- a kind of one's own
-
-
 def weeks():
     rng = np.random.default_rng(0)
     means = np.array([[20, 22, 25, 24, 40, 80, 10], [60, 58, 55, 57, 50, 10, 2], [5, 5, 6, 5, 8, 30, 35]])

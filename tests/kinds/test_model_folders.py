@@ -68,9 +68,6 @@ def same_model(one, other):
     assert one.vocabulary == other.vocabulary
 
 
-# ------------------------------------------------------------------ there and back
-
-
 @pytest.mark.quick
 def test_a_model_is_what_it_was(whole, folder):
     model = hk.NGramModel.open(folder)
@@ -202,9 +199,6 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
     assert set(back.trace.moves["move"]) == {"Own"}
 
 
-# ------------------------------------------------------------------ whatever ends a fit
-
-
 def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
     reseat, calls = hk.Franchise.reseat, []
 
@@ -251,9 +245,6 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
     monkeypatch.undo()
     same_model(model.resume(), whole)
     same_model(hk.NGramModel.open(tmp_path / "run"), whole)
-
-
-# ------------------------------------------------------------------ refusals
 
 
 def test_one_writer(tmp_path, folder):

@@ -1,11 +1,8 @@
 """`hk.TopicModel`: scikit-learn's rules, new documents, copies, folders."""
 
 import collections
-import os
 import pickle
-import subprocess
 import sys
-import textwrap
 import warnings
 
 import numpy as np
@@ -189,23 +186,6 @@ def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
     assert scipy.stats.chisquare([found[cell] for cell in cells], expected).pvalue > 1e-4
 
 
-def test_scores_need_no_memory_for_each_token():
-    """A cell of 10^8 and one at the limit, with less memory than the tokens would need."""
-    code = """
-        import resource
-        import numpy as np
-        import hdpkit as hk
-        X = np.random.default_rng(0).poisson(1.0, (12, 8)) + 1
-        model = hk.TopicModel(purpose="prediction", sweeps=3, samples=1, random_state=0).fit(X)
-        resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-        X[1, 2], X[2, 3] = 10**8, 2**31 - 1
-        scores = [model.score(X), -np.log(model.perplexity(X)), model.transform(X).sum()]
-        assert np.isfinite(scores).all()
-        """
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120, env=environment)
-
-
 def test_topics_learn_the_observed_words_of_a_document():
     one = model(eta=0.2, transform_tolerance=1e-12, sweeps=8, samples=0).fit(COUNTS)
     sample, rng = one.franchise_.sample(), np.random.default_rng(3)
@@ -251,9 +231,6 @@ def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     assert one.perplexity(nothing, held) == pytest.approx(fixed.perplexity(nothing, held))
 
 
-# ---------------------------------------------------------------------- texts
-
-
 def test_texts_need_a_counter_and_a_string_in_each_row(fitted, of_texts):
     with pytest.raises(DataError, match="texts"):
         fitted.transform(TEXTS)
@@ -291,9 +268,6 @@ def test_fractions_are_rounded_and_weights_are_refused():
         model().fit(TfidfVectorizer(norm="l1").fit_transform(TEXTS))
 
 
-# ---------------------------------------------------------------------- more documents
-
-
 @pytest.mark.parametrize("options", [{}, {"sparse": True}, {"n_components": 4}])
 def test_new_documents_join(options):
     one = model(sweeps=5, partial_sweeps=3, **options).partial_fit(COUNTS[:20])
@@ -312,12 +286,6 @@ def test_new_documents_join(options):
     assert one.n_iter_ == 11
     with pytest.raises(ValueError, match="features"):
         one.partial_fit(COUNTS[:, :3])
-
-
-# ---------------------------------------------------------------------- scikit-learn's tools
-
-
-# ---------------------------------------------------------------------- folders
 
 
 def split(text):
@@ -371,9 +339,6 @@ def test_a_tokenizer_needs_leave(tmp_path):
     again = hk.TopicModel.load(tmp_path / "model", allow=[split])
     assert again.text.tokenizer is split
     assert again.transform(["ship"]).shape[0] == 1
-
-
-# ---------------------------------------------------------------------- what is refused
 
 
 def test_scikit_learn_is_imported_when_it_is_needed(monkeypatch):

@@ -287,11 +287,6 @@ def test_numbers_of_tiles_stay_on_one_line(shown, width):
         assert shown.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_narrow_pages_do_not_scroll_sideways(shown):
-    with sized(shown, 320):
-        assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
-
-
 OTHER_FIELD = re.compile(r"\b((topic|token|document|term|customer)s?|dish(es)?|log joint)\b", re.IGNORECASE)
 
 
@@ -333,14 +328,6 @@ def test_axe_finds_nothing_in_a_cohort(cohort, theme):
         cohort.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         cohort.execute_script("byId('query').value = 'sbs'; search();")
         assert axe_violations(cohort) == {}
-
-
-def test_legends_are_shown_once(cohort):
-    """Charts of a section with the same colours have one legend: traces of chains, exposures."""
-    legends = "return [...document.querySelectorAll('#{} .role-legend')].length"
-    assert cohort.execute_script(legends.format("convergence")) == 1
-    assert cohort.execute_script(legends.format("exposures")) == 1
-    assert cohort.execute_script(legends.format("signatures")) == 1  # of the cosines
 
 
 @pytest.mark.parametrize("width", [320, 400, 1400])

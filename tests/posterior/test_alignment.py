@@ -266,9 +266,6 @@ def test_traces_as_tables(fitted):
     assert hk.Trace().to_pandas().empty
 
 
-# ---------------------------------------------------------------------- components of numbers
-
-
 def clustered(groups, seed=0, chains=2, **options):
     """A run over four clusters in the plane, of which each group has some."""
     rng = np.random.default_rng(seed)

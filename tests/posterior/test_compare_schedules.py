@@ -34,9 +34,6 @@ def compare(schedules, own=None, **options):
     return hk.compare_schedules(schedules, own or franchise(), **options)
 
 
-# ------------------------------------------------------------------ made-up chains
-
-
 def chain(log_joint, n_dishes=None, seconds=10.0, init="one", finished=True):
     """A record with these values after the start, at even distances."""
     log_joint = np.concatenate([[-1e6], log_joint])
@@ -132,9 +129,6 @@ def test_time_to_the_target_is_of_each_chain():
     assert first == pytest.approx(5.0, abs=0.1)
     assert never == math.inf
     assert "> 10" in comparison.table()
-
-
-# ------------------------------------------------------------------ chains that run
 
 
 @pytest.fixture
@@ -245,9 +239,6 @@ def test_a_schedule_that_fails_doesnt_take_the_others_along(even_clock):
     assert "bad failed: ArithmeticError: a third of it" in str(comparison)
 
 
-# ------------------------------------------------------------------ what it is given
-
-
 @pytest.mark.parametrize(
     ("other", "what"),
     [
@@ -278,9 +269,6 @@ def test_a_model_of_observed_dishes_is_compared_too():
     own = hk.Franchise(hk.Restaurant(root, discount=0.5, concentration=1.0, each="context"), words)
     one = compare({"a": [moves.TableGibbs()]}, own)["a"]
     assert {record.init for record in one.chains} == {"auto", "sequential"}
-
-
-# ------------------------------------------------------------------ what it shows
 
 
 @pytest.fixture(scope="module")

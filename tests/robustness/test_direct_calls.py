@@ -38,6 +38,7 @@ CALLS = {
     "member": (lambda bad: Streams(3, member=bad), "member", WHOLE),
     "nodes": (lambda bad: tiny().snapshot().probabilities(bad, [0], [0.5]), "", (None, "a", [[0]], [10**6])),
     "values": (lambda bad: tiny().snapshot().probabilities([0], bad, [0.5]), "", (None, "a", [[0]], [0, 0])),
+    "above": (lambda bad: tiny().snapshot().probabilities([0], [0], bad), "", (None, "a", [1.0, 1.0])),
     "row": (lambda bad: tiny().snapshot().row(bad), "node", (-1, 10**6, 2**40, None, 0.5)),
     "homes": (lambda bad: HomeState(bad, None, 0, 0), "eaten", (None,)),
     "size": (lambda bad: PRIOR.draw(RandomStream((1, 2)), bad), "size",
@@ -61,11 +62,12 @@ def test_what_a_call_cannot_use_is_named(name):
             call(bad)
 
 
-def test_draws_and_densities_of_good_values():
+@pytest.mark.parametrize("prior", [hk.Gamma(1.0, 1.0), hk.Beta(1.0, 1.0), hk.Normal(0.0, 1.0), PRIOR])
+def test_draws_and_densities_of_good_values(prior):
     for source in (RandomStream((1, 2)), np.random.default_rng(0)):
-        assert np.shape(PRIOR.draw(source, (2, 3))) == (2, 3)
-    assert np.isnan(PRIOR.log_density(np.nan))
-    assert PRIOR.log_density(10**400) == -np.inf
+        assert np.shape(prior.draw(source, (2, 3))) == (2, 3)
+    assert np.isnan(prior.log_density(np.nan))
+    assert prior.log_density(10**400) == -np.inf
     assert tiny().snapshot().probabilities([0], [0], [1.0]).shape == (1,)
 
 

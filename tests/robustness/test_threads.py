@@ -157,9 +157,6 @@ def test_a_view_from_before_a_run_is_refused():
         assert "in use" in in_thread(lambda: repr(f))
 
 
-# ------------------------------------------------------------------------------------------- looks
-
-
 def run_with_looks(f, folder=None, n=4):
     """A run with a thread that looks at it; returns the looks and the trace."""
     looks = []
@@ -236,9 +233,6 @@ def test_a_look_has_a_limit_and_outlives_a_run_that_fails():
     assert f.look().sweep == 1
     thread.join()
     assert str(caught[0]) == "on purpose"
-
-
-# ------------------------------------------------------------------------------------------- kin
 
 
 def test_a_model_predicts_while_it_is_swept():

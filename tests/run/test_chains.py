@@ -67,9 +67,6 @@ class Misbehaving(moves.Move):
         return moves.MoveInfo()
 
 
-# ------------------------------------------------------------------------- what comes back
-
-
 def test_chains_have_streams_of_their_own_and_leave_the_franchise():
     given = franchise()
     trace = schedule().run(given, 12, rng=7, chains=3)
@@ -121,9 +118,6 @@ def test_a_script_needs_no_guard(tmp_path):
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "(2, 3)\n"
     assert done.stderr == ""
-
-
-# ------------------------------------------------------------------------- failures
 
 
 @pytest.fixture(scope="module")
@@ -260,9 +254,6 @@ def alive(number):
         return False
 
 
-# ------------------------------------------------------------------------- folders
-
-
 def test_four_chains_resumed_twice_are_the_unbroken_run(tmp_path):
     whole = schedule().run(franchise(), 12, rng=5, chains=4)
     schedule().run(franchise(), 3, rng=5, chains=4, folder=tmp_path / "run")
@@ -293,12 +284,6 @@ def test_a_failed_chain_in_a_folder_is_resumed_with_the_others(tmp_path):
 
 def scheduler_without_failure():
     return hk.Scheduler([moves.TableGibbs(), Misbehaving("nothing")])
-
-
-# ------------------------------------------------------------------------- progress
-
-
-# ------------------------------------------------------------------------- ArviZ
 
 
 def test_to_arviz_and_summary():

@@ -77,23 +77,6 @@ def test_a_run_goes_on_bit_for_bit(case, tmp_path):
     assert "replicas" not in there.components
 
 
-def test_each_chain_of_a_run_has_chains_at_all_powers(tmp_path):
-    franchise, schedule = schedule_of("cells")
-    one = hk.Scheduler(schedule).run(franchise_of(), 10, rng=1)
-    two = hk.Scheduler(schedule).run(franchise, 10, rng=1, chains=2, folder=tmp_path / "run")
-    assert np.array_equal(two["log_joint"][0], one["log_joint"])
-    assert not np.array_equal(two["log_joint"][1], one["log_joint"])
-    assert two.franchises[0].log_joint() == one["log_joint"][-1]
-    more = hk.open_run(tmp_path / "run").resume(5)
-    own = franchise_of()
-    longer = hk.Scheduler(schedule).run(own, 15, rng=1)
-    assert np.array_equal(more["log_joint"][0], longer["log_joint"])
-    # Chains from where a franchise stands begin with its further chains.
-    two = hk.Scheduler(schedule).run(own, 5, rng=2, init=None, chains=1)
-    one = hk.Scheduler(schedule).run(own, 5, rng=2, init=None)
-    same(two.chains[0], one)
-
-
 def test_a_franchise_alone():
     franchise, schedule = schedule_of("cells")
     hk.Scheduler(schedule).run(franchise, 3, rng=1)

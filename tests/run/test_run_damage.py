@@ -18,8 +18,6 @@ from hdpkit.cli.verification import verify_run
 from hdpkit.files import read_npz
 from hdpkit.run import trace as of_trace
 
-# ------------------------------------------------------------------------- kill -9
-
 
 def kill(trials, seed, place):
     command = [sys.executable, kill_trials.__file__, str(trials), str(seed), str(place)]
@@ -36,9 +34,6 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_had_not_been(trials, tmp_p
     assert report["trials"] == trials
     assert report["begun"] >= trials // 2  # the kills must fall into the run for this to say anything
     assert report["kills"] >= trials // 2
-
-
-# ------------------------------------------------------------------------- cut off, flipped
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,6 @@ def sizes(state):
     return state.dish_counts.sum(axis=1)
 
 
-# ------------------------------------------------------------------------- what is kept
-
-
 @pytest.mark.quick
 def test_a_folder_holds_the_trace_and_the_state(tmp_path):
     record = {"largest": largest, "pair": pair, "sizes": sizes, "half": lambda f: np.float32(f.n_dishes / 2)}
@@ -135,9 +132,6 @@ def test_run_n_is_run_k_and_resume_the_rest(data, tmp_path_factory):
     assert_same(run.trace, resumed)
 
 
-# ------------------------------------------------------------------------- starts
-
-
 @pytest.mark.parametrize("kind", ["dishes", "state", "franchise", "none", "random"])
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(kind, tmp_path):
     other = franchise(store="explicit")
@@ -160,9 +154,6 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(kind, tm
     assert_same(run.resume(), whole)
     assert_same_state(run.franchise(), whole_state)
     assert whole["sweep"].tolist() == ([4, 5, 6, 7, 8, 9] if kind == "none" else [1, 2, 3, 4, 5, 6])
-
-
-# ------------------------------------------------------------------------- one's own things
 
 
 class HalfSweep(moves.Move):
@@ -299,9 +290,6 @@ def test_lambdas_are_recorded_and_asked_for_again(tmp_path):
     assert_same(run.resume(sweeps=2, record=record), gibbs().run(franchise(), 5, rng=0, record=record))
 
 
-# ------------------------------------------------------------------------- folders that refuse
-
-
 def test_a_folder_that_holds_a_run_is_not_written_over(tmp_path):
     gibbs().run(franchise(), 2, rng=0, folder=tmp_path / "run")
     with pytest.raises(errors.RunError, match="resume"):
@@ -367,9 +355,6 @@ def test_two_processes_on_one_folder(tmp_path):
         other.stdin.close()
         other.stdout.close()
     assert_same(run.resume(), gibbs().run(franchise(), 3, rng=0))  # the system has released the lock
-
-
-# ------------------------------------------------------------------------- checkpoints
 
 
 def test_checkpoints_come_when_they_are_due(tmp_path, monkeypatch):

@@ -57,9 +57,6 @@ def ran(schedule, sweeps=12):
     return inner.sweeps
 
 
-# ------------------------------------------------------------------------- time tables
-
-
 @pytest.mark.parametrize(
     ("schedule", "expected"),
     [
@@ -82,9 +79,6 @@ def test_time_tables(schedule, expected):
     assert ran(schedule(Noting())) == expected
 
 
-# ------------------------------------------------------------------------- mixtures
-
-
 def test_mixture_takes_its_parts_by_weight():
     often, seldom = Noting("often"), Noting("seldom")
     mixture = hk.Mixture([(often, 3), (seldom, 1.0)])
@@ -95,11 +89,6 @@ def test_mixture_takes_its_parts_by_weight():
     assert set(trace.moves["move"]) == {"often|seldom"}
     assert len(trace.moves) == 800
 
-
-# ------------------------------------------------------------------------- refusals
-
-
-# ------------------------------------------------------------------------- starts
 
 NOTHING = [Noting()]
 
@@ -145,9 +134,6 @@ def test_random_start_is_uniform_on_the_dishes():
     counts = state.dish_counts[:, 0]
     # Each count is Binomial(3000, 1/3), 1000 +- 25.8; beyond 5.5 standard deviations: 3 x 4e-8
     assert np.abs(counts - 1000).max() < 5.5 * 25.9
-
-
-# ------------------------------------------------------------------------- traces
 
 
 def test_trace_keys_and_shapes():
@@ -225,9 +211,6 @@ def test_audit_every_finds_a_broken_move():
         hk.Scheduler([Breaks()]).run(state, sweeps=6, rng=0, init="one", audit_every=1)
     assert state.sweep == 2
     state.audit()
-
-
-# ------------------------------------------------------------------------- Ctrl-C
 
 
 def press():

@@ -89,9 +89,6 @@ BUGS = [
 ]
 
 
-# ------------------------------------------------------------------ topics that differ by document
-
-
 def tokens_for_tables_of_words(patch):
     def counts(terms, n_terms, seating, *others):
         return COUNTS(terms, n_terms, {k: v for k, v in seating.items() if k != OPENS}, *others)

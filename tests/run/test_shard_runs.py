@@ -51,9 +51,6 @@ def folder(tmp_path_factory):
     return path
 
 
-# ------------------------------------------------------------------ starts
-
-
 @pytest.mark.usefixtures("both")
 def test_a_start_goes_on_as_in_one_process():
     begun = run(shards.cut(DATA, 3), sweeps=0, workers=2)
@@ -156,9 +153,6 @@ def place_of(folder, number):
     return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}.npz"
 
 
-# ------------------------------------------------------------------ checkpoints
-
-
 @pytest.mark.usefixtures("both")
 @pytest.mark.parametrize("cells", [True, False])
 def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
@@ -250,9 +244,6 @@ def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     assert caught.value.shard == 2
 
 
-# ------------------------------------------------------------------ one run, over shards too
-
-
 def pressing(times):
     """A callback that presses Ctrl-C so often after the third sweep."""
 
@@ -301,9 +292,6 @@ def test_a_sweep_that_ctrl_c_ends_is_not_saved(folder, tmp_path):
     assert hk.open_run(tmp_path / "run", [Interrupts]).sweeps == [0]
     with pytest.raises(hk.errors.StateError, match="open the folder of its run"):
         franchise.freeze()
-
-
-# ------------------------------------------------------------------ what is refused
 
 
 @pytest.mark.parametrize(

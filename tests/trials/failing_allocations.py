@@ -46,9 +46,6 @@ SECONDS = 20.0  # of a trial; more is a hang
 ALL = 1 << 40
 
 
-# ------------------------------------------------------------------ what is done
-
-
 def ready(name):
     """The franchise of a case at its start; in one dish where that may be, so that everything grows."""
     state, init = started(name)
@@ -169,9 +166,6 @@ def scenarios():
         for name in names:
             yield f"{what} {name}", lambda name=name: ready(name), act
     yield "shards slices", by_token, over_shards
-
-
-# ------------------------------------------------------------------ trials
 
 
 def digest(state):

@@ -61,9 +61,6 @@ PIECES += [
 PIECES += [b"\xe2\x80\xa8", b"<s>", b"[" * 2000, b"0\n" * 500, b"1" * 5000, b"a" * 70_000]
 
 
-# ------------------------------------------------------------------ healthy files
-
-
 def counts_of(rng):
     n_documents, n_terms = rng.randint(1, 6), rng.randint(1, 8)
     rows = [[rng.choice((0, 0, 1, 1, 2, 7)) for _ in range(n_terms)] for _ in range(n_documents)]
@@ -284,9 +281,6 @@ FOLDERS = {"text": text_folder, "shards": corpus_folder}
 KINDS = (*FILES, *FOLDERS)
 
 
-# ------------------------------------------------------------------ damage
-
-
 def damaged(rng, data):
     """Some bytes with one to three faults."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -372,9 +366,6 @@ def _damage_file(rng, file):
         file.mkdir()
     else:
         file.write_bytes(damaged(rng, file.read_bytes()))
-
-
-# ------------------------------------------------------------------ reading
 
 
 def read(kind, place):
