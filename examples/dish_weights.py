@@ -58,7 +58,7 @@ class UpdateWeights(moves.Move):
 
     def apply(self, state, rng, steps=None):
         part, accepted = state.components["weights"], 0
-        for slot, weight in sorted(part.of.items()) if steps != (0, 0) else ():
+        for slot, weight in sorted(part.of.items()):
             other = weight * math.exp(rng.normal())
             if accepts(2.0 * math.log(other / weight) + weight - other, rng):
                 part.of[slot], accepted = other, accepted + 1

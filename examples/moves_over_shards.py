@@ -57,8 +57,6 @@ class WalkOnConcentration(moves.Move):
             raise hk.errors.ScheduleError("moves", self.name, "over one Gamma prior", "Leave it out.")
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         number = len(state.declarations) - 1
         declared = state.declarations[number]
         (customers, times), (tables, of) = state.counted_totals_of(number)

@@ -26,8 +26,6 @@ class AdoptDish(moves.Move):
     requires = (moves.LATENT_DISHES,)
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         with state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             dishes = state.unit_dishes(units)

@@ -80,8 +80,6 @@ class DrawPrecision(moves.Move):
     updates = ("precision",)
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         part = state.measure_parts["precision"]
 
         def log_density(y):

@@ -26,8 +26,6 @@ class KeptSelectors(moves.Move):
             raise hk.errors.ScheduleError("moves", self.name, "moves over stored proportions", "Store them.")
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         measure, table = state.measure, state.measure_parts["selection proportions"].table
         self.selected = state.dish_counts > 0  # terms with tokens in a topic are always selected
         for b, slot in zip(self.selected, state.slots.occupied_slots().tolist(), strict=True):

@@ -22,8 +22,6 @@ class SplitMergeByProposal(moves.Move):
     requires = (moves.LATENT_DISHES, moves.MARGINALS)
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         with state.parts_integrated(rng), state.labelled_seating(rng), state.proposal(rng) as p:
             return moves.MoveInfo(1, int(self.propose(state, rng, p)))
 

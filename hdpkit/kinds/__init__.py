@@ -50,18 +50,7 @@ ESTIMATORS = {
 
 
 def estimator(of: str | type[Kind]) -> Any:
-    """The class of an estimator, by its name or for a kind of one's own.
-
-    Parameters
-    ----------
-    of : str or subclass of Kind
-        A class ``Visits`` gives ``VisitsModel``, an estimator over points with its settings as parameters.
-
-    Raises
-    ------
-    MissingExtraError
-        If scikit-learn, whose classes it derives from, isn't installed.
-    """
+    """The class of an estimator by its name, or for a kind of one's own: ``Visits`` gives ``VisitsModel``."""
     if not (isinstance(of, type) and issubclass(of, Kind)):
         choice("of", of, ESTIMATORS, remedy="Or hk.NGramModel.")
     name = of if isinstance(of, str) else f"{of.__name__}Model"

@@ -177,10 +177,8 @@ class HiddenMarkov(FiniteOrNot, Numbers):
         return moves
 
     def start(self, init: Any, moves: Sequence[Move]) -> Any:
-        """Of numbers one state, which splits divide: chains lose states of a random start only slowly.
-
-        Of terms, which tell less each, a split is rarely accepted: 15,000 letters stayed in one state.
-        """
+        """Of numbers one state, which splits divide: chains lose states of a random start only slowly."""
+        # Of terms, which tell less each, a split is rarely accepted: 15,000 letters stayed in one state.
         splits = any(isinstance(getattr(one, "move", one), SplitMergeStates) for one in moves)
         is_auto = isinstance(init, str) and init == "auto"
         return "one" if is_auto and splits and self.n_components is None and not self.of_terms else init

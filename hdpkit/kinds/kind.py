@@ -33,39 +33,18 @@ from hdpkit.run.states import ChainState
 
 @attrs.frozen(kw_only=True)
 class Setting:
-    """A setting: its values, what they mean, and what it is called in commands.
+    """A setting: its values, what they mean, and what it is called in commands."""
 
-    Attributes
-    ----------
-    name : str
-        Of the attribute of the kind, and of the parameter of the estimator.
-    values : Values
-    told : str
-        What it is; the first sentence is the help of the option. ``{topics}`` is that of `Nouns`.
-    usual : str or None
-        What None means, as it is written in a command.
-    option : str or None
-        Name of the option; None: that of the attribute.
-    of : str
-        "all", or what has it: "commands" or "estimators".
-    said : str or None
-        The type in the documentation of an estimator; None: that of the values.
-    reads : bool
-        Whether it says what is read of a file, not what the model is.
-    under : str
-        The title above it in the help of a command.
-    """
-
-    name: str = ""
+    name: str = ""  # of the attribute of the kind, and of the parameter of the estimator
     default: Any
     values: Values
-    told: str
-    usual: str | None = None
-    option: str | None = None
-    of: str = "all"
-    said: str | None = None
-    reads: bool = False
-    under: str = "Model"
+    told: str  # what it is; the first sentence is the help of the option; {topics} is that of `Nouns`
+    usual: str | None = None  # what None means, as it is written in a command
+    option: str | None = None  # None: the name
+    of: str = "all"  # or what has it: "commands" or "estimators"
+    said: str | None = None  # the type in the documentation of an estimator; None: that of the values
+    reads: bool = False  # whether it says what is read of a file, not what the model is
+    under: str = "Model"  # the title above it in the help of a command
 
     @property
     def help(self) -> str:
@@ -94,11 +73,8 @@ class Setting:
 def of_the_data(
     kind: Any, kept: Callable[[Any], Any] = attrs.asdict, back: Callable[[Any], Any] | None = None
 ) -> Any:
-    """Declare what a kind learns from the data of a fit; None if there is nothing.
-
-    ``kept`` makes data of it for run.json, and ``back`` what it was: by default the class method
-    ``from_data`` of the class, which takes the attributes as they are read from a file.
-    """
+    """Declare what a kind learns from the data of a fit; None if there is nothing."""
+    # ``kept`` makes data for run.json, ``back`` what it was; by default ``kind.from_data`` of the attributes.
     made = (lambda tree: kind.from_data(**tree)) if back is None else back
     return attrs.field(default=None, metadata={"of_the_data": (kept, made)})
 
@@ -119,42 +95,19 @@ def setting(default: Any, values: Values, told: str, **more: Any) -> Any:
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Kind:
-    """A kind of model. A subclass declares settings, and says how its data become a model.
+    """A kind of model. A subclass declares settings, and says how its data become a model."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in errors and in the command line.
-    nouns : Nouns
-        The words of its field.
-    of_documents : bool
-        Whether components are distributions over the terms of documents, which can be merged and labelled.
-    sections : tuple of str or Section
-        The sections of its page, in order: keys of ``hdpkit.report.SECTIONS``, or sections of one's own.
-    exports : tuple of str
-        The formats that `export` writes.
-    argument : str
-        What the command calls the file of the data.
-    estimator : str
-        Module of this package and base class of estimators, where there is one.
-    schedule : str
-        The default schedule, in the help of the command.
-    sampling : dict
-        Defaults of a run that differ from the usual ones (`hdpkit.kinds.estimators.SAMPLING`).
-    spoken : dict
-        Name of an inherited setting -> attributes of `Setting` that differ.
-    """
-
-    name: ClassVar[str]
-    nouns: ClassVar[Nouns]
-    of_documents: ClassVar[bool] = False
+    name: ClassVar[str]  # in errors and in the command line
+    nouns: ClassVar[Nouns]  # the words of its field
+    of_documents: ClassVar[bool] = False  # whether components are over terms, and can be merged and labelled
+    # The sections of its page, in order: keys of ``hdpkit.report.SECTIONS``, or sections of one's own.
     sections: ClassVar[tuple[Any, ...]] = ("convergence", "reproduce")
-    exports: ClassVar[tuple[str, ...]] = ("arviz",)
-    argument: ClassVar[str] = "data"
-    estimator: ClassVar[str] = ""
-    schedule: ClassVar[str] = "that of the model"
-    sampling: ClassVar[Mapping[str, Any]] = {}
-    spoken: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    exports: ClassVar[tuple[str, ...]] = ("arviz",)  # the formats that `export` writes
+    argument: ClassVar[str] = "data"  # what the command calls the file of the data
+    estimator: ClassVar[str] = ""  # module of this package and base class of estimators, if there is one
+    schedule: ClassVar[str] = "that of the model"  # the default one, in the help of the command
+    sampling: ClassVar[Mapping[str, Any]] = {}  # defaults of a run that differ from `estimators.SAMPLING`
+    spoken: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # inherited setting -> attributes that differ
 
     @classmethod
     def settings(cls) -> list[Setting]:
@@ -309,11 +262,7 @@ class Kind:
         return export_components(found, to, out, raw=raw)
 
     def infer(self, run: Run, new: Any, tell: Callable[[str], None], **options: Any) -> tuple[str, Columns]:
-        """Find what new data have of the components of a run: what was found, in words, and a table.
-
-        ``new`` reads the data at its ``path`` as a ``table()`` or a ``corpus()``; ``tell`` takes what is said
-        on the way. Options: ``chain``, ``sweeps``, ``burn_in``, ``seed``.
-        """
+        """What new data have of the components: in words, and a table; ``tell`` is told more."""
         raise RunError(
             f"run {run.folder}", f"of {self.nouns.dishes}", "a run of topics, or of points",
             "In Python the model predicts: load it, or see hk.open_run(RUN).franchise().",
@@ -357,10 +306,7 @@ class Hierarchy(Kind):
     )
 
     def restaurants(self, measure: BaseMeasure, *each: Any, between: Any = None) -> Restaurant:
-        """A root, and below it the restaurants of each label, the widest first; without labels a flat one.
-
-        ``between`` is the concentration of levels between the root and the last one.
-        """
+        """A root, and restaurants of each label below it, the widest first; ``between``: inner levels."""
         self.check_root(bool(each))
         if not each:
             return Restaurant(measure, concentration=self.concentration, name="root")

@@ -83,11 +83,9 @@ class Fixed(Values):
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Language(Kind):
-    """Sentences as n-grams; `of` checks the settings, which are the parameters of `NGramModel`.
+    """Sentences as n-grams; `of` checks the settings, which are the parameters of `NGramModel`."""
 
-    ``discounts`` and ``concentrations`` have one value for each level, the root's first. ``vocabulary``
-    includes the symbol of the sentence's end.
-    """
+    # discounts and concentrations have a value for each level, the root's first.
 
     name = "language model"
     nouns = Nouns("Language model", "word", "word", "token", "sentence", "word")

@@ -31,22 +31,14 @@ _SECONDS, _LONG = 4e-8, 10.0  # and the minutes from which a warning says so
 
 @attrs.frozen(eq=False)
 class KeptColumns:
-    """Which of D columns are kept, and the others as linear functions of them.
+    """Which of D columns are kept, and the others as linear functions of them."""
 
-    A constant column, and one that is a linear function of columns before it, has no density beside them:
-    each component would narrow there without end. Rows far from all others (`central`) don't count.
+    # A constant column, and one that is a linear function of columns before it, has no density beside them:
+    # each component would narrow there without end. Rows far from all others (`central`) don't count.
 
-    Attributes
-    ----------
-    kept : int64 array, shape (d,)
-        Numbers of the columns that are kept, ascending; all of them if none varies.
-    origin, slopes : float64 arrays, shape (D,) and (D, d)
-        A row of all columns is origin + slopes times those that are kept.
-    """
-
-    kept: Int64s
-    origin: Floats
-    slopes: Floats
+    kept: Int64s  # (d,), numbers of the columns that are kept, ascending; all of them if none varies
+    origin: Floats  # (D,): a row of all columns is origin + slopes times those that are kept
+    slopes: Floats  # (D, d)
 
     @classmethod
     def from_data(cls, kept: Any, origin: Any, slopes: Any) -> KeptColumns:

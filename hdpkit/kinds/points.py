@@ -45,7 +45,7 @@ class Points(Numbers):
     schedule = "table-gibbs, split-merge, with groups dish-gibbs, and updates of parameters"
     sampling: ClassVar[Mapping[str, Any]] = {"samples": 40}
     spoken: ClassVar[Mapping[str, Any]] = {
-        "concentration": {"told": "Of the mixture, or of the weights of each group."},
+        "concentration": {"told": "Of the mixture, or of the weights of each group."}
     }
 
     columns: tuple[str, ...] = setting(
@@ -106,11 +106,9 @@ class Points(Numbers):
         return self.restaurants(measure, *data.label_names)
 
     def moves(self, restaurant: Restaurant) -> list[Move]:
-        """Single points, splits and merges, dishes of tables, and parameters.
-
-        Pairs for splits and merges are drawn from candidates. Half of the proposals are by sequential
-        allocation, half by restricted scans: each leaves states that the other stays in (docs/points.md).
-        """
+        """Single points, splits and merges, dishes of tables, and parameters."""
+        # Half of the proposals are by sequential allocation, half by restricted scans: each leaves states
+        # that the other stays in (docs/points.md).
         moves: list[Move] = [TableGibbs()]
         if restaurant.measure.conjugate:
             moves += [
@@ -159,10 +157,7 @@ class Points(Numbers):
         }
 
     def read(self, table: Table, *, new: bool = False) -> Groups:
-        """The points of a table; an error names the line and the column of a cell that is no number.
-
-        Of ``new`` points the column of the group may be absent.
-        """
+        """The points of a table; of ``new`` ones the column of the group may be absent."""
         named = [name for given in self.columns for name in _split(given, table.names)]
         group = None if new and self.groups not in table.names else self.groups
         key = None if group is None else table.column("group", group)
@@ -278,10 +273,7 @@ class Mixture(Points):
 
 
 def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
-    """The base measure of components of points, shape (n, D), as the setting `Mixture.measure` says.
-
-    X has the columns that `KeptColumns` keeps; if none varies, the guess of a variance is 1.
-    """
+    """The base measure of components of points, shape (n, D), as the setting `Mixture.measure` says."""
     if isinstance(measure, BaseMeasure):
         if measure.takes_terms:
             raise ParameterError(
@@ -301,5 +293,5 @@ def directions_of(X: Floats) -> Floats:
     lengths = np.linalg.norm(X, axis=1)
     if X.shape[1] < 2 or not (lengths > 0.0).all():
         at = f"row {int(np.argmin(lengths))} of zeros" if X.shape[1] > 1 else "one column"
-        raise DataError("X", at, "rows that have a direction, in two columns or more", "Leave it out.")
+        raise DataError("X", at, "rows that have a direction, in two columns or more", "Correct X.")
     return np.asarray(X / lengths[:, None], dtype=np.float64)

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s
+from hdpkit.arrays import Bools, Floats, Int32s, Int64s
 from hdpkit.data import NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
 from hdpkit.data.files.sentences import Row
@@ -42,8 +42,8 @@ class Scores:
 
     log_probability: Floats
     word: npt.NDArray[Any]
-    sentence: npt.NDArray[np.int64]
-    is_unknown: npt.NDArray[np.bool_]
+    sentence: Int64s
+    is_unknown: Bools
     n_sentences: int
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class Scores:
         return int(np.count_nonzero(self.is_unknown))
 
     @property
-    def is_predicted(self) -> npt.NDArray[np.bool_]:
+    def is_predicted(self) -> Bools:
         """Whether each token has a probability: shape (n,)."""
         return ~np.isnan(self.log_probability)
 
@@ -78,25 +78,13 @@ class Scores:
 
     @property
     def perplexity(self) -> float:
-        """exp(- mean log_probability) of the tokens that have a probability; NaN if none has.
-
-        Infinite if it exceeds the largest double, for instance because of a very long word in an open
-        vocabulary. If `n_unpredicted` isn't 0, this is the perplexity that SRILM and KenLM give "without
-        OOVs".
-        """
+        """exp(- mean log_probability) of the tokens that have one ("without OOVs"); NaN if none has."""
         there = self.log_probability[self.is_predicted]
         with np.errstate(over="ignore"):
             return float(np.exp(-there.mean())) if len(there) else math.nan
 
     def by_sentence(self) -> npt.NDArray[Any]:
-        """Scores by sentence.
-
-        Returns
-        -------
-        structured array, shape (n_sentences,)
-            ``log_probability`` (sum over the predicted tokens, nats), ``n_tokens``, ``n_unknown``,
-            ``n_unpredicted``, ``perplexity`` (NaN if no token is predicted).
-        """
+        """Scores by sentence: a structured array with sums, numbers and perplexity, shape (n_sentences,)."""
         there, n = self.is_predicted, self.n_sentences
         numbers = [(name, np.int64) for name in ("n_tokens", "n_unknown", "n_unpredicted")]
         rows = np.zeros(n, [("log_probability", np.float64), *numbers, ("perplexity", np.float64)])
@@ -147,10 +135,7 @@ class Posterior:
     # ------------------------------------------------------------------ words of a text
 
     def log_probabilities(self, text: HeldOut) -> Floats:
-        """Log P(word | context) of every token: shape (n,), nats; NaN if a word can't be predicted.
-
-        A word outside the vocabulary has P = share * H, and H may underflow in a double.
-        """
+        """Log P(word | context) of every token: shape (n,), nats; NaN if a word can't be predicted."""
         dishes, above, log_new = self._dishes(text)
         total = np.zeros(len(text))
         for piece, contexts in text.contexts():
@@ -239,11 +224,7 @@ _TRIES = 10_000
 def generate(
     posterior: Posterior, n: int, streams: Streams, context: Any, max_length: int, unknown: Any
 ) -> list[list[Any]]:
-    """Draw ``n`` sentences; parameters as in `NGramModel.sample`.
-
-    For each word a sample of the posterior is drawn, and the word is drawn given this sample. The
-    distribution is the average over samples, at the cost of one.
-    """
+    """Draw ``n`` sentences (see `NGramModel.sample`), each word given a sample that is drawn for it."""
     data = posterior.data
     if context is None:
         before = [] if data.start is None else [data.start]
@@ -290,24 +271,12 @@ _START = -1  # number of the start among the symbols of contexts
 
 @attrs.frozen(eq=False)
 class _Entries:
-    """The n-grams that occur: pairs of a restaurant and a dish in it, sorted by restaurant and dish.
-
-    They are the same in every sample: a restaurant has the dishes of its data and of the restaurants below
-    it.
-
-    Attributes
-    ----------
-    node, dish : int32 arrays, shape (n,)
-    probability : float64 array, shape (n,)
-        P(dish | context of the restaurant), averaged over the samples.
-    backoff : float64 array, shape (n_nodes,)
-        Weight of each restaurant's parent for the dishes that are not in the restaurant.
-    """
+    """The n-grams that occur: pairs of a restaurant and a dish in it, sorted, the same in every sample."""
 
     node: Int32s
     dish: Int32s
-    probability: Floats
-    backoff: Floats
+    probability: Floats  # P(dish | context of the restaurant), averaged over the samples: shape (n,)
+    backoff: Floats  # (n_nodes,), weight of the parent for dishes that are not in the restaurant
 
 
 def arpa_rows(posterior: Posterior, unknown: Any) -> list[Iterator[Row]]:

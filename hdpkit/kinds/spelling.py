@@ -10,9 +10,8 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import DAMAGED, choice, fitting, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of
@@ -39,18 +38,9 @@ _IMPOSSIBLE = UNKNOWN_SYMBOL + 1  # the number of a character outside the alphab
 
 @attrs.frozen(eq=False)
 class Characters(AtomicMeasure):
-    """The uniform distribution over an alphabet and the end of a string.
+    """The uniform distribution over an alphabet and the end of a string; None: all of Unicode."""
 
-    Atoms are the symbols that occur, so the length of arrays is their number, not the size of the alphabet;
-    all other symbols are the remainder.
-
-    Parameters
-    ----------
-    alphabet : str or None
-        The possible characters; None: all of Unicode.
-    n_terms : int
-        Number of symbols that occur, including the end.
-    """
+    # Atoms are the symbols that occur; all others are the remainder.
 
     alphabet: str | None
     n_terms: int = 1
@@ -83,12 +73,7 @@ class Characters(AtomicMeasure):
 
 
 class StringModel:
-    """Predictive probabilities of strings by an n-gram franchise over characters, averaged over some states.
-
-    A string's probability is the average over these states of prod_i P(c_i | characters before it). All
-    factors are given the same state, which the string doesn't change. The last factor is that of the end.
-
-    """
+    """Probabilities of strings by an n-gram franchise over characters, averaged over some states."""
 
     def __init__(self, franchise: Franchise, samples: Sequence[Snapshot]) -> None:
         assert isinstance(franchise.data, NGrams)
@@ -170,7 +155,7 @@ class StringModel:
                 known = [symbol for symbol in symbols if symbol != self._data.end]
                 drawn.append(self._characters.draw_other(known, source))
 
-    def _nodes(self, ids: Int32s, offsets: npt.NDArray[np.int64], first: int, last: int) -> Int32s:
+    def _nodes(self, ids: Int32s, offsets: Int64s, first: int, last: int) -> Int32s:
         """The deepest restaurant of the context of each of the symbols first .. last - 1."""
         if not isinstance(self._topology, ContextTopology):  # order 1: there is only the root
             return np.zeros(last - first, dtype=np.int32)
@@ -298,10 +283,7 @@ class Spelling(AtomicMeasure):
     def for_data(self, data: GroupedData) -> Self:
         """Fit to the words of the data, or reuse the last fit if the words are the same.
 
-        Raises
-        ------
-        DataError
-            If the data have no vocabulary, or not one of strings (over the alphabet).
+        Raises a DataError if the data have no vocabulary, or not one of strings (over the alphabet).
         """
         words = getattr(data, "vocabulary", None)
         words = self.words if words is None else tuple(words)

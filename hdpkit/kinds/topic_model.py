@@ -164,18 +164,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
 
+        Raises a ValueError (DataError, ParameterError) if counts are negative or missing, there is nothing to
+        count, or a parameter is out of range.
+
         Parameters
         ----------
         X : counts of shape (n_documents, n_terms), texts, or Corpus
             Counts as an array, a sparse matrix or a data frame; texts as a list of strings or a column of a
             data frame. Fractions are rounded, with a warning.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            (DataError, ParameterError) If counts are negative or missing, there is nothing to count, or a
-            parameter is out of range.
         """
         self.kind_ = self._made()
         corpus, self.counter_ = self._corpus(X)
@@ -187,18 +184,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Add new documents and continue sampling; the first call is `fit`.
 
         The tokens of the new documents are seated one by one given the current state. Then `partial_sweeps`
-        sweeps reseat all tokens, including those of old documents. Terms are those of the first call.
+        sweeps reseat all tokens, including those of old documents. Terms are those of the first call. Raises
+        a ValueError as for `fit`. After this and any other exception the model is what it was before.
 
         Parameters
         ----------
         X : counts, texts or Corpus
             Documents that are not in the model yet.
         y : ignored
-
-        Raises
-        ------
-        ValueError
-            As for `fit`. After this and any other exception the model is what it was before.
         """
         return self._extend(X) if hasattr(self, "franchises_") else self.fit(X)
 
@@ -459,13 +452,9 @@ _KEY = "probability/held-out"
 
 
 def joint_probabilities(cells: Any, after: int, new: Floats, franchise: Franchise) -> Floats:
-    """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,).
-
-    Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish, and the predictive of the
-    state is that of the next word (see `hdpkit.Bursty`), with posterior means of the shares of topics. The
-    entries of the sparse matrix ``cells`` are terms of documents; nothing is computed up to sweep ``after``;
-    ``new`` is the mean of a new topic over terms.
-    """
+    """Probability of each term of the last documents of a franchise, for ``record`` of a run: (n_cells,)."""
+    # Given a state, document j has the topic phi_jk ~ PY(a, b, phi_k) for each dish: the predictive of the
+    # state is that of the next word. ``new`` is the mean of a new topic.
     if franchise.sweep <= after:
         return np.full(cells.nnz, np.nan)
     data: Any = franchise.data
@@ -495,10 +484,7 @@ def _entries(matrix: Any, cells: Any) -> Floats:
 
 
 def joint_scores(model: Any, observed: Any, held: Any, new: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Scores of held-out cells, as `FixedTopics.score` returns them, of each sample of continued chains.
-
-    ``model`` is a copy, to which the observed halves are added; ``new`` is the mean of a new topic.
-    """
+    """Scores of held-out cells, as of `FixedTopics.score`, of each sample of a model that is continued."""
     cells = scipy.sparse.csr_array((observed + held) > 0)
     begun, sweeps = model.franchise_.sweep, model.partial_sweeps
     rule = Samples.of(model.samples or None, begun, sweeps)

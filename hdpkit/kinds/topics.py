@@ -235,7 +235,10 @@ class Topics(FiniteOrNot):
         for name in () if self.sparse else ("smoothing", "selection", "proportions"):
             if getattr(self, name) is not None:
                 raise ParameterError(
-                    name, getattr(self, name), "left out without sparse topics", "Ask for sparse topics."
+                    name,
+                    getattr(self, name),
+                    "left out without sparse topics",
+                    "Add --sparse, or leave it out.",
                 )
         if self.n_components is not None and self.root != "restaurant":
             raise ParameterError(
@@ -354,10 +357,7 @@ class SparseTopics(Topics):
 
 
 def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:
-    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
-
-    If ``bursty`` is True, or the concentration of bursts, topics differ by document.
-    """
+    """The base measure of topics; they differ by document if ``bursty`` is True or a concentration."""
     given = {name: value for name, value in of_sparse.items() if value is not None}
     measure = SparseDirichletMultinomial(**given) if sparse else DirichletMultinomial(eta=eta)
     if bursty is False or bursty == math.inf:  # the same chain as without
@@ -366,12 +366,9 @@ def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any)
 
 
 def default_moves(restaurant: Restaurant) -> list[Move]:
-    """The sweep of a fit: moves for topics with this measure, and updates of hyperparameters with a prior.
-
-    DishGibbs runs in each of the first 20 sweeps, where it brings the number of topics up, and then in every
-    fifth, which costs less for the same log joint and held-out perplexity (benchmarks/results/starts.md).
-    Where topics differ by document, SplitMerge has no fused code and is left out.
-    """
+    """The sweep of a fit: moves for topics with this measure, and updates of hyperparameters with a prior."""
+    # DishGibbs brings the number of topics up in the first 20 sweeps; later every fifth is enough
+    # (benchmarks/results/starts.md). Where topics differ by document, SplitMerge has no fused code.
     measure = restaurant.measure
     dishes = [DishGibbs().until(20), DishGibbs().after(20).every(5)]
     proposals = [SplitMerge().until(50)] if measure.conjugate and not measure.seats_values else []

@@ -54,21 +54,11 @@ def read_prior(name: str, given: str, serves: Callable[[Any], bool], allowed: st
 
 
 class Values:
-    """Values of a setting; subclasses say which.
+    """Values of a setting; subclasses say which."""
 
-    Attributes
-    ----------
-    said : str
-        The type, in documentation.
-    metavar : str or None
-        The same in the help of a command.
-    place : str
-        What an object of this setting may be when it is read from a file (`hdpkit.run.describe.rebuild`).
-    """
-
-    said = "object"
-    metavar: str | None = None
-    place = "number"
+    said = "object"  # the type, in documentation
+    metavar: str | None = None  # the same in the help of a command
+    place = "number"  # what an object read from a file may be (`hdpkit.run.describe.rebuild`)
 
     def check(self, name: str, value: Any) -> Any:
         """The value; a ParameterError if it is none of these."""

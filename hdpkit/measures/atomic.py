@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -148,9 +148,7 @@ class AtomicMeasure(BaseMeasure):
     def posterior_mean(self, statistics: Atom) -> int:
         return statistics.value
 
-    def posterior_means(
-        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
-    ) -> npt.NDArray[Any]:
+    def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> npt.NDArray[Any]:
         """The atoms: dishes are their own values."""
         return np.asarray(slots, dtype=np.int64)
 

@@ -6,29 +6,29 @@ measure of the package that overrides its methods gets the readable bank. What c
 and dishes, such as parameters of dishes, is in the `freeze` of a bank
 (`hdpkit.measures.kept_parameters`). Measures are immutable: when a parameter changes, the franchise has
 another measure, which the bank adopts, keeping its statistics.
+
+Some banks have more methods: ``read(parts)`` and ``begin(slot)``, if probabilities depend on parts that the
+measure provides; ``read_restaurants(restaurants)``, one for each customer, or over cells
+``read_cells(store)``, if they depend on the restaurant; those of `BurstyReferenceBank` for values that sit at
+tables, and for sweeps given topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int64s, IntsOrList
-from hdpkit.checks import ByClass
+from hdpkit.arrays import Bools, Floats, Int32s, IntsOrList
 from hdpkit.measures._measure import CompiledBank
-from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
 
 class StatisticsBank(Protocol):
-    """Statistics by dish slot. Customers are given by number; the bank has their values.
+    """Statistics by dish slot. Customers are given by number; the bank has their values."""
 
-    If it has an attribute ``needs_dishes`` that is False, `log_marginals` needs no dishes, and None is
-    passed.
-    """
+    # If ``needs_dishes`` is there and False, `log_marginals` is given None for the dishes.
 
     def born(self, slot: int) -> None:
         """Empty statistics for a slot."""
@@ -48,19 +48,19 @@ class StatisticsBank(Protocol):
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
 
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,)."""
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""
 
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Slots have new numbers."""
 
     def adopt(self, measure: Any) -> bool:
         """Use the parameter values of another measure of this class. False: a recount is needed."""
 
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
         """Statistics of these slots in the form of the measure's methods."""
 
     def prepare(self, source: ChoiceSource) -> None:
@@ -76,70 +76,10 @@ class StatisticsBank(Protocol):
         """Bytes of memory held, as far as they are known."""
 
 
-@runtime_checkable
-class ReadsParts(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose probabilities depend on parts that its measure provides."""
-
-    def read(self, parts: Mapping[str, Part]) -> None:
-        """Use the values of these parts from now on; they exist as long as the bank is used."""
-
-    def begin(self, slot: int) -> Any:
-        """Statistics without values for the measure's methods, with the parts' values of a slot."""
-
-
-@runtime_checkable
-class SeatsValues(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose values sit at tables that are part of the state.
-
-    A proposal for many customers then includes their tables. These are drawn one after the other, in the
-    proposal and for the present state, so that the ratio of acceptance has products of predictives in place
-    of marginals.
-    """
-
-    def exchange(
-        self,
-        blocks: Sequence[IntsOrList],
-        slots: Sequence[int],
-        targets: Sequence[int] | None,
-        source: ChoiceSource,
-    ) -> None:
-        """Begin a proposal for blocks that are all customers of one or two dishes.
-
-        The present tables of the customers are drawn given their numbers. Blocks are added to the reserved
-        ``slots`` in this order; one that is added to the slot that ``targets`` has for it, its slot in the
-        reverse proposal, sits at these. Without targets the proposal is a split.
-        """
-
-    def log_exchanged(self, split: bool) -> float:
-        """Log ratio of p(values, tables) of two dishes and of one, over the densities of drawn tables."""
-
-    def settle(self, move: Callable[[], None]) -> None:
-        """Run a function that moves the customers to their new dishes, and seat them as proposed."""
-
-    def take_out(self, customers: IntsOrList) -> tuple[dict[int, bool], float]:
-        """Remove customers from their slots, the last one first; which of them sat alone, and log p."""
-
-    def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
-        """Seat one customer; whether it opens a table is drawn unless given. Also log f of its value."""
-
-    def rise(self, customer: int, opens: bool) -> None:
-        """Remove one customer, who sat alone or not."""
-
-    def totals(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every restaurant in a dish, in any order: shape (n,) each."""
-
-    def cells(self) -> tuple[Int64s, Int64s]:
-        """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
-
-
 class ObservedBank:
-    """A bank over data of which some observations are missing: shape (n_customers,).
+    """The bank of all customers; those whose observation is missing have likelihood 1 under every dish."""
 
-    A customer without an observation is in no statistics, and its likelihood is 1 under every dish.
-    Everything that isn't defined here is that of the bank of all customers.
-    """
-
-    def __init__(self, bank: Any, missing: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, bank: Any, missing: Bools) -> None:
         self.of_all = bank
         self.missing = missing
 
@@ -218,7 +158,7 @@ class PoweredBank:
         logs: Floats = self.own * np.asarray(self.of.log_block(customers, slots))
         return logs
 
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """Log marginal probability of the data of each slot, times the power: shape (n,)."""
         logs: Floats = self.own * np.asarray(self.of.log_marginals(slots, dishes))
         return logs

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Bools, Floats
 from hdpkit.data import GroupedData
 from hdpkit.measures._conjugate import BetaBernoulliBank
 from hdpkit.measures.bank import StatisticsBank
@@ -43,7 +43,7 @@ class BetaBernoulli(VectorMeasure):
         return {"a": self.a, "b": self.b}
 
     @staticmethod
-    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which numbers are bits."""
         return (values == 0) | (values == 1)
 

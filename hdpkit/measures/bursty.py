@@ -11,14 +11,14 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
+from hdpkit.arrays import Bools, Floats, Int32s, Int64s, IntsOrList
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.measures._bursty import BurstyBank, DishBurstsBank
 from hdpkit.measures._dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit.measures._sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.measures.bank import SeatsValues, StatisticsBank
+from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats, RestaurantBank
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.measures.kept_parameters import ConcentrationsOfDishes, OwnNumbers, OwnParameter, ParameterBank
@@ -81,17 +81,13 @@ def _support(value: Any) -> tuple[float, float]:
 
 @attrs.define
 class Bursts:
-    """Statistics of a dish: its terms in each restaurant, and the statistics of the tables that they share.
+    """Statistics of a dish: its terms in each restaurant, and those of the tables that they share."""
 
-    ``tables``: statistics of the inner measure, of one term for each table; ``cells``: [customers, tables] of
-    each (restaurant, term), and ``totals`` of each restaurant; ``concentration``: b of the dish, if each dish
-    has one and it is known.
-    """
-
-    tables: Any
+    tables: Any  # statistics of the inner measure, of one term for each table
+    # Customers and tables of each (restaurant, term), and of each restaurant.
     cells: dict[tuple[int, Any], list[int]] = attrs.field(factory=dict)
     totals: dict[int, list[int]] = attrs.field(factory=dict)
-    concentration: float | None = None
+    concentration: float | None = None  # b, if each dish has one and it is known
 
     def count(self, restaurant: int, value: Any, customers: int, tables: int) -> None:
         """Add numbers of customers and of tables, which may be negative."""
@@ -413,25 +409,16 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank(RestaurantBank, SeatsValues):
-    """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
+class BurstyReferenceBank(RestaurantBank):
+    """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables."""
 
-    Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
-    (Blunsom et al. 2009, with counts as in Chen, Du & Buntine 2011: one of n customers at t tables sits alone
-    with probability S_a(n - 1, t - 1) / S_a(n, t)).
-
-    Earlier observations of known components come after the customers: each is a table of its own, in the
-    inner bank only, and is never removed.
-
-    The probability of a block, summed over its tables, has no closed form. `log_block` draws the tables of
-    the block in each slot, one customer after the other, and returns the product of the predictives, an
-    unbiased estimate. If the same block was removed just before, its own tables, drawn given its numbers of
-    tables, take the place of a draw in the slot that it left. To choose a slot in proportion to prior and
-    estimate, and to seat the block at the tables drawn, then leaves the posterior invariant: it is a Gibbs
-    step over the block's slot given one set of tables in each slot (Andrieu, Doucet & Holenstein 2010, with
-    one particle in each slot). The fused code of `resample_dish` differs in that its tables in all slots are
-    functions of the same uniform numbers.
-    """
+    # Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat
+    # alone (Blunsom et al. 2009; Chen, Du & Buntine 2011). Earlier observations of known components follow
+    # the customers: each is a table of its own, in the inner bank only. The probability of a block has no
+    # closed form. `log_block` draws the tables of the block in each slot, one customer after the other: the
+    # product of the predictives is an unbiased estimate. If the block was removed just before, its own tables
+    # take the place of a draw in the slot that it left: to choose a slot by prior and estimate is a Gibbs
+    # step over the slot given one set of tables in each (Andrieu, Doucet & Holenstein 2010, one particle).
 
     needs_dishes = False
     measure: Any
@@ -447,7 +434,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._given: Mapping[int, Any] | None = None
         self._forget()
 
-    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+    def fix(self, topics: Floats, which: Bools) -> None:
         """Set fixed topics of slots, as `FixedBank.fix` does."""
         if not hasattr(self.inner, "fix"):
             self.inner = FixedBank(self.measure.measure, self.values.values)
@@ -462,10 +449,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._forget()
 
     def _bernoulli(self, p: float) -> bool:
-        if self._source is None:
-            raise StateError(
-                "source", None, "one that a step has set", "Start the franchise, or run a move over it."
-            )
+        assert self._source is not None  # set by every step
         return bool(self._source.bernoulli(p))
 
     # ------------------------------------------------------------------ dishes
@@ -601,10 +585,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
     # ------------------------------------------------------------------ proposals for many customers
 
     def take_out(self, customers: IntsOrList, slot: int | None = None) -> tuple[dict[int, bool], float]:
-        """Remove customers from this or their slots, the last one first; which of them sat alone, and log p.
-
-        p is the product of their predictives in this order, each after those before it.
-        """
+        """Remove customers, the last one first; which sat alone, and log of their predictives' product."""
         alone, log_p = {}, 0.0
         for i in map(int, reversed(customers)):
             left = int(self._slot[i]) if slot is None else slot
@@ -619,6 +600,10 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         targets: Sequence[int] | None,
         source: ChoiceSource,
     ) -> None:
+        """Begin a proposal for blocks that are all customers of one or two dishes; no targets: a split."""
+        # The present tables are drawn given their numbers. Blocks are added to the reserved ``slots`` in this
+        # order; one that is added to its target, its slot in the reverse proposal, sits at these. So the
+        # ratio has products of predictives in place of marginals.
         self.prepare(source)
         order = tuple(int(i) for block in blocks for i in block)
         opens, log_p = self.take_out(order)
@@ -632,10 +617,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         self._exchange = _Exchange(order, set(map(int, slots)), recalled, log_p)
 
     def log_exchanged(self, split: bool) -> float:
-        """Log of p(terms, tables) of two dishes over that of one, relative to the densities of drawn tables.
-
-        The tables of the proposal are those added to the reserved slots, or for a merge drawn here.
-        """
+        """Log of p(terms, tables) of two dishes over that of one, over the densities of drawn tables."""
         trial = self._exchange
         assert trial is not None
         if split:
@@ -645,6 +627,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         return trial.log_current - path.log_p
 
     def settle(self, move: Callable[[], None]) -> None:
+        """Run a function that moves the customers to their new dishes, and seat them as proposed."""
         trial = self._exchange
         assert trial is not None
         self._settling = True
@@ -659,6 +642,7 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
             self._sit(i, int(self._slot[i]), trial.opens[i])
 
     def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
+        """Seat one customer; whether it opens a table is drawn unless given. Also log f of its value."""
         self._forget()
         self._slot[customer] = slot
         return self._sit(customer, slot, opens)
@@ -677,9 +661,11 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
         return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
 
     def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in a dish, in any order: shape (n,) each."""
         return _columns(numbers for one in self._of.values() for numbers in one.totals.values())
 
     def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
         return _columns(numbers for one in self._of.values() for numbers in one.cells.values())
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
@@ -749,11 +735,9 @@ class BurstyReferenceBank(RestaurantBank, SeatsValues):
 
 
 class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
-    """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
+    """Customers and tables of terms in each restaurant, with a separate concentration for each dish."""
 
-    `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
-    and draws the tables of the block given it.
-    """
+    # A block's new dish has a concentration that is drawn, or that of the dish it has left.
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""

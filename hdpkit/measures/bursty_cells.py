@@ -34,12 +34,10 @@ class Runs:
 
 
 class BurstyCells(StatisticsBank):
-    """Numbers of tables for each run of customers of a cell with one dish; the inner bank counts tables.
+    """Numbers of tables for each run of customers of a cell with one dish; the inner bank counts tables."""
 
-    Without a discount the tables of different runs are independent given the topics phi_k, and a sweep draws
-    them again after the customers. With a discount they depend on each other, so customers are not counted by
-    cell. ``tables``, int32 of shape (n_runs,), are in the order of the runs of the store.
-    """
+    # Without a discount the tables of runs are independent given the topics, and a sweep draws them again
+    # after the customers; with one they depend on each other, and customers are not counted by cell.
 
     needs_dishes = False
     TABLES_BY_CELL = True  # see `hdpkit.steps.documents`
@@ -91,10 +89,7 @@ class BurstyCells(StatisticsBank):
     # ------------------------------------------------------------------ all customers
 
     def rebuild_counts(self, terms: Any, dishes: Any, counts: Any, slots: IntsOrList) -> None:
-        """Recount the tables of `thaw`, or one for each run, which has a term, a dish and a count.
-
-        Earlier observations of known components come after the runs, and each is a table.
-        """
+        """Recount the tables of `thaw`, or one for each run; earlier observations come after the runs."""
         n = len(self._store.cell_runs()[1])
         if not self._thawed and len(self.tables) != n:
             self.tables = np.ones(n, dtype=np.int32)
@@ -111,7 +106,7 @@ class BurstyCells(StatisticsBank):
         """Raise an error: the customers' dishes are not known one by one."""
         self.add(0, [])
 
-    def counts(self, slots: IntsOrList) -> npt.NDArray[np.int64]:
+    def counts(self, slots: IntsOrList) -> Int64s:
         """Customers, not tables, and earlier observations of these slots by term: int64, shape (n, V)."""
         runs, place = self._runs(), _places(slots)
         found = np.zeros((len(slots), int(self.measure.n_terms or 0)), dtype=np.int64)
@@ -198,14 +193,10 @@ class BurstyCells(StatisticsBank):
 
 
 def log_seatings(customers: Int64s, tables: Int64s) -> Floats:
-    """Logarithms of Stirling numbers of the first kind: exact up to 200 tables, otherwise nearly so.
-
-    Rows of the numbers themselves are in the range of doubles only for few tables, and with hundreds of
-    tables rows of logarithms take longer than a sweep. For more, the saddle point approximation of the
-    coefficient of u^t in u (u + 1) ... (u + n - 1), with its first correction (Daniels 1954): the relative
-    error of a number is of the order of 1 / v**2, v the variance of the number of tables of a process with
-    mean t.
-    """
+    """Logarithms of Stirling numbers of the first kind: exact up to 200 tables, otherwise nearly so."""
+    # With hundreds of tables exact rows take longer than a sweep: the saddle point approximation of the
+    # coefficient of u^t in u (u + 1) ... (u + n - 1), with its first correction (Daniels 1954), has a
+    # relative error of the order of 1 / v**2, v the variance of the number of tables of a process of mean t.
     found = np.zeros(len(tables))
     few, many = tables <= _FEW, (tables > _FEW) & (tables < customers)
     found[few] = logs_of(customers[few], tables[few])
@@ -252,11 +243,7 @@ def _places(slots: IntsOrList) -> Int64s:
 def opens_of_customers(
     cells: Any, runs: Int32s, slot: Int32s, tables: Int32s, dishes: Int32s
 ) -> npt.NDArray[np.int8]:
-    """Which customers represent tables, given the dish of each: the first ones of each run.
-
-    ``runs`` and ``slot`` are what `CellsStore.cell_runs` returns, ``tables`` has shape (n_runs,), ``dishes``
-    (n_customers,).
-    """
+    """Which customers represent tables, given their dishes: the first ones of each run (``tables`` of it)."""
     base = int(slot.max(initial=0)) + 1
     key = np.repeat(np.arange(len(runs), dtype=np.int64), runs) * base + slot
     seated = np.flatnonzero(dishes >= 0)

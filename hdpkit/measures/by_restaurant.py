@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
-from hdpkit.arrays import Floats, Int32s, IntsOrList
-from hdpkit.checks import ByClass
+from hdpkit.arrays import Int32s
 from hdpkit.data import GroupedData
-from hdpkit.errors import StateError
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.measures.protocol import BaseMeasure, missing_method
 from hdpkit.measures.python_bank import PythonBank
@@ -35,10 +32,7 @@ class Placed(NamedTuple):
 
 
 class Repeats(NamedTuple):
-    """The distribution of a dish in each restaurant, PY(discount, concentration, dish).
-
-    With an infinite concentration the dish is the same in all restaurants.
-    """
+    """The distribution of a dish in a restaurant, PY(discount, concentration, dish); infinite: the dish."""
 
     concentration: float
     discount: float
@@ -54,15 +48,11 @@ SAME = Repeats(math.inf, 0.0)
 
 @attrs.frozen(eq=False)
 class NewRestaurants:
-    """Dishes in restaurants without customers: PY(discount, concentration, phi_k).
+    """Dishes in restaurants without customers: PY(discount, concentration, phi_k)."""
 
-    ``measure`` is that of phi_k, ``bank`` its bank over the data, and ``dishes`` has the dish of each
-    customer whose value is an observation of phi_k, -1 for the others.
-    """
-
-    measure: BaseMeasure
+    measure: BaseMeasure  # of phi_k
     bank: Any
-    dishes: Int32s
+    dishes: Int32s  # of each customer whose value is an observation of phi_k, -1 for the others
     repeats: Repeats
 
 
@@ -89,6 +79,12 @@ class ByRestaurant(BaseMeasure):
     ----------
     differ_by : str
         Name of the declaration, for instance "document". A class attribute, or set by the constructor.
+
+    Notes
+    -----
+    Arguments of the methods are as in `BaseMeasure`, and:
+
+    restaurant : int, as in `Placed`.
     """
 
     differ_by: str = "document"
@@ -98,26 +94,13 @@ class ByRestaurant(BaseMeasure):
         """Draw one observation, not a `Placed`, from the predictive distribution of a dish in a restaurant.
 
         It takes the place of `simulate`, and is optional as that method is.
-
-        Parameters
-        ----------
-        statistics : object
-        restaurant : int
-            As in `Placed`.
-        generator : numpy.random.Generator
         """
         raise missing_method(self, "simulate_in")
 
     def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
         """Return the distribution of the dishes of a state in restaurants that have no customers.
 
-        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`). ``bank`` is
-        one of this measure, with the statistics of the state; ``dishes`` has the dish of each customer.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        dishes : int32 array, shape (n_customers,)
+        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`).
         """
         raise missing_method(self, "in_new_restaurants")
 
@@ -135,69 +118,22 @@ class ByRestaurant(BaseMeasure):
         return RestaurantBank(self, data.values)
 
 
-@runtime_checkable
-class ReadsRestaurants(Protocol, metaclass=ByClass):
-    """The additional method of a bank whose probabilities depend on the restaurant of the customer."""
-
-    def read_restaurants(self, restaurants: Int32s) -> None:
-        """Use these restaurants from now on, one for each data customer; called before any other method."""
-
-
-@runtime_checkable
-class ReadsCells(Protocol, metaclass=ByClass):
-    """The additional method of a bank over cells whose statistics depend on the document of a customer."""
-
-    def read_cells(self, store: Any) -> None:
-        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
-
-
-@runtime_checkable
-class GivenParameters(Protocol, metaclass=ByClass):
-    """The additional methods of a bank whose observations depend on each other given a dish's parameters.
-
-    With them `moves.SliceGibbs` runs over a `ByRestaurant` measure that supports ``draw_parameters``.
-    """
-
-    def give(self, parameters: Mapping[int, Any] | None) -> None:
-        """Use these parameters of dishes, by slot, instead of integrating them out; None: no longer.
-
-        Some of the slots may have no dish yet. Statistics are counted as before.
-        """
-
-    def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
-        """Log probability of an observation under each slot given its parameters and the observations there:
-        shape (n,)."""
-
-
 class PlacedValues:
-    """Values with the restaurants of their customers, which are known after the bank is made.
-
-    The last ``n_earlier`` values, earlier observations of known components, have one that nobody enters.
-    """
+    """Values with the restaurants of their customers; that of the ``n_earlier`` last ones nobody enters."""
 
     def __init__(self, values: Any, n_earlier: int = 0) -> None:
         self.values = values
         self.n_customers = len(values) - n_earlier
-        self.restaurants: Int32s | None = None
+        self.restaurants: Int32s
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, customer: int) -> Placed:
-        if self.restaurants is None:
-            raise StateError(
-                "bank", "without restaurants", "one that a franchise has made",
-                "Call read_restaurants() with the restaurant of each customer.",
-            )  # fmt: skip
         return Placed(self.values[customer], int(self.restaurants[customer]))
 
     def read(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != self.n_customers:
-            raise StateError(
-                "restaurants", len(restaurants), f"{self.n_customers}, one for each customer",
-                "Build the bank for the data of the franchise.",
-            )  # fmt: skip
         n_earlier, nobodys = len(self.values) - self.n_customers, restaurants.max(initial=-1) + 1
         self.restaurants = np.append(restaurants, np.full(n_earlier, nobodys, dtype=np.int32))
 
@@ -211,5 +147,5 @@ class RestaurantBank(PythonBank):
         super().__init__(measure, PlacedValues(values, n_earlier))
 
     def read_restaurants(self, restaurants: Int32s) -> None:
-        """See `ReadsRestaurants`."""
+        """Use these restaurants, one for each data customer; called before any other method."""
         self.values.read(restaurants)

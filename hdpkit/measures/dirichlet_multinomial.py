@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.arrays import Bools, Floats, Int32s, Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -222,13 +222,10 @@ class DirichletMultinomial(CountsTerms):
 
 @attrs.frozen(eq=False)
 class TemperedDirichletMultinomial(DirichletMultinomial):
-    """Dirichlet(eta) over terms, of which an observation v has the likelihood phi_v ** power.
+    """Dirichlet(eta) over terms, of which an observation v has the likelihood phi_v ** power."""
 
-    With topics integrated out, the marginal of a dish is B(eta + power n_k) / B(eta), where B is the
-    normaliser of a Dirichlet distribution, and a predictive is a ratio of two of these. It is the likelihood
-    of the chains of `moves.ReplicaExchange`, and no distribution of data unless the power is 1: nothing can
-    be simulated from it. 0 < power <= 1.
-    """
+    # The marginal of a dish is B(eta + power n_k) / B(eta), B the normaliser of a Dirichlet distribution: no
+    # distribution of data unless the power is 1, so nothing can be simulated from it.
 
     power: float = attrs.field(default=1.0, validator=check_power)
 
@@ -244,9 +241,7 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
         """``power`` times the log probability of a term under a topic."""
         return self.power * super().log_likelihood(value, parameters)
 
-    def draw_term_weights(
-        self, bank: Any, slots: Int32s, occupied: npt.NDArray[np.bool_], source: ChoiceSource
-    ) -> Floats:
+    def draw_term_weights(self, bank: Any, slots: Int32s, occupied: Bools, source: ChoiceSource) -> Floats:
         """Draw topics and return their powers, shape (n, V)."""
         counts = np.zeros((len(slots), len(self.eta_vector)))
         counts[occupied] = bank.counts(slots[occupied])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Bools, Floats
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.measures._conjugate import GammaPoissonBank
@@ -60,7 +60,7 @@ class GammaPoisson(VectorMeasure):
         return {"shape": self.shape, "rate": self.rate}
 
     @staticmethod
-    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which numbers are counts."""
         return (values >= 0) & (values < 2**53) & (values == np.floor(values))
 

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats, IntsOrList
+from hdpkit.arrays import Floats, Int32s, IntsOrList
 from hdpkit.checks import as_float, log_densities, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._measure import HasNumbers
@@ -34,11 +33,9 @@ def _fits(found: Any, name: str) -> bool:
 
 
 class KeptParameters:
-    """Parameters of all dishes, by slot, and the auxiliary dishes of the current step.
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the current step."""
 
-    The measure has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
-    auxiliary dishes; ``values`` has one value for each data customer.
-    """
+    # The measure has ``draw(source)``, from the prior, and ``auxiliary``, the number of auxiliary dishes.
 
     def __init__(self, measure: Any, values: Any) -> None:
         self.measure = measure
@@ -69,9 +66,7 @@ class KeptParameters:
     # ------------------------------------------------------------------ steps
 
     def born(self, slot: int) -> None:
-        """Set the parameter of a new dish: that of an auxiliary dish; outside a step it is drawn from the
-        prior.
-        """
+        """Set the parameter of a new dish: an auxiliary dish's; outside a step it is from the prior."""
         if self._auxiliary is None:
             self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
             return
@@ -114,10 +109,7 @@ class KeptParameters:
         return [*lent, *self._draw_several(self.measure.auxiliary - len(lent))]
 
     def weighed(self, parameters: list[Any], logs: Floats) -> float:
-        """Return the log of the mean of the block's probabilities under the auxiliary dishes.
-
-        The next new dish is one of them.
-        """
+        """Log mean of a block's probabilities under the auxiliary dishes; the next new dish is one."""
         self._auxiliary = parameters, logs
         top = float(np.max(logs))
         return top + log(float(np.mean(exp_each(logs - top)))) if top > -math.inf else top
@@ -156,7 +148,7 @@ class KeptParameters:
 
     # ------------------------------------------------------------------ saved with the state
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
         """Remove parameters of dishes that died; a dish without a parameter (after a failure) draws one."""
         kept = {int(slot) for slot in slots}
         self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}
@@ -165,7 +157,7 @@ class KeptParameters:
         seated = len(dishes)
         self._lent = {i: one for i, one in self._lent.items() if i >= seated or dishes[i] < 0}
 
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Slots have new numbers."""
         self._of = {int(mapping[slot]): parameter for slot, parameter in self._of.items()}
 
@@ -184,10 +176,7 @@ class KeptParameters:
         return frozen
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one per dish.
-
-        None is accepted: dishes without a parameter draw one.
-        """
+        """Raise a DataError unless these are parameters, one per dish; None: dishes draw them."""
         if frozen is None:
             return
         key, remedy = _KEY, _REMEDY
@@ -403,13 +392,13 @@ class ParameterBank(HasNumbers, PythonBank):
 
     # ------------------------------------------------------------------ saved with the state
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
         self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)
         for slot in self._of:
             self._hold(slot)
 
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         self.kept.relabelled(mapping)
         super().relabelled(mapping)
 
@@ -439,7 +428,7 @@ class ParametersOfDishes(Attached, Part):
     def scalars(self, state: Any) -> Mapping[str, float]:
         return {"mean": float(np.mean(self.values()))}
 
-    def audit(self, slots: npt.NDArray[np.int32]) -> None:
+    def audit(self, slots: Int32s) -> None:
         bank, measure = self.state.bank, self.state.measure
         for slot in slots.tolist():
             if not (bank.has_parameter(slot) and measure.is_legal(bank.parameter(slot))):

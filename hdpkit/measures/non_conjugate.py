@@ -8,9 +8,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats, IntsOrList
+from hdpkit.arrays import Floats, Int32s, IntsOrList
 from hdpkit.checks import (
     function,
     instance,
@@ -252,7 +251,7 @@ class NonConjugateBank(KeptParameters):
         logs = self.measure.log_block([self.values[i] for i in customers], many)
         return np.append(logs[: len(slots)], self.weighed(parameters, logs[len(slots) :]))
 
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """Log likelihood of the data of each slot given its parameter (nothing is integrated out): (n,)."""
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
@@ -264,7 +263,7 @@ class NonConjugateBank(KeptParameters):
         values = [self.values[i] for i in customers]
         return lambda parameter: float(self.measure.log_block(values, [parameter])[0])
 
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
         """Parameters of these slots."""
         return [self._of[int(slot)] for slot in slots]
 

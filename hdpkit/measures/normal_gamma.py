@@ -157,10 +157,7 @@ class NormalGamma(VectorMeasure):
         return Moments(0, np.zeros(D), np.zeros(D))
 
     def _posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mean, strength, shape and rate given the values of each dish, each of shape (n, D).
-
-        Murphy 2007, equations 86 to 89.
-        """
+        """Mean, strength, shape, rate of each dish, each (n, D) (Murphy 2007, equations 86 to 89)."""
         mean, strength, shape, rate = self.vectors
         n = np.array([[statistics.n] for statistics in many], dtype=float)
         away = np.array([statistics.mean for statistics in many]) - mean

@@ -17,13 +17,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import (
-    as_float,
-    log_densities,
-    number_array,
-    real_number,
-    refuse,
-)
+from hdpkit.arrays import Bools, Floats, Int32s, Int64s
+from hdpkit.checks import as_float, log_densities, number_array, real_number, refuse
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, MissingMethodError, ParameterError
 from hdpkit.measures._measure import CapsuleBank
@@ -36,10 +31,7 @@ from hdpkit.registry import Registry
 
 
 class Resampled(float):
-    """The current value of a parameter, and the prior from which it is resampled.
-
-    It is a float, so it can be used in formulas.
-    """
+    """The current value of a parameter, as a float, and the prior from which it is resampled."""
 
     prior: Prior
 
@@ -66,11 +58,7 @@ def at_mean(value: Any) -> Any:
 
 
 def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
-    """Declare a parameter in an attrs class: a number, an array, or a prior.
-
-    ``validator(instance, attribute, value)`` raises a ParameterError outside the parameter's domain. The
-    value is a float, a read-only float64 array or, for a prior, a `Resampled`.
-    """
+    """Declare a parameter in an attrs class: a number, an array or a prior; ``validator`` checks it."""
     converter = attrs.Converter(as_parameter, takes_field=True)
     return attrs.field(default=default, converter=converter, validator=validator)
 
@@ -105,10 +93,7 @@ base_measures: Registry[type] = Registry("base measure", "hdpkit.measures.protoc
 def by_entry(
     name: str, values: npt.NDArray[Any], columns: Sequence[str] | None = None
 ) -> dict[str, npt.NDArray[Any]]:
-    """The entries of parameters of shape (n, ...) by name: "mean[0]", "mean[1]", or "mean" for numbers.
-
-    Dimensions as long as ``columns`` are named by these, unless two entries would have the same name.
-    """
+    """Entries of parameters of shape (n, ...) by name, "mean[0]", or by columns where these are as many."""
     shape = values.shape[1:]
     words = [columns if columns is not None and len(columns) == n else range(n) for n in shape]
     found = {}
@@ -118,11 +103,8 @@ def by_entry(
     return found if len(found) == math.prod(shape) else by_entry(name, values)
 
 
-def log_likelihoods(measure: Any, values: Any, parameters: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """Log densities of observations under each of several dishes, checked: float64, shape (n, K).
-
-    A class that overrides `log_likelihood` alone doesn't have the faster method of its base.
-    """
+def log_likelihoods(measure: Any, values: Any, parameters: Sequence[Any]) -> Floats:
+    """Log densities of observations under each of several dishes, checked: float64, shape (n, K)."""
     defined = [next(i for i, kind in enumerate(type(measure).__mro__) if name in vars(kind))
                for name in ("log_likelihood", "log_likelihoods")]  # fmt: skip
     method = measure.log_likelihoods
@@ -166,10 +148,27 @@ class BaseMeasure(abc.ABC):
         the other part, that part, and a function that makes a value from another such part. None: the harness
         tries all sets that could contain the examples.
     seats_values : bool
-        True if values sit at tables of their own, which are part of the state; the bank is a `SeatsValues`.
+        True if values sit at tables of their own, which are part of the state; the bank seats them.
     takes_terms : bool
         False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
         raise an error.
+
+    Notes
+    -----
+    An optional method that a class doesn't define raises a MissingMethodError. Arguments of the methods:
+
+    value : one observation; ``values`` are n of them.
+    statistics : of a dish, as `make` returns them; ``many`` are those of n dishes.
+    parameters : of a dish, as `draw_parameters` returns them; of K dishes, a sequence of them.
+    bank : `hdpkit.measures.bank.StatisticsBank`, one that this measure made.
+    slots : int32 array, shape (n,), of dishes in the bank.
+    occupied : bool array, shape (n,): whether each is the slot of a dish; the others have no data.
+    dishes : int32 array, shape (n_customers,): the slot of each customer's dish.
+    totals : int64 array, shape (n,): the customers of each of these dishes.
+    means : array, shape (n, ...), what `posterior_means` returns.
+    columns : sequence of str, optional: names of the dimensions of the data.
+    source : `hdpkit.random.ChoiceSource`; ``generator`` is a `numpy.random.Generator`.
+    n : int, the number of draws.
     """
 
     exact_statistics: bool = False
@@ -196,33 +195,17 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
-        """Add one observation to the statistics of a dish, in place.
-
-        Parameters
-        ----------
-        statistics, value : object
-        """
+        """Add one observation to the statistics of a dish, in place."""
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Remove one observation, which was added before, from the statistics of a dish, in place.
-
-        Parameters
-        ----------
-        statistics, value : object
-        """
+        """Remove one observation, which was added before, from the statistics of a dish, in place."""
 
     @abc.abstractmethod
     def log_predictive(self, value: Any, many: Sequence[Any]) -> npt.ArrayLike:
         """log p(value | observations of the dish) for each of n dishes: shape (n,), nats.
 
-        ``many`` are n statistics, of which some can be those of a dish without observations. All have the
-        same normalisation.
-
-        Parameters
-        ----------
-        value : object
-        many : sequence of n statistics
+        Some can be dishes without observations. All have the same normalisation.
         """
 
     # ------------------------------------------------------------------ optional
@@ -284,13 +267,7 @@ class BaseMeasure(abc.ABC):
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
         """Log probability of a block of observations under each of n dishes: shape (n,), nats.
 
-        ``many`` are n statistics. By default by the chain rule: each observation is added before the next one
-        is scored.
-
-        Parameters
-        ----------
-        values : sequence
-        many : sequence of n statistics
+        By default by the chain rule: each observation is added before the next one is scored.
         """
         growing = [self.copy(statistics) for statistics in many]
         total = np.zeros(len(growing))
@@ -304,19 +281,10 @@ class BaseMeasure(abc.ABC):
         """Log marginal probability of all observations of a dish, in nats."""
         raise missing_method(self, "log_marginal")
 
-    def log_marginals(
-        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def log_marginals(self, bank: Any, slots: Int32s, dishes: Int32s) -> Floats:
         """Log marginal probability of the dishes in these slots: float64, shape (n,), nats.
 
-        ``bank`` is one that this measure made, or another measure with the same statistics (see `tempered`);
-        ``dishes`` has the slot of each customer's dish.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        slots : int32 array, shape (n,)
-        dishes : int32 array, shape (n_customers,)
+        Another measure with the same statistics may have made the bank (see `tempered`).
         """
         return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
 
@@ -355,76 +323,27 @@ class BaseMeasure(abc.ABC):
 
         A measure that is conditional on a part of an observation (a regression of y given x) overrides it
         in place of `simulate`, and keeps that part.
-
-        Parameters
-        ----------
-        value, statistics : object
-        generator : numpy.random.Generator
         """
         return self.simulate(statistics, generator)
 
     def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
-        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it).
-
-        Raises a MissingMethodError unless a class defines it.
-
-        Parameters
-        ----------
-        statistics : object
-        generator : numpy.random.Generator
-        """
+        """Draw one observation from the predictive distribution of a dish (Geweke's test needs it)."""
         raise missing_method(self, "simulate")
 
     def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
-        """Draw a dish's parameters given its data, as `log_likelihood` accepts them; `moves.SliceGibbs` needs
-        it.
-
-        Without data they come from their prior. Raises a MissingMethodError unless a class defines it.
-
-        Parameters
-        ----------
-        statistics : object
-        source : ChoiceSource
-        """
+        """Draw a dish's parameters given its data, without data from their prior, for `log_likelihood`."""
         raise missing_method(self, "draw_parameters")
 
-    def draw_many(
-        self,
-        bank: Any,
-        slots: npt.NDArray[np.int32],
-        dishes: npt.NDArray[np.int32],
-        source: ChoiceSource,
-    ) -> Sequence[Any]:
-        """Draw the parameters of the dishes in these slots of a bank that this measure made: n of them.
-
-        ``dishes`` has the slot of each customer's dish.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        slots : int32 array, shape (n,)
-        dishes : int32 array, shape (n_customers,)
-        source : ChoiceSource
-        """
-        if not callable(getattr(bank, "statistics", None)):
-            raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
+    def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> Sequence[Any]:
+        """Draw the parameters of the dishes in these slots: n of them."""
         return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
 
     def draw_term_weights(
-        self, bank: Any, slots: npt.NDArray[np.int32], occupied: npt.NDArray[np.bool_], source: ChoiceSource
-    ) -> npt.NDArray[np.float64] | None:
-        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves: (n,
-        V).
+        self, bank: Any, slots: Int32s, occupied: Bools, source: ChoiceSource
+    ) -> Floats | None:
+        """Draw what terms weigh under each dish, shape (n, V), for sweeps over documents.
 
-        ``occupied``, shape (n,): whether each is the slot of a dish; the others have no data. None, the
-        default: the sweep draws parameters as `draw_parameters` does.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        slots : int32 array, shape (n,)
-        occupied : bool array, shape (n,)
-        source : ChoiceSource
+        None, the default: the sweep draws parameters as `draw_parameters` does.
         """
         return None
 
@@ -436,61 +355,33 @@ class BaseMeasure(abc.ABC):
         measure that is returned has the same statistics, and no parameters of dishes, so moves that draw
         these are refused. A measure that overrides this method, such as `DirichletMultinomial`, may raise the
         likelihood given the parameters of a dish to the power, and then integrate them out; it needs
-        `log_marginal`. Raises a MissingMethodError unless `has_powers`.
+        `log_marginal`. Only with `has_powers`.
         """
         if not self.has_powers:
             raise missing_method(self, "tempered")
         return Tempered(self, power)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
-        """Log density of one observation given a dish's parameters, as `draw_parameters` returns them, in
-        nats.
-
-        Raises a MissingMethodError unless a class defines it.
-
-        Parameters
-        ----------
-        value, parameters : object
-        """
+        """Log density of one observation given a dish's parameters, in nats."""
         raise missing_method(self, "log_likelihood")
 
     def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.ArrayLike:
         """Log densities of n observations given the parameters of each of K dishes: shape (n, K), nats.
 
         By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
-
-        Parameters
-        ----------
-        values : sequence of n observations
-        parameters : sequence of K parameters
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
     def draw_arrays(self, statistics: Any, n: int, source: ChoiceSource) -> npt.NDArray[Any]:
-        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals: shape (n,
-        ...).
+        """Draw a dish's parameters n times, with the layout of `posterior_mean`: shape (n, ...).
 
-        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method (it
-        raises a MissingMethodError) the draws are those of `draw_parameters`, if they have the shape of
-        `posterior_mean`.
-
-        Parameters
-        ----------
-        statistics : object
-        n : int
-        source : ChoiceSource
+        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method the
+        draws are those of `draw_parameters`, if they have the shape of `posterior_mean`.
         """
         raise missing_method(self, "draw_arrays")
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it.
-
-        Parameters
-        ----------
-        parameters : object
-        n : int
-        generator : numpy.random.Generator
-        """
+        """Draw n observations given the parameters of a dish; `hdpkit.forecast` needs it."""
         raise missing_method(self, "draw_values")
 
     def selected_terms(self, statistics: Any) -> float:
@@ -501,19 +392,10 @@ class BaseMeasure(abc.ABC):
         """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
         raise missing_method(self, "posterior_mean")
 
-    def posterior_means(
-        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
-    ) -> npt.NDArray[Any]:
-        """Posterior means of the dishes in these slots of a bank that this measure made: shape (n, ...).
+    def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> npt.NDArray[Any]:
+        """Posterior means of the dishes in these slots: shape (n, ...).
 
-        ``dishes`` has the slot of each customer's dish. Raises a ReturnValueError if two means differ in
-        shape.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        slots : int32 array, shape (n,)
-        dishes : int32 array, shape (n_customers,)
+        Raises a ReturnValueError if two means differ in shape.
         """
         means = [self.posterior_mean(statistics) for statistics in bank.statistics(slots, dishes)]
         try:
@@ -525,48 +407,24 @@ class BaseMeasure(abc.ABC):
     def named_parameters(
         self, means: npt.NDArray[Any], columns: Sequence[str] | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """Parameters of n dishes by name, each of shape (n,), as tables and pages show them; by default
-        "parameter[i]".
-
-        ``means`` is what `posterior_means` returns, ``columns`` are names of the dimensions of the data.
-
-        Parameters
-        ----------
-        means : array, shape (n, ...)
-        columns : sequence of str, optional
-        """
+        """Parameters of n dishes by name, shape (n,) each, in tables and pages; by default "parameter[i]"."""
         return by_entry("parameter", np.asarray(means), columns)
 
-    def moments(
-        self, means: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Mean (n, D) and covariance (n, D, D) of an observation under each dish; pictures of components need
-        them.
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Mean (n, D) and covariance (n, D, D) of an observation under each dish; D is 1 for numbers.
 
-        ``means`` is what `posterior_means` returns; D is 1 if observations are numbers.
+        Pictures of components need them.
         """
         raise missing_method(self, "moments")
 
     def term_means(
-        self,
-        bank: Any,
-        slots: npt.NDArray[np.int32],
-        dishes: npt.NDArray[np.int32],
-        totals: npt.NDArray[np.int64],
+        self, bank: Any, slots: Int32s, dishes: Int32s, totals: Int64s
     ) -> tuple[npt.ArrayLike, ...] | None:
         """Posterior means of dishes over terms as functions of their counts; None if there is no such form.
 
         A `Sample` stores (smoothing, inside, outside) instead of K times V numbers: term v of dish k has mean
         (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise. ``smoothing`` has shape
         (), (V,) or (n, 1), the others (n,). A fourth array is `TermMeans.selection`, if topics select terms.
-        ``dishes`` has the slot of each customer's dish, ``totals`` the customers of each of the n dishes.
-
-        Parameters
-        ----------
-        bank : StatisticsBank
-        slots : int32 array, shape (n,)
-        dishes : int32 array, shape (n_customers,)
-        totals : int64 array, shape (n,)
         """
         return None
 
@@ -596,10 +454,7 @@ def _of_measure(name: str) -> Any:
 
 @attrs.frozen(eq=False)
 class Tempered(BaseMeasure):
-    """A measure whose probabilities of data are raised to a power, parameters of dishes integrated out.
-
-    It is no distribution of data unless the power is 1: nothing can be simulated from it.
-    """
+    """A measure whose probabilities of data are raised to a power, parameters of dishes integrated out."""
 
     measure: BaseMeasure
     power: float = attrs.field(validator=check_power)
@@ -633,9 +488,7 @@ class Tempered(BaseMeasure):
     def log_marginal(self, statistics: Any) -> float:
         return self.power * self.measure.log_marginal(statistics)
 
-    def log_marginals(
-        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def log_marginals(self, bank: Any, slots: Int32s, dishes: Int32s) -> Floats:
         """Those of the measure at this power; the bank may be one at another."""
         logs = np.asarray(bank.log_marginals(slots, dishes), dtype=np.float64)
         return self.of_all / power_of(bank) * logs
@@ -656,10 +509,7 @@ class Tempered(BaseMeasure):
 
 
 def in_python(name: str, kind: type[M], examples: Callable[[type[M]], list[M]], **own: Any) -> type[M]:
-    """Register a compiled measure and its readable twin: the same methods, called by a bank in Python.
-
-    ``own``: members of the twin, which is returned, that replace compiled ones.
-    """
+    """Register a compiled measure and its readable twin, whose members ``own`` replace compiled ones."""
     members = {
         "__doc__": f"`{kind.__name__}` as a readable reference: its Python methods keep the statistics.",
         "__module__": kind.__module__,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats, IntsOrList
+from hdpkit.arrays import Bools, Floats, Int32s, IntsOrList
 from hdpkit.checks import log_densities, log_density, whole_number
 from hdpkit.measures.bank import StatisticsBank
 from hdpkit.random import ChoiceSource
@@ -64,7 +63,7 @@ class PythonBank(StatisticsBank):
         """Whether the marginal of a slot is computed from its data."""
         return not self.measure.supports("log_marginal")
 
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
         if self.measure.supports("log_marginal"):
             measure = self.measure
@@ -74,7 +73,7 @@ class PythonBank(StatisticsBank):
             [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
         )
 
-    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
         return self._many(slots)[:-1]
 
     def adopt(self, measure: Any) -> bool:
@@ -93,13 +92,13 @@ class PythonBank(StatisticsBank):
     def thaw(self, frozen: Any) -> None:
         """See `freeze`."""
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
         self._of = {int(slot): self.measure.make() for slot in slots}
         for i, slot in enumerate(dishes):
             if slot >= 0:
                 self.measure.add(self._of[int(slot)], self.values[i])
 
-    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
 
     def memory_bytes(self) -> int:
@@ -113,7 +112,7 @@ class FixedBank(PythonBank):
         super().__init__(measure, values)
         self._log_topics: dict[int, Floats] = {}
 
-    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+    def fix(self, topics: Floats, which: Bools) -> None:
         """Set fixed topics, shape (n, n_terms), of slots 0 .. n - 1, and which of these slots have one."""
         with np.errstate(divide="ignore"):
             self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
@@ -136,7 +135,7 @@ class FixedBank(PythonBank):
     def needs_dishes(self) -> bool:
         return True
 
-    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         logs, eaten, values = (
             super().log_marginals(slots, dishes),
             np.asarray(dishes),

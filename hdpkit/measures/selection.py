@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.arrays import Floats, Int32s
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import as_float, number_array, whole_number
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.measures._sparse_dirichlet_multinomial import ProportionTable
@@ -58,12 +58,10 @@ def _between(name: str, value: Any, remedy: str) -> float:
 
 
 class SelectionReference:
-    """The distribution of R, the number of selected terms, for dishes with a distinct terms and n customers.
+    """The distribution of R, the number of selected terms, given a distinct terms and n customers."""
 
-    1 <= a <= V, or a = n = 0. The proportion pi has the prior Beta(r, s) and is integrated out, or is given
-    by log_pi = log pi and log_rest = log(1 - pi). The compiled twin is
-    `hdpkit.measures._selection.Selection`.
-    """
+    # 1 <= a <= V, or a = n = 0. The proportion pi has the prior Beta(r, s) and is integrated out, or is
+    # given by log_pi = log pi and log_rest = log(1 - pi). Compiled: `_selection.Selection`.
 
     def __init__(
         self,
@@ -80,7 +78,7 @@ class SelectionReference:
         self.shapes = np.array([r, s], dtype=float)  # NaN if pi is given
         self.log_pi, self.log_rest = log_pi, log_rest
 
-    def log_prior(self, R: npt.NDArray[np.int64]) -> Floats:
+    def log_prior(self, R: Int64s) -> Floats:
         """Log probability p(R) of one set of R selected terms: shape (n,)."""
         if self.log_pi is not None and self.log_rest is not None:
             return R * self.log_pi + (self.n_terms - R) * self.log_rest
@@ -105,10 +103,8 @@ class SelectionReference:
         return _log_sum(self.log_weights(a, n))
 
     def coefficients(self, a: int, n: int) -> tuple[float, float]:
-        """Return the factor of n_v + lambda for a term that the dish has, and f(v) of any other term.
-
-        Z(a, n+1) / Z(a, n), and lambda Z(a+1, n+1) / Z(a, n); 0 if there is no such term.
-        """
+        """The factor of n_v + lambda for a term that the dish has, and f(v) of any other term."""
+        # Z(a, n+1) / Z(a, n), and lambda Z(a+1, n+1) / Z(a, n); 0 if there is no such term.
         log_sum = self.log_sum(a, n)
         inside = math.exp(self.log_sum(a, n + 1) - log_sum) if a > 0 else 0.0
         outside = self.smoothing * math.exp(self.log_sum(a + 1, n + 1) - log_sum) if a < self.n_terms else 0.0
@@ -134,11 +130,8 @@ class SelectionReference:
 
 
 def draw_topic(law: Any, n: int, shapes: Floats, smoothing: float, source: ChoiceSource) -> Floats:
-    """Draw a topic given its n customers: the number of selected terms, which, and their proportions.
-
-    ``law`` is the distribution of the number, and ``shapes`` has n_v + smoothing for terms with customers,
-    and 0 for others. Terms that are not selected have 0; if a dish without customers selects none, all have.
-    """
+    """Draw a topic given its n customers: which terms are selected, by ``law``, and their proportions."""
+    # ``shapes`` has n_v + smoothing for terms with customers, and 0 for others; so has the topic for others.
     others = np.flatnonzero(shapes == 0.0)
     more = law.draw(len(shapes) - len(others), n, source)
     shapes = np.array(shapes, dtype=np.float64)
@@ -161,13 +154,11 @@ def _log_sum(weights: Floats) -> float:
 
 
 class SelectionProportions(TablePart):
-    """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
+    """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out."""
 
-    pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
-    selected terms (Wang & Blei 2009, footnote 4): R with pi integrated out, then pi ~ Beta(r + R, s + V - R).
-    A new dish draws pi given its first data, not from Beta(r, s), because its weight was computed with pi
-    integrated out.
-    """
+    # pi_k ~ Beta(r, s). Given its data it is drawn together with the number R of selected terms (Wang & Blei
+    # 2009, footnote 4): R with pi integrated out, then pi ~ Beta(r + R, s + V - R). A new dish draws pi given
+    # its first data, not from Beta(r, s), because its weight was computed with pi integrated out.
 
     def __init__(self, state: Any) -> None:
         super().__init__(state)
@@ -210,10 +201,7 @@ class SelectionProportions(TablePart):
         self.table.put(slots, drawn)
 
     def draw_through_selectors(self, source: ChoiceSource) -> None:
-        """Draw the selectors given the proportions, then the proportions given the selectors.
-
-        Only the number of selected terms matters; it is not kept.
-        """
+        """Draw the selectors given the proportions, and the proportions given the selectors' number."""
         slots, sizes = self._sizes()
         present = self.table.many(slots).tolist()
         drawn = []
@@ -250,11 +238,7 @@ class SelectionProportions(TablePart):
         self.table.drop(slot)
 
     def reset(self, slots: Int32s) -> None:
-        """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
-
-        When the complete state is replaced, this follows immediately; after a failure, the next move that
-        draws proportions does it.
-        """
+        """Set the proportions of these dishes to their prior means, until they are drawn or thawed."""
         selection = self.state.measure.selection
         total = selection.r + selection.s
         logs = [log(selection.r / total), log(selection.s / total)]

@@ -42,10 +42,7 @@ SMOOTHING = "smoothing"
 
 @attrs.define
 class SelectedCounts(TermCounts):
-    """Statistics of a dish: counts of terms, shape (V,), and their sum.
-
-    Also log pi and log(1 - pi) if pi is given, and the smoothing if dishes have separate ones.
-    """
+    """Counts of terms, shape (V,), and their sum; the dish's own log pi, log(1 - pi) and smoothing."""
 
     given: tuple[float, float] | None = None
     smoothing: float | None = None
@@ -182,8 +179,7 @@ class SparseDirichletMultinomial(CountsTerms, OwnParameter):
         }  # fmt: skip
 
     def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
-        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi); with this
-        smoothing.
+        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi).
 
         Parameters
         ----------

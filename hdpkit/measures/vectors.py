@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Bools, Floats
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
@@ -138,7 +138,7 @@ class VectorMeasure(BaseMeasure):
 
     @staticmethod
     @abc.abstractmethod
-    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> Bools:
         """Which of many numbers are possible under the measure."""
 
     @property
@@ -205,7 +205,7 @@ def _of(n_dims: int | None) -> str:
     return f"vectors of {n_dims} numbers" if n_dims else "single numbers"
 
 
-def finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def finite(values: npt.NDArray[Any]) -> Bools:
     """Which numbers are finite, and small enough for their squares."""
     return np.abs(np.asarray(values, dtype=float)) <= LARGEST_VALUE
 
@@ -255,12 +255,10 @@ FEW = 10  # rows, of which none is an outlier
 
 
 def central(X: Floats) -> Floats:
-    """The rows that are no outliers: those by which priors are made, shape (m, ...).
-
-    The distance of a row is the largest of its columns from their medians, in units of half the range without
-    the twentieth of the values at each end (if that is 0, the standard deviation). Outliers are farther than
-    three times the distance that at most a twentieth of the rows exceed.
-    """
+    """The rows that are no outliers: those by which priors are made, shape (m, ...)."""
+    # A row's distance is the largest of its columns from their medians, in units of half the range without
+    # the twentieth of the values at each end (if that is 0, the standard deviation). Outliers are farther
+    # than three times the distance that at most a twentieth of the rows exceed.
     n, rows = len(X), X.reshape(len(X), -1)
     if n < FEW:
         return X
@@ -280,16 +278,10 @@ def near_variances(X: Floats, variances: Floats) -> Floats:
 
 
 def near_covariance(X: Floats, covariance: Floats, independent: bool = False) -> Floats:
-    """Covariance (D, D) with the shape of that within clusters, and the determinant of the one that is given.
-
-    Art, Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis": the mean product of the
-    differences of near points, where distances are measured by the covariance found in the step before.
-    Points of one normal cluster that are near by this measure differ in all directions alike, so its shape
-    doesn't change. If no two distances are equal, the result is the same in all units and, unless columns are
-    independent, rotations. X, shape (n, D), has two points or more; ``covariance`` is positive definite, with
-    the shape of that of all points, for the first step. If columns are independent, products of different
-    ones are left out.
-    """
+    """Covariance (D, D) with the shape of that within clusters, and the determinant of the given one."""
+    # Art, Gnanadesikan & Kettenring 1982: the mean product of the differences of near points, by distances
+    # under the covariance of the step before. Points of one normal cluster that are near by this measure
+    # differ in all directions alike, so its shape doesn't change.
     n, D = X.shape
     if n > MOST:
         X = X[np.linspace(0, n - 1, MOST).astype(np.int64)]

@@ -36,11 +36,9 @@ class Resultant(Sums):
 
 
 def log_bessel(order: float, r: Any) -> Floats:
-    """log [G(order + 1) (2/r)^order I_order(r)], I the modified Bessel function of the first kind; 0 at 0.
-
-    By the power series for small r, by SciPy's scaled function, and where that underflows, which happens only
-    at large orders, by Debye's expansion (DLMF 10.41.3).
-    """
+    """log [G(order + 1) (2/r)^order I_order(r)], I the modified Bessel function of the first kind; 0 at 0."""
+    # By the power series for small r, by SciPy's scaled function, and where that underflows, at large
+    # orders, by Debye's expansion (DLMF 10.41.3).
     r = np.asarray(r, dtype=float)
     quarter = np.square(r) / 4.0
     few = quarter < (order + 1.0) / 4.0
@@ -99,10 +97,7 @@ def _prior_concentration(value: Any) -> float:
     if number == 0.0 or VonMisesFisher.is_legal(number):
         return number
     raise ParameterError(
-        "prior_concentration",
-        value,
-        f"0, or a number from {SMALLEST} to {LARGEST}",
-        "0: uniform directions.",
+        "prior_concentration", value, f"0, or a number from {SMALLEST} to {LARGEST}", "0: uniform directions."
     )
 
 
@@ -132,12 +127,8 @@ def directions_about(
     uniform: Callable[[int], Floats],
     beta: Callable[[float, int], Floats],
 ) -> Floats:
-    """Draw n vectors from the von Mises-Fisher distribution: shape (n, D).
-
-    The product with the mean direction is drawn by rejection (Wood 1994, "Simulation of the von Mises Fisher
-    distribution", algorithm VM*), the rest is a uniform direction orthogonal to it. ``beta(a, n)`` draws n
-    numbers from Beta(a, a).
-    """
+    """Draw n vectors from the von Mises-Fisher distribution: shape (n, D); ``beta(a, n)`` is Beta(a, a)."""
+    # The product with the mean direction by rejection (Wood 1994, algorithm VM*), the rest orthogonal to it.
     D = len(direction)
     away = normal((n, D))
     if concentration <= 0.0:

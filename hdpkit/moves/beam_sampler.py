@@ -75,8 +75,6 @@ class _BySequences(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw the states of all sequences."""
-        if steps == (0, 0):
-            return MoveInfo()
         run_sequences(state, sequence_sweep, rng, slices=self.slices, threads=self.threads)
         n = state.topology.n_customers
         return MoveInfo(n, n)

@@ -14,7 +14,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
 from hdpkit.franchise.arguments import check_source
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.known import NoKnown
+from hdpkit.franchise.known import KnownDishes
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.franchise.steps import run_unchecked
@@ -97,11 +97,7 @@ class Assigned:
         )
 
     def assign(self, state: State, found: Assignment, rows: Int64s) -> tuple[Int64s, Int64s]:
-        """Give customers the dishes of these rows of ``topics``, and draw the tables of all documents.
-
-        Returns changes of the customers of each slot, and of the root's customers: int64, shape (n_slots,).
-        Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
-        """
+        """Give customers the dishes of these rows, draw all tables; returns changes by slot."""
         state.n_changes += 1
         slots, n_slots = self.slots, int(self.plan.slots.max()) + 1
         moved = np.flatnonzero(rows != found.rows)
@@ -212,7 +208,7 @@ class DocumentPlan:
     # shape (n_documents, slots, V): given topics of the documents, where topics differ by
     # document (for tests)
     own: Floats | None = None
-    known: NoKnown = attrs.field(factory=NoKnown)  # components whose labels are the first slots
+    known: KnownDishes = attrs.field(factory=KnownDishes)  # components whose labels are the first slots
     # shape (n_nodes,): for each restaurant, whether its customers are held; None: none are
     held: npt.NDArray[np.int8] | None = None
     before: int = 0  # number of earlier documents of the corpus, for a franchise over some shards of it
@@ -223,11 +219,9 @@ class DocumentPlan:
 
 
 class DocumentSweeps(Attached):
-    """Sweeps over the documents of a franchise, whose root has weights, and memory kept between sweeps.
+    """Sweeps over the documents of a franchise whose root has weights, and memory kept between sweeps."""
 
-    A sweep over the shards of a corpus runs in three steps in every worker (`WholeCorpus`): `begin` or
-    `begin_assigned`, then `sweep` or `assign`, then `end` with the sum of all changes.
-    """
+    # Over shards: `begin` or `begin_assigned`, `sweep` or `assign`, then `end` with the sum of all changes.
 
     def __init__(self, state: Franchise) -> None:
         super().__init__(state)
@@ -248,13 +242,7 @@ class DocumentSweeps(Attached):
         return int(self.workspace.memory_bytes())
 
     def reseat(self, source: ChoiceSource, proportions: str, threads: int) -> None:
-        """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
-
-        Topics are drawn given the state, and the remainder of the root's weights is broken into labels until
-        the rest is below the slice: one for all customers, or with proportions "drawn", not "integrated" out,
-        one for each. Given topics and weights, documents are independent. Labels without customers at the end
-        are returned to the remainder.
-        """
+        """Draw the dish of every customer given drawn topics and the root's weights, then the tables."""
         integrated, state = proportions == "integrated", self.state
         with state.lock():
             if integrated:  # customers are drawn one by one
@@ -269,12 +257,7 @@ class DocumentSweeps(Attached):
         self._weigh(plan)
 
     def plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> DocumentPlan:
-        """Break the remainder into labels.
-
-        With proportions drawn, each customer has a slice, and the rest is below all of them. Otherwise labels
-        that customers may leave and take are those of at least a weight that is drawn independently of the
-        state, or for sweeps without slices `LEAST` times the threshold.
-        """
+        """Break the remainder into labels, until the rest is below every slice that a customer may have."""
         check_source(source)
         state = self.state
         above = state.root.weights
@@ -335,11 +318,8 @@ class DocumentSweeps(Attached):
         self.workspace.share_topics(memory, worker, n_workers)
 
     def begin(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
-        """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
-
-        All workers must have the same source in the same state. If workers share the memory of topics, each
-        draws some of them, and `sweep` may be called only after all have finished.
-        """
+        """Begin a sweep over all shards: draw labels and topics, with the same source in every worker."""
+        # Workers that share the memory of topics draw some each: `sweep` comes when all have finished.
         self.state.expand_cells()
         self._begin(self.plan(source, proportions == "integrated", threads), source)
 
@@ -359,11 +339,7 @@ class DocumentSweeps(Attached):
         run_unchecked(self.state, draw_shard_topics, self.workspace, plan, source=source)
 
     def sweep(self, n_blocks: int) -> Changes:
-        """Sweep over the documents of the franchise given the topics; then call `end`.
-
-        Returns changes of the common state, which are not applied here yet, with those of counts in
-        ``n_blocks`` blocks of terms; 0: `block` returns them.
-        """
+        """Sweep over the documents; changes of the common state, with those of counts in blocks of terms."""
         return self.sweep_by(*self._under_way(), n_blocks)
 
     def sweep_by(self, plan: DocumentPlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
@@ -385,10 +361,7 @@ class DocumentSweeps(Attached):
         return Changes(observations, tables, opened_here(self.state), counts)
 
     def block(self, block: int, n_blocks: int) -> bytes:
-        """Return changes of the counts of a block of terms, once after each sweep over shards.
-
-        Block i of n has the terms i V // n to (i + 1) V // n - 1.
-        """
+        """Changes of the counts of the terms i V // n to (i + 1) V // n - 1, after a sweep."""
         plan, _ = self._under_way()
         if self.assigned is not None:
             return self.assigned.block(block, n_blocks)

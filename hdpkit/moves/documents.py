@@ -56,8 +56,6 @@ class RootWeights(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw all weights."""
-        if steps == (0, 0):
-            return MoveInfo()
         with state.root_integrated(rng):
             pass  # they are drawn at the end of the block
         return MoveInfo(1, 1)
@@ -152,8 +150,6 @@ class OverDocuments(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Run over all documents."""
-        if steps == (0, 0):
-            return MoveInfo()
         with state.lock():
             self.begin(state, rng)
             info, changes = self.sweep(state, 1)
@@ -323,8 +319,6 @@ class _ByDocument(OverDocuments):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Sweep over all documents, also with more than two levels and over counts by cell."""
-        if steps == (0, 0):
-            return MoveInfo()
         DocumentSweeps.of(state).reseat(rng, self.proportions, self.threads)
         n = state.topology.n_customers
         return MoveInfo(n, n)
@@ -393,8 +387,7 @@ class DrawTopics(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""
-        if steps != (0, 0):
-            state.draw_topics(rng)
+        state.draw_topics(rng)
         return MoveInfo(1, 1)
 
 
@@ -422,8 +415,7 @@ class DrawProportions(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""
-        if steps != (0, 0):
-            state.draw_proportions(rng)
+        state.draw_proportions(rng)
         return MoveInfo(1, 1)
 
 

@@ -84,8 +84,6 @@ class ByMethod(Move):
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw all values that have a prior: from the root's declaration to the deepest, then in dishes."""
         info = MoveInfo()
-        if steps == (0, 0):
-            return info
         shared = state.hyperparameters.sharers
         if any(self._declared(*one.hyperparameters).prior is not None for one in shared):
             sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()
@@ -126,12 +124,7 @@ class ByMethod(Move):
         return _moved(before, after)
 
     def _in_dishes(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
-        """Update the value that the restaurants in dishes share (`Bursty`), given their numbers of tables.
-
-        By slice sampling unless auxiliary variables are asked for. Most of these restaurants have few
-        customers, and a concentration far above them: there are nearly as many tables as customers, and steps
-        by auxiliary variables would be small.
-        """
+        """Update the value that the restaurants in dishes share (`Bursty`), given their numbers of tables."""
         info = MoveInfo()
         for key in priors_in_dishes(state, *self.updates):
             value = float(state.base_parameters[key])
@@ -154,10 +147,7 @@ def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
 
 @attrs.frozen(eq=False)
 class Sharing:
-    """Restaurants that share a hyperparameter: one entry per restaurant, with the current values.
-
-    Sizes of tables are read, or drawn, by ``sizes_of``, a function of the numbers of restaurants.
-    """
+    """Restaurants that share a hyperparameter: one entry per restaurant, with the current values."""
 
     sizes_of: Callable[[Int64s], tuple[Int64s, Int64s]]
     nodes: Int64s
@@ -263,10 +253,7 @@ class Openings:
         return float(rising_sum(np.atleast_1d(theta + d), np.atleast_1d(d), self.opened, self.counts))
 
     def draw(self, theta: float | Floats, d: float | Floats, source: ChoiceSource) -> tuple[int, int]:
-        """Draw sum y and sum (1 - y), y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T.
-
-        That is, the number of tables opened because of theta, and the number opened because of d.
-        """
+        """Draw sum y and sum (1 - y), y_i ~ Bernoulli(theta / (theta + d i)) for 1 <= i < T."""
         n = by_discount = 0
         if len(self.other) == 1:
             for i, open_ in exceeding(self.opened + 1, self.counts):

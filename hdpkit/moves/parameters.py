@@ -62,10 +62,9 @@ class BaseMeasureParameters(Move):
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Update the parameters in the order in which the measure lists them."""
         info = MoveInfo()
-        if steps != (0, 0):
-            for name in _names(state):
-                scale = Scale(*support_of(state.measure.priors[name]))
-                info += MoveInfo(1, int(update_parameter(state, name, scale, self.method, self.width, rng)))
+        for name in _names(state):
+            scale = Scale(*support_of(state.measure.priors[name]))
+            info += MoveInfo(1, int(update_parameter(state, name, scale, self.method, self.width, rng)))
         return info
 
 
@@ -139,8 +138,6 @@ class DishParameters(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Update all dishes; each coordinate counts as one tried update."""
-        if steps == (0, 0):
-            return MoveInfo()
         return update_dishes(state, _of_dish, rng)
 
 
@@ -222,8 +219,6 @@ class _OfProportions(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them for all dishes."""
-        if steps == (0, 0):
-            return MoveInfo()
         self.check(state)
         with state.lock():
             self._draw(state.measure_parts["selection proportions"], rng)
@@ -302,8 +297,6 @@ class Smoothing(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one update."""
-        if steps == (0, 0):
-            return MoveInfo()
         if _one_a_dish(state):
             return update_dishes(state, self._of_dish, rng)
         scale = self._scale(state.measure.priors["smoothing"])

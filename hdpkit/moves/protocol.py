@@ -33,22 +33,11 @@ SUPPORTED = "moves that this franchise supports"
 
 @attrs.frozen(eq=False)
 class Requirement:
-    """A condition of a move. A schedule with the move is refused over franchises where it doesn't hold.
+    """A condition of a move. A schedule with the move is refused over franchises where it doesn't hold."""
 
-    Parameters
-    ----------
-    holds : callable
-        ``holds(state, move)``: whether this move can run over the franchise, and has something to do there.
-    remedy : str
-        What to do where it can't. ``{move.name}``, ``{state.measure}`` and the like are filled in;
-        ``{measure}`` is the class of the measure.
-    option, allowed : str
-        Name of the parameter of the move that is refused, and what it must be; by default the move itself is.
-    """
-
-    holds: Callable[[Franchise, Any], bool]
-    remedy: str
-    option: str = "moves"
+    holds: Callable[[Franchise, Any], bool]  # of a state and the move
+    remedy: str  # in which {move.name}, {state.measure} and the like are filled in; {measure} is its class
+    option: str = "moves"  # the parameter of the move that is refused, or the move itself
     allowed: str = SUPPORTED
 
     def check(self, state: Franchise, move: Any) -> None:
@@ -118,17 +107,9 @@ def no_tables_of_values(option: str, without: str) -> Requirement:
 
 
 def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
-    """Accept with probability min(1, exp(log_ratio)).
-
-    Parameters
-    ----------
-    log_ratio : float
-        log of target(new) q(new -> old) / [target(old) q(old -> new)], in nats; -inf never accepts.
-    """
+    """Accept with probability min(1, exp(log_ratio)); -inf never accepts."""
     if math.isnan(log_ratio) or log_ratio == math.inf:
-        raise StateError(
-            "log_ratio", log_ratio, "a number or -inf", "The proposal returned an invalid number; report it."
-        )
+        raise StateError("log_ratio", log_ratio, "a number or -inf", "Check how the move computes it.")
     if log_ratio == -math.inf:
         return False
     return log_ratio >= 0.0 or rng.bernoulli(exp(log_ratio))
@@ -415,7 +396,7 @@ class Scheduled(Move):
             return self.move.apply(state, rng, steps)
         info = MoveInfo()
         with state.labelled_seating(rng) if self.move.needs_tables else nullcontext():
-            for _ in range(0 if steps == (0, 0) else self.times):
+            for _ in range(self.times):
                 info += applied(self.move, state, rng)
         return info
 

@@ -113,8 +113,6 @@ class ReplicaExchange(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Propose exchanges between neighbours."""
-        if steps == (0, 0):
-            return MoveInfo()
         chains = [state, *self.others(state)]
         replicas: Any = state.parts[Replicas.name]
         n_pairs = len(chains) - 1
@@ -138,11 +136,7 @@ def tempered(state: Franchise, power: float) -> Franchise:
 
 
 def exchange(one: Franchise, other: Franchise) -> None:
-    """Exchange the states of two franchises over the same data.
-
-    Seating, hyperparameters, parameters of the base measure and parts are exchanged, and dishes get new ids.
-    The base measures, numbers of sweeps and random streams stay.
-    """
+    """Exchange the states of two franchises over the same data; measures, sweeps and streams stay."""
     first, second = one.freeze(), other.freeze()
     # States of franchises over the same data need no check, which takes longer than the exchange.
     take_over(one, _in_chain(first, second, one))
@@ -212,8 +206,8 @@ class Replicas(Part):
     def thaw(self, frozen: dict[str, Any]) -> None:
         """Restore the states of the chains."""
         n = len(self.powers)
-        walkers = whole_numbers("walkers", frozen["walkers"], 0, n - 1, length=n, remedy="One a power.")
-        applications = whole_number("applications", frozen["applications"], 0, remedy="A count.")
+        walkers = whole_numbers("walkers", frozen["walkers"], 0, n - 1, length=n, remedy="Give one each.")
+        applications = whole_number("applications", frozen["applications"], 0, remedy="Give a count.")
         for franchise, state in zip(self.franchises, frozen["chains"], strict=True):
             franchise.thaw(state)
         self.walkers, self.applications = walkers.copy(), applications  # which later moves change

@@ -11,11 +11,7 @@ from hdpkit.random import ChoiceSource
 
 
 class Scale:
-    """Map from an open interval to the real line.
-
-    log(x - low) if only the lower end is finite, log (x - low)/(high - x) if both ends are, and x itself if
-    neither is.
-    """
+    """Map from an open interval to the real line: a logarithm above a finite low, the logit between ends."""
 
     def __init__(self, low: float, high: float, natural: bool = False) -> None:
         self.low, self.high = low, high

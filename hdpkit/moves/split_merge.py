@@ -115,8 +115,6 @@ class SplitMerge(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
-        if steps == (0, 0):
-            return MoveInfo()
         with state.parts_integrated(rng), state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             if len(units) < 2:
@@ -208,10 +206,7 @@ class SplitMerge(Move):
         others: Int64s,
         current: Any,
     ) -> tuple[Sides, float, float]:
-        """Sides of the units, log q of the proposal, and log DM(n_a) DM(n_b) / DM(n).
-
-        If ``current`` is given, it is taken as the final sides, and q is the probability of drawing them.
-        """
+        """Sides of the units (``current``, if given), log q of these, and log DM(n_a) DM(n_b) / DM(n)."""
         sides = np.full(len(units), -1, dtype=np.int8)
         sides[list(pair)] = 0, 1
         if self.scans is None:
@@ -264,10 +259,7 @@ class _Candidates:
         return int(units[rng.choose(weights)])
 
     def log_ratio(self, second: int, sides: Sides) -> float:
-        """Log of the probability of this pair for the merge, divided by that for the split.
-
-        ``sides`` are those of the units of the dish that is split or results from the merge; -1: of others.
-        """
+        """Log of the probability of this pair for the merge, divided by that for the split."""
         place = int(np.flatnonzero(self.units == second)[0])
         apart = add_up((1.0 / self.ranks[sides[self.units] != 0]).tolist())
         return log(int(np.count_nonzero(sides[self.units] >= 0))) - log(int(self.ranks[place])) - log(apart)
@@ -380,8 +372,6 @@ class SplitMergeStates(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
-        if steps == (0, 0):
-            return MoveInfo()
         from hdpkit.steps.state_splits import split_states  # few runs need it
 
         split, accepted = run_sequences(state, split_states, rng, self.scans, self.length)

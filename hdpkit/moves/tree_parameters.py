@@ -54,8 +54,6 @@ class ParentWeights(Move):
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw all of them."""
         info = MoveInfo()
-        if steps == (0, 0):
-            return info
         tree: Any = state.topology
         weights = tree.weights
         for number, base in weights.declared.items():
@@ -111,8 +109,6 @@ class Sticky(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw them."""
-        if steps == (0, 0):
-            return MoveInfo()
         self.check(state)
         tree: Any = state.topology
         law, declared = tree.law_of_rows(state), state.declarations[-1]

@@ -70,7 +70,7 @@ def _parameters(found: Any, measure: Any, columns: Any) -> dict[str, Any]:
 
 def _topics(found: Any, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
     if any(sample.counts is None for sample in found.samples):
-        raise StateError("table", "topics", "of data that are terms", "See Components.topics.")
+        raise StateError("table", "topics", "of data that are terms", "See the table 'parameters'.")
     all_terms = int(found.samples[0].counts.shape[1])
     if vocabulary is not None and len(vocabulary) != all_terms:
         raise DataError(

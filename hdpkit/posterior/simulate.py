@@ -18,7 +18,6 @@ from hdpkit.franchise.franchise import offered, take_values
 from hdpkit.franchise.freezing import maker
 from hdpkit.franchise.population import restaurants_of
 from hdpkit.franchise.scores import ROOT_WEIGHTS
-from hdpkit.measures.bank import ReadsParts
 from hdpkit.measures.bursty import Bursty
 from hdpkit.measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.numerics import add_up, exp, exp_each
@@ -354,7 +353,7 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
 def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     """Initial statistics of the dishes of these slots."""
     measure, bank = franchise.measure, franchise.bank
-    if isinstance(bank, ReadsParts):  # including the dish's values in the state
+    if hasattr(type(bank), "read"):  # including the dish's values in the state
         return [bank.begin(int(slot)) for slot in slots]
     if measure.conjugate:
         return [measure.make() for _ in slots]

@@ -25,8 +25,7 @@ STARTS = 0  # the place in the schedule for draws of initial states; moves are c
 
 
 class Purpose(IntEnum):
-    """Places for draws outside a schedule, far above those of moves; changing one changes results of a
-    seed."""
+    """Places for draws outside a schedule, far above those of moves; the results of a seed depend on them."""
 
     OTHER = 2**32 - 1
     SIMULATE = 2**32 - 2

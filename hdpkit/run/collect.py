@@ -18,7 +18,7 @@ from hdpkit.franchise.sample import Sample, SeatingSample, kept_of
 from hdpkit.franchise.starts import serves_term_clusters
 from hdpkit.run.run_folder import ChainWriter
 from hdpkit.run.samples import Samples
-from hdpkit.run.sweeps import Chain, Progress
+from hdpkit.run.sweeps import Chain, Order, Progress
 from hdpkit.run.trace import Draw, Trace
 
 DEFAULT_SECONDS = 60.0
@@ -71,10 +71,7 @@ class Checkpoint:
 
 
 class CheckpointWriter:
-    """Writes the state after the last recorded sweep when a checkpoint is due.
-
-    Ctrl-C within a sweep loses only that sweep, and the resumed run equals an uninterrupted one.
-    """
+    """Writes the state after the last recorded sweep when a checkpoint is due."""
 
     def __init__(self, chain: Chain, writer: ChainWriter | None, checkpoint: Checkpoint) -> None:
         self._chain = chain
@@ -165,10 +162,7 @@ def collect(
     trace: Trace,
     checkpoints: CheckpointWriter | None = None,
 ) -> Trace:
-    """Run one chain and record it in a trace; with checkpoints, also in its folder.
-
-    A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
-    """
+    """Run one chain and record it in a trace, and in its folder; a `RunError` has the trace so far."""
     collected: Trace = chain.prepare(_collect, chain, sweeps, init, plan, trace, checkpoints)
     return collected
 
@@ -177,7 +171,7 @@ def _collect(
     chain: Chain, sweeps: int, init: Any, plan: Plan, trace: Trace, checkpoints: CheckpointWriter | None
 ) -> Trace:
     begun = None if checkpoints is None else checkpoints.begun
-    draws = chain.draws(sweeps, init, plan.progress, plan.audit_every, begun)
+    draws = chain.draws(Order(sweeps, init, plan.progress, plan.audit_every, begun))
     trace.own(plan.record)
     trace.exact = all(move.exact for move in chain.moves)
     trace.interrupted = False
@@ -256,10 +250,7 @@ def too_many_topics(n_topics: int, n_tokens: int) -> bool:
 
 
 def warn_of_many_topics(franchise: Franchise, n_tokens: int, trace: Any) -> None:
-    """Warn at the end of a run over a topic model if the last recorded state has too many topics.
-
-    Of several chains the one with the most topics counts. Only the declarations of the franchise are used.
-    """
+    """Warn if the last recorded state of a topic model has too many topics, in one of its chains."""
     if not (serves_term_clusters(franchise) and franchise.topology.n_levels > 1) or not trace.n_draws:
         return
     n_topics = int(np.max(trace["n_dishes"][..., -1]))
@@ -295,10 +286,7 @@ def check_on_interrupt(value: Any) -> str:
 
 
 def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
-    """Return the trace of a run; if Ctrl-C ended it early, warn ("return") or raise ("raise").
-
-    The KeyboardInterrupt has the trace as its attribute ``trace``.
-    """
+    """Return the trace of a run; if Ctrl-C ended it early, warn ("return") or raise ("raise")."""
     if not trace.interrupted:
         return trace
     last: Any = trace["sweep"] if trace.n_draws else ()

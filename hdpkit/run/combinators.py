@@ -83,7 +83,5 @@ class Mixture(Move):
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw a move and run it."""
-        if steps == (0, 0):
-            return MoveInfo()
         move = self.moves[rng.choose(self.weights)]
         return applied(move, state, rng)

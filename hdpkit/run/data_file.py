@@ -25,10 +25,7 @@ RunData = GroupedData | ShardedCorpus | CutCorpus
 
 
 def tree_of_data(data: RunData) -> dict[str, Any]:
-    """Data as a tree of values.
-
-    Raises a RunError for observations or labels that can't be stored.
-    """
+    """Data as a tree of values; a RunError for observations or labels that can't be stored."""
     if isinstance(data, ShardedCorpus):
         return {"kind": "corpus in shards", "folder": str(data.folder), "digest": data.digest}
     if isinstance(data, CutCorpus):

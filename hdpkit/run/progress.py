@@ -170,11 +170,7 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def format_tick(tick: Tick, unit: str = "tokens") -> str:
-    """One line of plain text: sweep, K, log probability, tokens per second, time left.
-
-    The log probability of model and data (the log joint) rises while a chain converges; the log likelihood
-    can fall. If dishes are observed, their number K is left out.
-    """
+    """One line of plain text: sweep, K, log probability, tokens per second, time left."""
     chain = f"chain {tick.chain}: " if tick.chains > 1 else ""
     parts = [f"{chain}sweep {tick.sweep}/{tick.sweeps}"]
     if not tick.observed:

@@ -73,10 +73,7 @@ class ChainFolder(ChainFiles):
     """The files of a chain on disk. Reading needs no lock, since the files are complete at any time."""
 
     def state(self) -> Checkpointed | None:
-        """The newest checkpoint; None before the first one.
-
-        A CorruptRunError or RunVersionError if it isn't intact.
-        """
+        """The newest checkpoint; None before the first one. A CorruptRunError if it isn't intact."""
         refuse_others(self.path, folder=True)
         if not os.path.lexists(self.path / STATE):
             if self.numbers(PREFIX) or self.numbers("sample"):  # which are written after the first one
@@ -138,10 +135,7 @@ class ChainFolder(ChainFiles):
 
 
 class ChainWriter:
-    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.
-
-    The first sample that the run takes by ``rule`` replaces those of sweeps up to ``rule.after``.
-    """
+    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed."""
 
     def __init__(
         self, folder: ChainFolder, seed: int, chain: int, target: int, rule: Samples | None = None
@@ -227,11 +221,7 @@ def locked_folder(folder: Path) -> filelock.BaseFileLock:
 
 @contextmanager
 def holding(folder: Path, about: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
-    """Hold the lock of a folder; what takes it inside the block, in this thread, gets it too.
-
-    ``about`` is what run.json of a run that begins inside the block says of it beside its declarations: the
-    command that began it, the kind of model, how the data were read. JSON-compatible.
-    """
+    """Hold the lock of a folder for the block and its thread; ``about`` goes into run.json of a run in it."""
     new = not folder.exists()
     lock = locked_folder(folder)
     before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
@@ -343,11 +333,7 @@ class RunFolder:
         settings: Settings,
         data: RunData,
     ) -> tuple[Self, filelock.BaseFileLock]:
-        """Create a run folder; returns it with its lock, which is held. run.json is written last.
-
-        ``data`` are those of the run; over shards the franchise has others. A RunError if the folder already
-        contains a run, or something can't be saved (before anything is written).
-        """
+        """Create a run folder; returns it with its lock, which is held. run.json is written last."""
         try:
             described = {
                 "about": dict(_ABOUT.get()),

@@ -36,13 +36,30 @@ from hdpkit.run.progress import bar_of
 from hdpkit.run.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
 from hdpkit.run.samples import SampleFile, Samples, StoredSamples
 from hdpkit.run.states import ChainState, state_of
-from hdpkit.run.sweeps import Chain, Draws, OneProcess, Progress, chain_of
+from hdpkit.run.sweeps import Chain, Draws, OneProcess, Order, Progress
 from hdpkit.run.trace import ChainTrace, Draw, Trace, own_functions, scalars
 
 if TYPE_CHECKING:  # other runs don't need its modules
     from hdpkit.run.over_shards import OverShards
     from hdpkit.run.shards.backend import Backend
     from hdpkit.run.shards.franchise import ShardedFranchise
+
+
+def chain_of(franchise: Any, moves: Sequence[Move], backend: Any, threads: int = 1) -> Chain:
+    """The chain of these moves over a franchise; its start is computed on so many threads."""
+    if not isinstance(franchise, Franchise):
+        from hdpkit.run.shards.franchise import ShardedChain, ShardedFranchise
+
+        kinds, remedy = (Franchise, ShardedFranchise), "hk.Franchise(restaurant, data)."
+        instance("franchise", franchise, kinds, "a Franchise", remedy=remedy)
+        return ShardedChain(franchise, moves, backend)
+    if backend is not None:
+        raise ParameterError(
+            "backend", backend, "None, unless the corpus is in shards",
+            "Leave it out; chains=4 runs four chains in processes. See hdpkit.shards.ShardedFranchise.",
+        )  # fmt: skip
+    franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
+    return OneProcess(moves, franchise, threads)
 
 
 @contextmanager
@@ -761,7 +778,7 @@ class Scheduler:
         chain.streams = Streams(*_stream(franchise, rng, init))
         chain.check(audit_every=audit_every)
         chain.check_start(init)
-        return chain.draws(sweeps, init, tell, audit_every)
+        return chain.draws(Order(sweeps, init, tell, audit_every))
 
 
 def _begin(

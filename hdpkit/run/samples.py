@@ -40,10 +40,7 @@ class SampleFile:
         self.files.write(self.name, "sample", own)
 
     def read(self) -> Sample | SeatingSample:
-        """Read the sample, a SeatingSample in a run of observed dishes.
-
-        A CorruptRunError if the file is damaged, or of another run.
-        """
+        """Read the sample, a SeatingSample in a run of observed dishes."""
         tree = self.files.read(self.name, "sample")
         with reading(self.path):
             if tree["sweep"] != self.sweep:
@@ -52,13 +49,7 @@ class SampleFile:
 
 
 class StoredSamples(Sequence[Any]):
-    """Samples that are read from their files each time they are accessed.
-
-    Attributes
-    ----------
-    files : tuple of SampleFile
-        Ordered by chain and sweep.
-    """
+    """Samples, ordered by chain and sweep, that are read from their files each time they are accessed."""
 
     def __init__(self, files: Iterable[SampleFile]) -> None:
         self.files = tuple(files)

@@ -22,48 +22,22 @@ _CHUNK = 1 << 22
 
 @attrs.frozen(eq=False, kw_only=True)
 class Documents:
-    """Consecutive documents of a state.
+    """Consecutive documents of a state."""
 
-    Attributes
-    ----------
-    first : int
-        Number of the first of them in the corpus.
-    corpus : Corpus
-        The documents.
-    counts : csr_array of int64, shape (n_documents, K)
-        Tokens of each dish in each document.
-    sample : Sample or None
-        The sample with these documents as its groups; None if the groups of the deepest level aren't the
-        documents.
-    """
-
-    first: int
+    first: int  # number of the first of them in the corpus
     corpus: Corpus
-    counts: Any
-    sample: Sample | None
+    counts: Any  # csr_array of int64, shape (n_documents, K): tokens of each dish in each document
+    sample: Sample | None  # with these documents as its groups; None if the deepest groups aren't documents
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class ChainState:
-    """The newest state of a chain.
+    """The newest state of a chain."""
 
-    Attributes
-    ----------
-    franchise : Franchise
-        For the topics, the weights of the root, hyperparameters and new documents. Over shards it has no
-        documents.
-    sample : Sample
-        The sample of the state; over shards without groups, which `documents` returns.
-    data : Corpus, Groups, NGrams, ShardedCorpus or CutCorpus
-        The data of the run.
-    blocks : tuple of callables
-        Each returns some of the documents; a block for each shard.
-    """
-
-    franchise: Franchise
-    sample: Sample
+    franchise: Franchise  # for topics, weights of the root, new documents; over shards without documents
+    sample: Sample  # over shards without groups, which `documents` returns
     data: RunData
-    blocks: tuple[Callable[[], Documents], ...]
+    blocks: tuple[Callable[[], Documents], ...]  # each returns some of the documents; one for each shard
 
     @property
     def seed(self) -> int | None:
@@ -71,10 +45,7 @@ class ChainState:
         return None if self.franchise.streams is None else self.franchise.streams.seed
 
     def documents(self) -> Iterator[Documents]:
-        """The documents in order, in blocks of which one at a time is in memory.
-
-        Raises a DataError if the data aren't a corpus.
-        """
+        """The documents in order, one block at a time in memory; a DataError if the data are no corpus."""
         self.check_corpus()
         for block in self.blocks:
             yield block()

@@ -12,7 +12,7 @@ import attrs
 
 from hdpkit._franchise_lock import Claim, HeldInterrupt
 from hdpkit.checks import one_of_kind
-from hdpkit.errors import ParameterError, ScheduleError, StateError
+from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Kept, answer_looks
 from hdpkit.franchise.frozen import FrozenState
@@ -85,29 +85,6 @@ class Ensemble:
             other.sweep = sweep
 
 
-class Divided(abc.ABC):
-    """A franchise that is in several processes, or not all in memory: it makes its own chain."""
-
-    @abc.abstractmethod
-    def chain(self, moves: Sequence[Move], backend: Any) -> Chain:
-        """The chain of these moves over it."""
-
-
-def chain_of(franchise: Any, moves: Sequence[Move], backend: Any, threads: int = 1) -> Chain:
-    """The chain of these moves over a franchise; its start is computed on so many threads."""
-    if isinstance(franchise, Divided):
-        return franchise.chain(moves, backend)
-    if not isinstance(franchise, Franchise):
-        raise ParameterError("franchise", franchise, "a Franchise", "hk.Franchise(restaurant, data).")
-    if backend is not None:
-        raise ParameterError(
-            "backend", backend, "None, unless the corpus is in shards",
-            "Leave it out; chains=4 runs four chains in processes. See hdpkit.shards.ShardedFranchise.",
-        )  # fmt: skip
-    franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
-    return OneProcess(moves, franchise, threads)
-
-
 def _others(move: Move, franchise: Franchise) -> tuple[Franchise, ...]:
     """The further franchises of a move, if it returns franchises."""
     others = one_of_kind(move, "others", move.others(franchise), (list, tuple), "a list of franchises")
@@ -124,20 +101,21 @@ def _share(pulse: Callable[[float], None], number: int, n: int) -> Callable[[flo
 Progress = Callable[[Tick], Any]
 
 
+@attrs.frozen
+class Order:
+    """What is asked of a chain."""
+
+    sweeps: int
+    init: Any  # None: go on from the state that it is in
+    progress: Progress | None = None
+    audit_every: int | None = None
+    begun: Callable[[], None] | None = None  # called when it is in its initial state
+
+
 class Chain(abc.ABC):
     """A chain as a run drives it: of a franchise in this process, or of one over the shards of a corpus.
 
     Every process of a run over shards drives it, so they decide together.
-
-    Attributes
-    ----------
-    franchise : Franchise or ShardedFranchise
-        Whose draws these are; its ``sweep`` is the position of the chain.
-    declared : Franchise
-        Its declarations.
-    streams : Streams
-    folder : ChainFolder
-        In a run folder, the files of the chain.
     """
 
     rescues = True  # whether the state is saved when a callback fails, which may happen in one process alone
@@ -146,13 +124,13 @@ class Chain(abc.ABC):
         self, moves: Sequence[Move], franchise: Any, declared: Franchise, data: Any, n_customers: int
     ) -> None:
         self.moves = moves
-        self.franchise = franchise
+        self.franchise = franchise  # whose draws these are; its ``sweep`` is the position of the chain
         self.declared = declared
         self.data = data
         self.n_customers = n_customers
         self.streams = Streams(0)
         self.settings: Mapping[str, Any] = {}  # its own in run.json
-        self.folder: ChainFolder
+        self.folder: ChainFolder  # in a run folder
 
     @abc.abstractmethod
     def check(self, **options: Any) -> None:
@@ -167,18 +145,8 @@ class Chain(abc.ABC):
         """Set the state of a checkpoint."""
 
     @abc.abstractmethod
-    def draws(
-        self,
-        sweeps: int,
-        init: Any,
-        progress: Progress | None,
-        audit_every: int | None,
-        begun: Callable[[], None] | None = None,
-    ) -> Any:
-        """An iterator of draws, one after every sweep, with a method ``close``.
-
-        ``begun`` is called when the chain is in its initial state.
-        """
+    def draws(self, order: Order) -> Any:
+        """An iterator of draws, one after every sweep, with a method ``close``."""
 
     @abc.abstractmethod
     def state(self) -> Callable[[], Mapping[str, Any] | None]:
@@ -236,16 +204,9 @@ class OneProcess(Chain):
         self.franchise.thaw(frozen)
         self.franchise.streams = self.streams
 
-    def draws(
-        self,
-        sweeps: int,
-        init: Any,
-        progress: Progress | None,
-        audit_every: int | None,
-        begun: Callable[[], None] | None = None,
-    ) -> Draws:
+    def draws(self, order: Order) -> Draws:
         """The draws, with the franchise claimed."""
-        return Draws(self.franchise, sweep_by_sweep(self, sweeps, init, progress, audit_every, begun))
+        return Draws(self.franchise, sweep_by_sweep(self, order))
 
     def state(self) -> Callable[[], FrozenState]:
         """The state that the run keeps: the one after the last sweep."""
@@ -255,18 +216,8 @@ class OneProcess(Chain):
         return lambda: frozen
 
 
-def sweep_by_sweep(
-    chain: OneProcess,
-    sweeps: int,
-    init: Any,
-    progress: Progress | None,
-    audit_every: int | None,
-    begun: Callable[[], None] | None,
-) -> Iterator[Draw]:
-    """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
-
-    A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-    """
+def sweep_by_sweep(chain: OneProcess, order: Order) -> Iterator[Draw]:
+    """Yield a draw after every sweep, which is a transaction. `Draws` holds the franchise's claim."""
     moves, franchise, streams = chain.moves, chain.franchise, chain.streams
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
@@ -274,23 +225,23 @@ def sweep_by_sweep(
     ensemble = Ensemble.of(moves, franchise, streams)
     if not all(move.by_cell for move in moves):
         ensemble.expand_cells()
-    clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
-    if init is not None:
+    clock = Clock(order.progress, franchise.topology.n_customers, order.sweeps, franchise.measure.atomic)
+    if order.init is not None:
         with HeldInterrupt() as answer, franchise.lock():
             ensemble.on_pulse(lambda fraction: answer())
             try:
-                ensemble.start(init, streams, chain.threads)
+                ensemble.start(order.init, streams, chain.threads)
             finally:
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.
                 franchise.streams = Streams(streams.seed, streams.chain)
     franchise.kept = Kept.of(franchise)
-    if begun is not None:
+    if order.begun is not None:
         with HeldInterrupt():
-            begun()
+            order.begun()
     clock.begin()
     stands = franchise.sweep
-    last = stands + sweeps
+    last = stands + order.sweeps
     try:
         while stands < last:
             _check_untouched(franchise, stands)
@@ -304,7 +255,7 @@ def sweep_by_sweep(
                         raise
                     late = True  # the sweep was complete, so it belongs to the trace
                 stands = draw.sweep
-                if audit_every is not None and stands % audit_every == 0:
+                if order.audit_every is not None and stands % order.audit_every == 0:
                     franchise.audit()
                 try:
                     clock.swept(draw.values, finished=stands == last)
@@ -386,10 +337,7 @@ def _records(move: Move, sweep: int, info: MoveInfo, seconds: float) -> list[Mov
 
 
 class Draws(Iterator[Draw]):
-    """Draws of a run, one per sweep. The franchise is claimed from the first request to the last.
-
-    The run belongs to the thread that requests the next draw.
-    """
+    """Draws of a run, one per sweep, for the thread that asks next. It claims the franchise meanwhile."""
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
         self._claim = Claim(franchise.access)

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,7 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def trace_frame(chains: Sequence[Any], numbers: Sequence[int]) -> Any:
-    """One row per recorded sweep and chain: ``chain`` and every recorded key.
-
-    An array with the same shape in every sweep gives one column per entry, "key[0]", "key[1]"; arrays of
-    varying shapes are one column of arrays.
-    """
+    """One row per recorded sweep and chain; arrays of one shape have a column per entry, "key[0]"."""
     columns: dict[str, Any] = {
         "chain": [n for n, c in zip(numbers, chains, strict=True) for _ in range(c.n_draws)]
     }
@@ -75,25 +71,6 @@ SEPARATOR = "_"
 _STATISTICS = {"log_joint": "log_joint", "log_likelihood": "log_likelihood_total"}
 
 
-class Recorded(Protocol):
-    """The part of `Trace` used here; the module of `Trace` imports this one."""
-
-    @property
-    def n_draws(self) -> int:
-        """Number of recorded sweeps."""
-
-    @property
-    def moves(self) -> Any:
-        """Statistics of each move in each sweep."""
-
-    def __getitem__(self, key: str) -> Any: ...
-
-    def __iter__(self) -> Iterator[str]: ...
-
-    def records(self) -> Any:
-        """The record of each move of each sweep."""
-
-
 def load_arviz() -> Any:
     """Import ArviZ, or raise a MissingExtraError."""
     with importing_extra("arviz", "arviz"), warnings.catch_warnings():
@@ -103,12 +80,9 @@ def load_arviz() -> Any:
 
 
 def inference_data(
-    traces: Sequence[Recorded], numbers: Sequence[int], after: int, separator: str = SEPARATOR
+    traces: Sequence[Any], numbers: Sequence[int], after: int, separator: str = SEPARATOR
 ) -> Any:
-    """Several traces as ArviZ's groups of data; longer traces are cut to the shortest, with a warning.
-
-    A DataTree with ArviZ 1.x, an InferenceData with earlier versions.
-    """
+    """Several traces as ArviZ's groups of data; longer traces are cut to the shortest, with a warning."""
     text("separator", separator, remedy='For instance "_".')
     if "/" in separator:
         raise ParameterError(
@@ -145,7 +119,7 @@ def cut_to(sizes: Sequence[int]) -> int:
 
 
 def _groups(
-    traces: Sequence[Recorded], numbers: Sequence[int], after: int
+    traces: Sequence[Any], numbers: Sequence[int], after: int
 ) -> tuple[dict[str, dict[str, npt.NDArray[Any]]], dict[str, Any], dict[str, list[str]]]:
     """Arrays of shape (chains, draws, ...) by group and key; coordinates; names of further dimensions."""
     whole_number("after", after, 0, remedy="0 keeps all sweeps.")
@@ -182,7 +156,7 @@ def _is_pointwise(key: str) -> bool:
     return key.startswith(POINTWISE)
 
 
-def _scored(trace: Recorded) -> npt.NDArray[np.bool_]:
+def _scored(trace: Any) -> npt.NDArray[np.bool_]:
     """Draws for which all log likelihoods by observation were computed, that is, aren't all NaN."""
     there = np.ones(trace.n_draws, dtype=bool)
     for key in filter(_is_pointwise, trace):
@@ -192,7 +166,7 @@ def _scored(trace: Recorded) -> npt.NDArray[np.bool_]:
     return there
 
 
-def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+def _acceptance(traces: Sequence[Any], sweeps: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
     """Share of accepted updates of every move in every recorded sweep; NaN if it had no turn."""
     names = list(dict.fromkeys(record.move for trace in traces for record in trace.records()))
     out = {}
@@ -213,14 +187,13 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
 
 
 def summary(
-    traces: Sequence[Recorded],
+    traces: Sequence[Any],
     numbers: Sequence[int],
     after: int,
     options: dict[str, Any],
     standard: Callable[[str], bool],
 ) -> Any:
-    """ArviZ's summary by key; by default constant quantities, and arrays of other than ``standard`` keys,
-    are left out."""
+    """ArviZ's summary by key; constant quantities, and arrays not ``standard``, are left out by default."""
     groups, coords, _ = _groups(traces, numbers, after)
     arviz = load_arviz()
     import xarray  # ArviZ needs it

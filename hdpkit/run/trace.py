@@ -5,6 +5,7 @@ On disk they are files of a number of sweeps each, of which the last is written 
 
 from __future__ import annotations
 
+import abc
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -63,7 +64,90 @@ class Draw:
     values: Mapping[str, Any]
 
 
-class Trace(Mapping[str, npt.NDArray[Any]]):
+class _Convertible(Mapping[str, npt.NDArray[Any]]):
+    """What traces of one chain and of several are converted to."""
+
+    @abc.abstractmethod
+    def _by_number(self) -> tuple[Sequence[Trace], Sequence[int]]:
+        """The trace of each chain, and their numbers."""
+
+    def _repr_html_(self) -> str:
+        return trace_table(repr(self).split(":")[0].strip("<>"), self._by_number()[0])
+
+    def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
+        """Convert for ArviZ; chains of different lengths are cut to the common part.
+
+        Parameters
+        ----------
+        after : int
+            Leave out the sweeps up to this one (warm-up).
+        separator : str
+            Replacement for the "/" in keys of the trace, which names in ArviZ 1.x and netCDF files can't
+            contain.
+
+        Returns
+        -------
+        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
+            Coordinates ``chain`` and ``draw`` (the sweep), and these groups:
+
+            - ``posterior``: every recorded scalar or array except log_joint and log_likelihood;
+            - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, not a log likelihood
+              by observation) and the acceptance rate of every move;
+            - ``log_likelihood``, if the trace has keys that begin with "log_likelihood/" (see
+              `hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only the draws for
+              which they were computed are exported. ``arviz.loo`` needs this group, and raises an error
+              without it.
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
+        """
+        return inference_data(*self._by_number(), after, separator)
+
+    def to_pandas(self) -> Any:
+        """Convert to a table: one row per recorded sweep and chain, with ``chain`` and every key.
+
+        A key with an array per sweep has one column per entry, "key[0]", "key[1]"; if the shape varies
+        between sweeps it is one column of arrays.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas: ``pip install 'hdpkit[pandas]'``.
+        """
+        return trace_frame(*self._by_number())
+
+    def summary(self, *, after: int = 0, **options: Any) -> Any:
+        """Summarise every key over all chains, by ArviZ: means, quantiles, effective sample sizes, R-hat.
+
+        Parameters
+        ----------
+        after : int
+            Leave out the sweeps up to this one (warm-up).
+        **options
+            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
+            and arrays that ``record`` adds are left out. The interval is ArviZ's: by default equal-tailed of
+            89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions
+            (``hdi_prob=``).
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        MissingExtraError
+            Without ArviZ.
+        """
+        return summary(*self._by_number(), after, options, is_standard)
+
+
+class Trace(_Convertible):
     """The record of a run: ``trace[key]`` has one value per recorded sweep, shape (sweeps, ...).
 
     Keys: sweep, n_dishes, n_tables, n_tables/NAME, concentration/NAME, discount/NAME, base/PARAMETER,
@@ -170,75 +254,11 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         """Set the functions that `append` records in addition to the scalars."""
         self._own = own_functions(record)
 
+    def _by_number(self) -> tuple[Sequence[Trace], Sequence[int]]:
+        return [self], [0]
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_own": {}}  # functions aren't sent to other processes
-
-    def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
-        """Convert to data of ArviZ with one chain.
-
-        Parameters
-        ----------
-        after : int
-            Leave out the sweeps up to this one (warm-up).
-        separator : str
-            Replacement for the "/" in keys of the trace, which names in ArviZ 1.x and netCDF files can't
-            contain.
-
-        Returns
-        -------
-        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
-            Coordinates ``chain`` and ``draw`` (the sweep), and these groups:
-
-            - ``posterior``: every recorded scalar or array except log_joint and log_likelihood;
-            - ``sample_stats``: log_joint, log_likelihood_total (the sum over all data, not a log likelihood
-              by observation) and the acceptance rate of every move;
-            - ``log_likelihood``, if the trace has keys that begin with "log_likelihood/" (see
-              `hdpkit.GroupLogLikelihood`): ``by_NAME`` for "log_likelihood/NAME". Then only the draws for
-              which they were computed are exported. ``arviz.loo`` needs this group, and raises an error
-              without it.
-
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ: ``pip install 'hdpkit[arviz]'``.
-        """
-        return inference_data([self], [0], after, separator)
-
-    def to_pandas(self) -> Any:
-        """Convert to a table: one row per recorded sweep, with ``chain`` 0 and every key.
-
-        A key with an array per sweep has one column per entry, "key[0]", "key[1]"; if the shape varies
-        between sweeps it is one column of arrays.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas: ``pip install 'hdpkit[pandas]'``.
-        """
-        return trace_frame([self], [0])
-
-    def summary(self, *, after: int = 0, **options: Any) -> Any:
-        """ArviZ's table of means, quantiles, effective sample sizes and R-hat.
-
-        Parameters
-        ----------
-        after : int
-            Leave out the sweeps up to this one (warm-up).
-        **options
-            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
-            and arrays that ``record`` adds are left out. The interval is ArviZ's: by default equal-tailed of
-            89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions
-            (``hdi_prob=``).
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        return summary([self], [0], after, options, is_standard)
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
         if not isinstance(key, str) or key not in self._values:
@@ -263,9 +283,6 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     def __repr__(self) -> str:
         end = ", interrupted" if self.interrupted else ""
         return f"<Trace of {self.n_draws} draws, seed {self.seed}{end}: {', '.join(self._values)}>"
-
-    def _repr_html_(self) -> str:
-        return trace_table(repr(self).split(":")[0].strip("<>"), [self])
 
     @property
     def n_draws(self) -> int:
@@ -353,7 +370,7 @@ def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]
     return np.array([n / total for n in largest] + [0.0] * (_SHARES - len(largest)))
 
 
-class ChainTrace(Mapping[str, npt.NDArray[Any]]):
+class ChainTrace(_Convertible):
     """The traces of several chains: ``trace[key]`` has shape (chains, sweeps, ...).
 
     Failed chains are not included. If chains have different lengths (after an interrupted run),
@@ -392,6 +409,9 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
             instance("failures", failures, Mapping, "a dict, or None", remedy=remedy)
         self.failures = dict(failures or {})
 
+    def _by_number(self) -> tuple[Sequence[Trace], Sequence[int]]:
+        return self.chains, self.numbers
+
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
         parts = [chain[key][: self.n_draws] for chain in self.chains]
         if len({part.shape for part in parts}) > 1 or any(part.dtype == object for part in parts):
@@ -414,9 +434,6 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         end = ", interrupted" if self.interrupted else ""
         end += ", final states in .franchises" if self.franchises else ""
         return f"<ChainTrace of {len(self.chains)} chains{failed}, {draws} draws, seed {self.seed}{end}>"
-
-    def _repr_html_(self) -> str:
-        return trace_table(repr(self).strip("<>"), self.chains)
 
     @property
     def n_draws(self) -> int:
@@ -470,62 +487,6 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         chains = [one.followed_by(more, after) for one, more in pairs]
         return ChainTrace(chains, self.numbers, later.franchises, self.failures)
 
-    def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
-        """Convert all chains for ArviZ; chains of different lengths are cut to the common part.
-
-        Parameters
-        ----------
-        after : int
-            Leave out the sweeps up to this one (warm-up).
-        separator : str
-            Replacement for the "/" in keys of the trace.
-
-        Returns
-        -------
-        xarray.DataTree, or arviz.InferenceData by ArviZ 0.x
-
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ.
-        """
-        return inference_data(self.chains, self.numbers, after, separator)
-
-    def to_pandas(self) -> Any:
-        """Convert to a pandas table with one row per recorded sweep and chain.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas.
-        """
-        return trace_frame(self.chains, self.numbers)
-
-    def summary(self, *, after: int = 0, **options: Any) -> Any:
-        """Summarise every key over all chains, by ArviZ; R-hat shows whether they agree.
-
-        Parameters
-        ----------
-        after : int
-            Leave out the sweeps up to this one (warm-up).
-        options
-            Passed to ``arviz.summary``.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        MissingExtraError
-            Without ArviZ.
-        """
-        return summary(self.chains, self.numbers, after, options, is_standard)
-
 
 _KINDS = "biufc"
 _SWEEPS = 500
@@ -547,10 +508,7 @@ def check_columns(trace: Trace) -> None:
 
 
 def write_trace(files: ChainFiles, trace: Trace, written: int, sweep: int) -> tuple[int, int]:
-    """Write the trace up to a sweep, of which what is up to the sweep ``written`` is there.
-
-    Returns the numbers of draws and of records of moves up to this sweep.
-    """
+    """Write the trace from one sweep up to another; returns the numbers of draws and of records up to it."""
     for number in range(max(written - 1, 0) // _SWEEPS, (sweep - 1) // _SWEEPS + 1):
         first, last = _up_to(trace, number * _SWEEPS), _up_to(trace, min((number + 1) * _SWEEPS, sweep))
         rows, records = slice(first[0], last[0]), trace.records()[first[1] : last[1]]

@@ -60,6 +60,27 @@ class TinyShape:
         """Levels of restaurants."""
         return 1 + len(self.labels)
 
+    def declared(self, root: Restaurant, below: Below) -> Restaurant:
+        """The deepest restaurant."""
+        for label in self.labels:
+            root = below(root, label)
+        return root
+
+
+Below = Callable[[Any, str], Restaurant]
+"""Declares restaurants below others, one for each value of a label."""
+
+
+@attrs.frozen
+class Graph(TinyShape):
+    """Restaurants with several parents."""
+
+    declare: Callable[[Restaurant, Below], Restaurant]
+
+    def declared(self, root: Restaurant, below: Below) -> Restaurant:
+        """The deepest restaurant."""
+        return self.declare(root, below)
+
 
 def _lengths(*lengths: int) -> TinyShape:
     documents = [j for j, length in enumerate(lengths) for _ in range(length)]
@@ -83,6 +104,28 @@ SHAPES = {
     "three levels, inner customers": TinyShape(
         {"author": ["a", "a", "b", None], "document": [0, None, 1, None]}, 4
     ),
+}
+
+
+def _two_parents(root: Restaurant, below: Below) -> Restaurant:
+    return below(MixtureOf(below(root, "a"), below(root, "b"), weights=(0.3, 0.7)), "c")
+
+
+def _parent_and_root(root: Restaurant, below: Below) -> Restaurant:
+    return below(MixtureOf(below(root, "a"), root, weights=(0.3, 0.7)), "b")
+
+
+def _two_ways(root: Restaurant, below: Below) -> Restaurant:
+    a = below(root, "a")
+    return below(MixtureOf(a, below(MixtureOf(root, a, weights=(0.6, 0.4)), "b")), "c")
+
+
+GRAPHS: dict[str, TinyShape] = {
+    "two parents": Graph(
+        {"a": [0, None, 0, 0], "b": [None, 0, 0, 0], "c": [None, None, 0, 0]}, 4, _two_parents
+    ),
+    "a parent and the root": Graph({"a": [0, 0, 0], "b": [None, 0, 1]}, 3, _parent_and_root),
+    "a grandparent on two ways": Graph({"a": [0, 0, 0], "b": [0, 0, 0], "c": [None, 0, 0]}, 3, _two_ways),
 }
 
 
@@ -133,7 +176,7 @@ def tiny_franchise(
     Parameters
     ----------
     shape, corner : str or object
-        Keys of `SHAPES` and `CORNERS`, or such objects.
+        Keys of `SHAPES` (or of ``hdpkit.testing.cases.GRAPHS``) and `CORNERS`, or such objects.
     measure : BaseMeasure
     values : sequence, optional
         One value per customer; by default the measure's `example_values`, or terms 0, 1, 2.
@@ -145,23 +188,21 @@ def tiny_franchise(
         Known components.
     """
     if isinstance(shape, str):
-        shape = SHAPES[shape]
-    (theta, below), (d, below_d) = _numbers(corner, concentration, discount)
-    restaurant = Restaurant(base=measure, concentration=theta, discount=d)
-    for label in shape.labels:
-        restaurant = Restaurant(base=restaurant, concentration=below, discount=below_d, each=label)
-    if values is None:
-        values = _values_for(measure, shape.n_customers)
-    data = Groups.from_labels(values, shape.labels)
+        shape = GRAPHS[shape] if shape in GRAPHS else SHAPES[shape]
+    one = CORNERS[corner] if isinstance(corner, str) else corner
+    theta, theta_below = concentration or (one.root, one.below)
+    d, d_below = discount or (one.root_discount, one.discount)
+
+    def below(base: Any, each: str) -> Restaurant:
+        return Restaurant(base=base, concentration=theta_below, discount=d_below, each=each)
+
+    restaurant = shape.declared(Restaurant(base=measure, concentration=theta, discount=d), below)
+    data = Groups.from_labels(
+        _values_for(measure, shape.n_customers) if values is None else values, shape.labels
+    )
     franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root, known=known)
     start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
-
-
-def _numbers(corner: str | Corner, concentration: Any, discount: Any) -> tuple[Any, Any]:
-    """Concentrations and discounts of the root and below: those given, otherwise those of the corner."""
-    one = CORNERS[corner] if isinstance(corner, str) else corner
-    return concentration or (one.root, one.below), discount or (one.root_discount, one.discount)
 
 
 def hidden_markov(measure: BaseMeasure, store: str | type, root: str | FixedWeights) -> Franchise:
@@ -171,60 +212,6 @@ def hidden_markov(measure: BaseMeasure, store: str | type, root: str | FixedWeig
     rows = Restaurant(base=above, concentration=corner.below, each=PreviousDish())
     franchise = Franchise(rows, Sequences.from_arrays([values]), store=store, root=root)
     start(franchise, "one", Streams(0).source(STARTS))
-    return franchise
-
-
-def _two_parents(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
-    a, b = below(root, "a"), below(root, "b")
-    labels = {"a": [0, None, 0, 0], "b": [None, 0, 0, 0], "c": [None, None, 0, 0]}
-    return below(MixtureOf(a, b, weights=(0.3, 0.7)), "c"), labels
-
-
-def _parent_and_root(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
-    a = below(root, "a")
-    return below(MixtureOf(a, root, weights=(0.3, 0.7)), "b"), {"a": [0, 0, 0], "b": [None, 0, 1]}
-
-
-def _two_ways(below: Callable[..., Restaurant], root: Restaurant) -> tuple[Restaurant, dict[str, Any]]:
-    a = below(root, "a")
-    b = below(MixtureOf(root, a, weights=(0.6, 0.4)), "b")
-    return below(MixtureOf(a, b), "c"), {"a": [0, 0, 0], "b": [0, 0, 0], "c": [None, 0, 0]}
-
-
-GRAPHS = {
-    "two parents": _two_parents,
-    "a parent and the root": _parent_and_root,
-    "a grandparent on two ways": _two_ways,
-}
-
-
-def several_parents(
-    graph: str,
-    measure: BaseMeasure,
-    *,
-    store: str | type = "histogram",
-    kernel: str = "auto",
-    corner: str | Corner = "middle",
-    values: Any = None,
-    concentration: Any = None,
-    discount: Any = None,
-    root: str | FixedWeights = "restaurant",
-) -> Franchise:
-    """Build a tiny franchise of restaurants with several parents, a key of `GRAPHS`, in its sequential state.
-
-    The other parameters are those of `tiny_franchise`.
-    """
-    choice("graph", graph, GRAPHS, remedy="Keys of hdpkit.testing.cases.GRAPHS.")
-    (theta, theta_below), (d, d_below) = _numbers(corner, concentration, discount)
-
-    def below(base: Any, each: str) -> Restaurant:
-        return Restaurant(base=base, concentration=theta_below, discount=d_below, each=each)
-
-    leaf, labels = GRAPHS[graph](below, Restaurant(base=measure, concentration=theta, discount=d))
-    n = len(labels["a"])
-    data = Groups.from_labels(_values_for(measure, n) if values is None else values, labels)
-    franchise = Franchise(leaf, data, store=store, kernel=kernel, root=root)
-    start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
     return franchise
 
 
@@ -301,12 +288,7 @@ _ROOTS: dict[str, str | FixedWeights] = {
 
 
 def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -> Iterator[Franchise]:
-    """Franchises of three or four customers, at the depths of the shapes, that a move must serve (`serves`).
-
-    There is one for each store (not for readable twins), and they have what a measure supports. A root that
-    is a restaurant is left out where there is nothing else. Weights of the root are left out in hidden Markov
-    models and with known components: these have too many states.
-    """
+    """Franchises of three or four customers that a move must serve (`serves`), one for each store."""
     stores = [store for store in serving_stores() if not store.endswith("-reference")]
     for store, root, further in itertools.product(stores, _ROOTS, _FURTHER):
         many = root == "weights" and further not in ("", "held")
@@ -324,7 +306,7 @@ def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -
 
 def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: str) -> Franchise:
     if further == "several parents":
-        return several_parents("a parent and the root", measure, store=store, root=_ROOTS[root])
+        return tiny_franchise("a parent and the root", measure, store=store, root=_ROOTS[root])
     if further == "state homes":
         return hidden_markov(measure, store, _ROOTS[root])
     known = _known(tiny_franchise(shape, measure)) if further == "known" else None

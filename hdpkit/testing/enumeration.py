@@ -103,11 +103,7 @@ def _partitions(items: Sequence[T]) -> Iterator[list[list[T]]]:
 
 
 def seatings(shape: Shape) -> Iterator[Key]:
-    """Every labelled seating of a franchise, once each.
-
-    The customers of a node are its own data customers and the tables of its children; they are partitioned
-    into tables, children before parents, up to the root.
-    """
+    """Every labelled seating of a franchise, once each: children before parents, up to the root."""
     # A customer is the tuple of the data customers beneath it: (i,) for data customer i itself.
     customers: list[list[tuple[int, ...]]] = [[] for _ in shape.parent]
     for i, node in enumerate(shape.home):
@@ -165,11 +161,7 @@ def _key_of_arms(seats: Sequence[Sequence[Any]]) -> Key:
 
 
 def table_sizes(key: Key, shape: Shape) -> list[dict[int, int]]:
-    """Sizes of the tables of every restaurant: for each node a dict from a table's label to its customers.
-
-    A table's label is the smallest data customer beneath it. Its customers are the data customers whose home
-    is this node, and the tables of the children (each one customer, however many sit there).
-    """
+    """For each restaurant the customers of each table, by its label: the smallest data customer beneath."""
     sitting: list[dict[int, set[tuple[int, int]]]] = [{} for _ in shape.parent]
     for i, tables in enumerate(key):
         customer = (-1, i)  # at home: the data customer itself; further up: (child, its table)
@@ -222,10 +214,7 @@ def _log_priors(
 
 
 def log_likelihood(key: Key, values: Sequence[Any], log_marginal: LogMarginal) -> float:
-    """Log probability (nats) of the data given the seating: the sum over dishes of ``log_marginal``.
-
-    Each table of the root is a dish; ``values[i]`` is the observation of data customer i.
-    """
+    """Log probability (nats) of the data given the seating: the sum over dishes of ``log_marginal``."""
     of_dish: dict[int, list[Any]] = {}
     for tables, value in zip(key, values, strict=True):
         of_dish.setdefault(tables[-1], []).append(value)

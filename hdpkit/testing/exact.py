@@ -185,11 +185,7 @@ class ExactModel:
         self._number = {state: i for i, state in enumerate(states)}
 
     def _split(self, parts: Callable[[dict[str, Any]], Iterable[tuple[Any, float, dict[str, Any]]]]) -> None:
-        """Divide each state by what there is besides the seating.
-
-        ``parts`` of a frozen state are what there may be, its probability given the seating, and entries of
-        the frozen state.
-        """
+        """Divide each state by what there is besides the seating: ``parts`` with p and frozen entries."""
         split = [
             ((state, what), p * q, {**frozen, **entries})
             for state, p, frozen in zip(self.states, self.pi.tolist(), self._frozen, strict=True)
@@ -226,10 +222,7 @@ class ExactModel:
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
-        """Like `Franchise.thaw`, without the parts that enumerated states don't have.
-
-        It isn't marked as a change that may be incomplete, since the next state replaces everything.
-        """
+        """Like `Franchise.thaw`, without the parts that enumerated states don't have."""
         franchise, numbers = self.franchise, self.franchise.hyperparameters
         franchise.store.thaw(frozen["seating"])
         if numbers.version != self._version:
@@ -259,10 +252,7 @@ class ExactModel:
         return self._seating()[0]
 
     def _seating(self) -> tuple[Any, list[int]]:
-        """Key of the seating, and slots of its dishes in the order of their first customers.
-
-        Kept, since a state has many forms: tables and dishes have numbers.
-        """
+        """Key of the seating (kept by its form), and slots of its dishes in order of first customers."""
         arrays = self.franchise.store.freeze()
         form = tuple([array.tobytes() for array in (*arrays.values(), *self._besides())])
         if form not in self._seen:
@@ -314,11 +304,7 @@ class ExactModel:
 def checked_matrix(
     model: ExactModel, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE
 ) -> Floats:
-    """Return `ExactModel.matrix`, or raise at the first rows that show that it can't pass `check_exact`.
-
-    A row must sum to one, no more may flow into a state than its probability, and with ``reversible``
-    detailed balance must hold between two rows: to twice the tolerance of `check_exact`.
-    """
+    """Return `ExactModel.matrix`, or raise at the first rows that show that it can't pass `check_exact`."""
     P, into, complete = np.zeros((len(model.states), len(model.states))), np.zeros(len(model.states)), 0
     for before, after, probability in model.branches(apply):
         if before > complete:

@@ -64,22 +64,14 @@ def blocks_of(frozen: dict[str, Any]) -> list[list[int]]:
 
 
 def exact_model(franchise: Franchise, witness: Callable[..., float] | None = None) -> ExactModel:
-    """The model of every state of a tiny franchise, with or without kept parameters of dishes.
-
-    ``witness`` is the log marginal of a list of values or, if dishes keep parameters, their log likelihood
-    given a parameter.
-    """
+    """The model of every state of a tiny franchise, with or without kept parameters of dishes."""
     if franchise.measure.conjugate:
         return ExactModel(franchise, witness)
     return ExactParameterModel(franchise, witness)
 
 
 class ExactParameterModel(ExactModel):
-    """A tiny franchise over a measure whose dishes keep one of finitely many parameters.
-
-    p(seating, parameters | data) is the posterior of seatings, with the marginal of a dish summed over its
-    possible parameters, times p(parameter | data of the dish) for every dish.
-    """
+    """A tiny franchise over a measure whose dishes keep one of finitely many parameters."""
 
     def __init__(self, franchise: Franchise, log_likelihood: LogLikelihood | None = None) -> None:
         measure: Any = franchise.measure
@@ -241,10 +233,7 @@ class NumberedState:
 
 
 class HiddenMarkovModel(ExactModel):
-    """Every state of a small franchise over a tree of which homes depend on the state.
-
-    Weights of the root are not in the state.
-    """
+    """Every state (without weights of the root) of a franchise in which homes depend on the state."""
 
     def __init__(
         self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None

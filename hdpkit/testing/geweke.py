@@ -29,7 +29,7 @@ from hdpkit.posterior.simulate import simulate_in_place
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.cases import SHAPES, serves, serving_stores, several_parents, tiny_franchise
+from hdpkit.testing.cases import SHAPES, serves, serving_stores, tiny_franchise
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
 
@@ -187,7 +187,7 @@ def check_geweke(
     if root != "weights":
         options = next(iter(kinds.values()))
         for store in at_least(Detail.SIZES):
-            franchise = several_parents("a grandparent on two ways", measure, store=store, **options)
+            franchise = tiny_franchise("a grandparent on two ways", measure, store=store, **options)
             if serves(franchise, move):
                 cases[f"{move.name} on several parents, {store}"] = franchise
     if not cases:

@@ -189,11 +189,7 @@ def _check_atomic_simulate(measure: AtomicMeasure, atoms: Int64s) -> str:
 
 
 def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
-    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
-
-    A table of the root contributes H(w) once, for any number of customers; several tables of the root may
-    have the same value. Seatings that mix values beneath a table have probability zero.
-    """
+    """Observed dishes: all customers beneath a root table have its value w, which contributes H(w) once."""
 
     def log_marginal(values: Sequence[Any]) -> float:
         dish = values[0]
@@ -258,11 +254,8 @@ def check_base_measure(
 
 
 def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str) -> list[str]:
-    """Every registered discrete move leaves the exact posterior invariant.
-
-    Kernels use a measure only through its bank, and stores don't use it. So every store runs with the
-    compiled kernels, if any supports it, and the readable kernel runs over one readable store.
-    """
+    """Every registered discrete move leaves the exact posterior invariant."""
+    # Stores don't use a measure, so each runs with compiled kernels, and the readable one over one store.
     report: list[str] = []
     if isinstance(measure, ByRestaurant) and not _declares(TINY[shape], measure):
         return [f"{shape!r} declares no {measure.differ_by!r}: left out"]
@@ -302,12 +295,7 @@ def _declares(shape: TinyShape, measure: ByRestaurant) -> bool:
 def check_contract(
     measure: BaseMeasure, values: Sequence[Any] | None = None, *, draws: bool = True
 ) -> list[str]:
-    """Checks without moves: predictives, blocks, marginals, removals, copies, the bank, simulated values.
-
-    A measure with atoms must be a distribution, and a table of the root must be one draw from it. Parameters,
-    errors and result as in `check_base_measure`, of which this is the first and fast part. Without ``draws``
-    simulated values and drawn parameters, which take the most time, are left out.
-    """
+    """Checks without moves, the fast part of `check_base_measure`; without ``draws`` no simulated values."""
     franchise, larger = (
         tiny_franchise(
             _customers(measure, n), measure, values=None if values is None else repeated(values, n)

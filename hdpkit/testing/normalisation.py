@@ -204,10 +204,7 @@ def _integrals(density: Density, values: npt.NDArray[np.float64]) -> Iterator[To
 
 
 def integral(density: Density, places: list[float], a: float, b: float) -> npt.NDArray[np.float64] | None:
-    """Totals over (a, b); None if they don't converge.
-
-    By pieces: between the examples, and away from them by powers of ten of their spread.
-    """
+    """Totals over (a, b), by pieces between these places; None if they don't converge."""
     inner = sorted({x for x in places if a < x < b})
     cuts = [a, *inner, b]
     total: npt.NDArray[np.float64] = np.zeros(len(density(inner[0])))

@@ -23,11 +23,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:
-    """Canonical form of the state of a histogram store, independent of its numbering of dishes.
-
-    Dishes are relabelled 0, 1, ... in order of first appearance among the data customers. ``tables`` has the
-    (node, dish, sizes) of every node and dish with tables, in any order.
-    """
+    """Canonical form of the state of a histogram store: dishes are numbered by first appearance."""
     label = _labels(dishes)
     rows = [(node, label[dish], tuple(sorted(sizes))) for node, dish, sizes in tables]
     return tuple(label[dish] for dish in dishes), tuple(sorted(rows))
@@ -98,11 +94,7 @@ def reduced_seatings(
 
 
 def labelled_arrays(key: Key, shape: Shape, observed: Sequence[int] | None = None, known: int = 0) -> Frozen:
-    """Frozen labelled seating of an enumerated one.
-
-    Dishes are those of the customers if they are observed, otherwise numbers in order of first appearance.
-    The dishes of the last ``known`` customers come first.
-    """
+    """Frozen labelled seating of an enumerated one; dishes of the last ``known`` customers come first."""
     numbers: dict[tuple[int, int], int] = {}
     dishes: dict[int, int] = {path[-1]: j for j, path in enumerate(key[len(key) - known :])}
     node: list[int] = []

@@ -158,8 +158,9 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
     ],
 )
 def test_matrix_market_is_checked_to_the_byte(tmp_path, text, place, told):
-    path = tmp_path / "matrix"  # known by its first line
-    for content in (BANNER + text, gzip.compress(BANNER + text, mtime=0)):
+    files = {"by its first line": BANNER + text, "packed.mtx": gzip.compress(BANNER + text, mtime=0)}
+    for name, content in files.items():
+        path = tmp_path / name
         path.write_bytes(content)
         if told is None:
             assert read_corpus(path).to_counts().toarray().tolist() == [[1, 0], [0, 0]]
@@ -186,7 +187,7 @@ def test_matrix_market_is_read_as_scipy_reads_it(tmp_path, field, symmetry):
         if field == "pattern":
             matrix = sp.coo_array((counts > 0).astype(int))
         scipy.io.mmwrite(tmp_path / "a.mtx", matrix, field=field, symmetry=symmetry, comment=" a\n b")
-        found, expected = read_matrix_market(tmp_path / "a.mtx"), scipy.io.mmread(tmp_path / "a.mtx")
+        found, expected = read_matrix_market(tmp_path / "a.mtx").matrix(), scipy.io.mmread(tmp_path / "a.mtx")
         made = [each.toarray() if sp.issparse(each) else each for each in (found, expected)]
         assert np.array_equal(*made), (trial, made)
 

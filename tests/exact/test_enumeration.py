@@ -64,38 +64,6 @@ def test_prior_sums_to_one(shape, name):
     assert total(shape, *corner(name, shape)) == pytest.approx(1, abs=1e-12)
 
 
-def test_sum_to_one_fails_for_wrong_formulas():
-    theta, d = [0.4, 2.0, 0.1], [0.5, 0.25, 0.9]
-
-    def tables_without_discount(key, shape, theta, d):  # [1]_1^(n-1) for [1-d]_1^(n-1)
-        sizes = enumerate(en.table_sizes(key, shape))
-        extra = ((s, d[node]) for node, tables in sizes for size in tables.values() for s in range(1, size))
-        return en.log_prior(key, shape, theta, d) + sum(math.log(s / (s - dj)) for s, dj in extra)
-
-    def one_factor_too_many(key, shape, theta, d):  # [theta+1]_1^c for [theta+1]_1^(c-1)
-        at = [sum(tables.values()) for tables in en.table_sizes(key, shape)]
-        return en.log_prior(key, shape, theta, d) - sum(
-            math.log(t + c) for t, c in zip(theta, at, strict=True)
-        )
-
-    def parent_counts_customers(
-        key, shape, theta, d
-    ):  # a table enters the root as many times as it has customers
-        root = [(-1,), tuple(0 for _ in shape.home)]
-        once = en.log_prior(tuple((tables[-1],) for tables in key), Shape(*root), theta[:1], d[:1])
-        return once + en.log_prior(key, shape, theta, d) - root_factor(key, shape, theta, d)
-
-    for wrong in (tables_without_discount, one_factor_too_many, parent_counts_customers):
-        assert abs(total(TWO_LEVELS, theta, d, wrong) - 1) > 1e-2
-
-
-def root_factor(key: en.Key, shape: Shape, theta: list[float], d: list[float]) -> float:
-    entering = sorted({(tables[-1], home, tables[0]) for home, tables in zip(shape.home, key, strict=True)})
-    seats = [[table] for table, _, _ in entering]
-    alone = Shape((-1,), (0,) * len(seats))
-    return en.log_prior(en.canonical_key(seats, alone), alone, theta[:1], d[:1])
-
-
 def sequential_probability(key, shape, theta, d, order) -> float:
     """Product of predictive probabilities when the data customers arrive one by one.
 

@@ -499,8 +499,6 @@ class AdoptDish(Move):
         return self.declared or super().serves
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return MoveInfo()
         with state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             dishes = state.unit_dishes(units)
@@ -588,8 +586,6 @@ def test_a_labelled_seating_may_have_transactions():
         needs_tables = True
 
         def apply(self, state, rng, steps=None):
-            if steps == (0, 0):
-                return MoveInfo()
             with contextlib.suppress(ZeroDivisionError), state.transaction():
                 state.resample_dish(state.units(1), 0, 1, rng)
                 raise ZeroDivisionError

@@ -10,7 +10,6 @@ from slice_model import WEIGHTS, holding
 from slice_model import Model as SliceModel
 from test_levels import SHAPES, Given
 
-import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
@@ -104,8 +103,3 @@ def test_tables_of_all_levels_have_their_law_beside_a_held_document(shape):
     for state in states[:: max(1, len(states) // 4)]:
         assert model.distance(state, 0) < 1e-12
         model.franchise.audit()
-
-
-def corpus(n=6):
-    generator = np.random.default_rng(3)
-    return hk.Corpus.from_counts(generator.poisson(1.5, size=(n, 7)) + np.eye(n, 7, dtype=int))

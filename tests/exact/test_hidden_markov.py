@@ -425,12 +425,6 @@ def test_scans_before_the_final_one(franchise, move):
     check_exact(StateHomesModel(sticky_franchise(*franchise, "counts")), move, reversible=True)
 
 
-@pytest.mark.parametrize("sticky", [0.0, 1.2])
-def test_splits_and_merges_over_another_measure(sticky):
-    model = StateHomesModel(bits_franchise(hk.FixedWeights(4), sticky), marginal_of_bits)
-    check_exact(model, moves.SplitMergeStates(scans=0), reversible=True)
-
-
 @pytest.mark.parametrize(("sticky", "discount"), [(0.0, 0.0), (1.2, 0.0), (1.2, 0.3)])
 @pytest.mark.parametrize("arrays", [[[0, 1, 1]], [[0, 1], [1]]])
 def test_splits_divide_the_weight_of_a_state(arrays, sticky, discount):
@@ -438,37 +432,6 @@ def test_splits_divide_the_weight_of_a_state(arrays, sticky, discount):
     data = hk.Sequences.from_arrays(arrays, n_terms=3)
     franchise = sticky_franchise("weights", sticky, data, "counts", d=(discount, 0.0))
     assert check_balance(SplitWeightsModel(franchise), moves.SplitMergeStates(scans=0, length=1)) > 10
-
-
-@pytest.mark.parametrize("case", ["terms", "terms, sticky", "bits, sticky"])
-def test_splits_of_two_states_from_exact_draws(case):
-    sticky = 1.2 if "sticky" in case else 0.0
-    if "bits" in case:
-        model = WeightedStateHomesModel(bits_franchise("weights", sticky), marginal_of_bits)
-    else:
-        model = WeightedStateHomesModel(sticky_franchise("weights", sticky, ONE, "counts"))
-    p_values = one_step_of_points(model, [moves.SplitMergeStates(scans=1)] * 2, 3000, 14)
-    assert min(p_values.values()) > 1e-3 / len(p_values), p_values
-
-
-@pytest.mark.parametrize("init", ["one", hk.init.Random(30), "auto"])
-def test_the_letters_of_beal_have_ten_states(init):
-    """ABCDEFEDCB thirty times (Beal et al. 2002): each of B to E needs two states, told apart by context."""
-    data = hk.Sequences.from_arrays([["ABCDEF".index(x) for x in "ABCDEFEDCB" * 30]], n_terms=6)
-    above = hk.Restaurant(hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1, 1))
-    rows = hk.Restaurant(above, concentration=hk.Gamma(1, 1), each=hk.PreviousDish())
-    franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    schedule = hk.Scheduler(
-        [
-            moves.BeamSampler(),
-            moves.SplitMergeStates().repeat(3),
-            moves.TableGibbs().every(10),
-            moves.Concentration(),
-            moves.RootWeights(),
-        ]
-    )
-    trace = schedule.run(franchise, sweeps=200, rng=1, init=init, audit_every=50)
-    assert np.mean(np.asarray(trace["n_dishes"][-100:]) == 10) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pytest
 from lumping import lump_matrix
 from observed_checks import (
     ATOMS,
-    MIDDLE,
     PREDICTIVES,
     SIMULATED,
     STORES,
@@ -19,7 +18,6 @@ from observed_checks import (
     observed,
 )
 
-import hdpkit as hk
 from hdpkit.errors import DeclarationError
 from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
@@ -110,37 +108,6 @@ def test_every_readable_kernel_at_every_corner(shape, corner, move):
     check_case(shape, corner, move, ("reference",))
 
 
-@pytest.mark.parametrize("measure", [hk.Uniform(1), hk.Uniform(3), hk.Categorical([0.0, 0.9, 0.1])], ids=repr)
-@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
-def test_other_atoms(move, measure):
-    likeliest = int(np.argmax(measure.log_probabilities()))
-    assert check(move, "2+2", [likeliest, likeliest, measure.n_terms - 1, likeliest], MIDDLE, measure)
-
-
-LARGER = [
-    (TableGibbs(), "3+3", [0, 0, 0, 0, 0, 0]),  # 712 seatings, 48 histograms
-    (DishGibbs(), "3+2", [0, 0, 0, 0, 0]),
-    (DishGibbs(), "three levels", [0, 0, 0, 0]),
-    (DishGibbs(), "3+3", [0, 0, 1, 1, 1, 0]),
-    (TableGibbs(), "2+2+2", [0, 0, 0, 1, 0, 1]),
-]
-
-
-# Each over one of the stores, in turn; over both with -m long.
-@pytest.mark.parametrize(
-    ("move", "shape", "values", "store"),
-    [
-        pytest.param(
-            *case, store, id=f"{case[0]!r}-{case[1]}-{store}", marks=[pytest.mark.long] if turn else []
-        )
-        for number, case in enumerate(LARGER)
-        for turn, store in enumerate(("explicit", "histogram")[:: 1 - 2 * (number % 2)])
-    ],
-)
-def test_larger_franchises(move, shape, values, store):
-    assert check(move, shape, values, CORNERS[2], stores=[(store, "generic")])
-
-
 @pytest.mark.parametrize(("store", "kernel"), list(stores_and_kernels(ATOMS)), ids=str)
 @pytest.mark.parametrize("values", [[0, 0, 0, 0], [0, 1, 1, 0]], ids=str)
 @pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
@@ -165,14 +132,6 @@ def lumped(matrix, labelled, model):
     found = lump_matrix(matrix, classes, labelled.pi)
     order = [found.classes.index(state) for state in model.states]
     return found.matrix[np.ix_(order, order)]
-
-
-@pytest.mark.parametrize("shape", [shape for shape in MANY if shape != "flat 4"])
-@pytest.mark.parametrize("move", [TableGibbs(), DishGibbs()], ids=repr)
-def test_two_stores_have_one_lumped_law(move, shape):
-    labelled, model = (model_of(shape, MANY[shape], store=store) for store in ("explicit", "histogram"))
-    for P, Q in zip(step_matrices(labelled, move), step_matrices(model, move), strict=True):
-        assert np.abs(lumped(P, labelled, model) - Q).max() <= TOLERANCE
 
 
 @pytest.mark.parametrize("shape", MANY)

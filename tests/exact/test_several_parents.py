@@ -13,7 +13,7 @@ from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import labelled_seating
-from hdpkit.testing.cases import several_parents
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
     TOLERANCE,
@@ -65,7 +65,7 @@ def test_latent_dishes(graph, corner, move):
     laws = {}
     # Seats are drawn by the same code for readable walks over counts and over sizes.
     for store, kernel in COMBINATIONS + (COUNTED if isinstance(move, TableGibbs) else COUNTED[:1]):
-        franchise = several_parents(graph, MEASURE, store=store, kernel=kernel, corner=corner)
+        franchise = tiny_franchise(graph, MEASURE, store=store, kernel=kernel, corner=corner)
         assert franchise.kernel("reseat") == kernel
         model = ExactModel(franchise, WITNESS)
         matrices = step_matrices(model, move)
@@ -83,7 +83,7 @@ def test_observed_dishes(graph, corner, move):
     measure, values = hk.Uniform(2), [0, 1, 0, 1]
     values = values[: 4 if graph == "two parents" else 3]
     for store, kernel in COMBINATIONS:
-        franchise = several_parents(graph, measure, store=store, kernel=kernel, corner=corner, values=values)
+        franchise = tiny_franchise(graph, measure, store=store, kernel=kernel, corner=corner, values=values)
         check_exact(ExactModel(franchise, atomic_log_marginal([0.5, 0.5])), move)
 
 
@@ -92,7 +92,7 @@ def test_other_roots(root):
     """With fixed weights of the root by enumeration; with drawn ones the audit, over each kernel."""
     for store, kernel in COMBINATIONS:
         declared = hk.FixedWeights(3) if root == "fixed" else root
-        franchise = several_parents("two parents", MEASURE, store=store, kernel=kernel, root=declared)
+        franchise = tiny_franchise("two parents", MEASURE, store=store, kernel=kernel, root=declared)
         if root == "fixed":
             check_exact(ExactModel(franchise, WITNESS), TableGibbs())
         else:
@@ -103,12 +103,12 @@ def test_other_roots(root):
 def test_log_joint_is_that_of_the_enumeration():
     """On every store of seats or sizes, up to the constant of the data."""
     for graph in GRAPHS:
-        franchise = several_parents(graph, MEASURE, store="explicit", corner="discounts")
+        franchise = tiny_franchise(graph, MEASURE, store="explicit", corner="discounts")
         model = ExactModel(franchise, WITNESS)
         joint = np.array([model.enter(state).log_joint() for state in range(len(model.states))])
         assert np.ptp(joint - np.log(model.pi)) < 1e-12
         for store in STORES:
-            other = several_parents(graph, MEASURE, store=store, corner="discounts")
+            other = tiny_franchise(graph, MEASURE, store=store, corner="discounts")
             for state in range(0, len(model.states), 7):
                 frozen = model.enter(state).freeze()
                 other.thaw(frozen)
@@ -118,7 +118,7 @@ def test_log_joint_is_that_of_the_enumeration():
 
 def test_predictives():
     """P_r of every restaurant by the formula, compiled and readable, with a table of each arm."""
-    franchise = several_parents("a grandparent on two ways", MEASURE, store="explicit", corner="discounts")
+    franchise = tiny_franchise("a grandparent on two ways", MEASURE, store="explicit", corner="discounts")
     hk.Scheduler([TableGibbs()]).run(franchise, sweeps=5, rng=3, init=None)
     tree, slots = franchise.topology, franchise.slots.occupied_slots().tolist()
     rows = {-1: np.append(np.zeros(len(slots)), 1.0)}
@@ -141,7 +141,7 @@ def test_predictives():
 
 def test_log_joint_of_counts_sums_over_seatings():
     for graph in GRAPHS:
-        franchise = several_parents(graph, MEASURE, store="explicit", corner="discounts")
+        franchise = tiny_franchise(graph, MEASURE, store="explicit", corner="discounts")
         model = ExactModel(franchise, WITNESS)
         reduced = [to_counts(key, model.shape) for key in model.states]
         total = {}
@@ -151,7 +151,7 @@ def test_log_joint_of_counts_sums_over_seatings():
         of_states = np.log([total[state] for state in reduced])
         assert np.ptp(np.array(joint) - of_states) < 1e-12
         for store in OF_COUNTS:
-            counted = several_parents(graph, MEASURE, store=store, corner="discounts")
+            counted = tiny_franchise(graph, MEASURE, store=store, corner="discounts")
             for state in range(0, len(model.states), 7):
                 counted.thaw(model.enter(state).freeze())
                 counted.audit()
@@ -173,7 +173,7 @@ def law_of_seats(draw, frozen, model):
 def test_seats_are_drawn_alike_by_compiled_code():
     """Given sizes, every labelled seating that fits has one probability, in both codes."""
     for graph in GRAPHS:
-        model = ExactModel(several_parents(graph, MEASURE, store="histogram"), WITNESS)
+        model = ExactModel(tiny_franchise(graph, MEASURE, store="histogram"), WITNESS)
         for state in range(len(model.states)):
             frozen = model.enter(state).store.freeze()
             codes = (seat_out_arms, labelled_seating.seat_out)

@@ -8,7 +8,6 @@ import pytest
 from lumping import lump_matrix
 
 from hdpkit.testing import enumeration as en
-from hdpkit.testing import states as hs
 from hdpkit.testing.exact import (
     detailed_balance_error,
     is_irreducible,
@@ -77,30 +76,3 @@ def test_not_a_number_never_passes():
         row_error(P) == stationary_error(P, [0.5, 0.5]) == detailed_balance_error(P, [0.5, 0.5]) == math.inf
     )
     assert lump_matrix(P, ["a", "b"]).error == math.inf
-
-
-def test_lumping_a_lumpable_chain():
-    P = np.array([[0.2, 0.3, 0.5], [0.1, 0.4, 0.5], [0.6, 0.2, 0.2]])
-    classes, matrix, pi, error = lump_matrix(P, ["a", "a", "b"])
-    assert classes == ["a", "b"]
-    assert matrix == pytest.approx(np.array([[0.5, 0.5], [0.8, 0.2]]))
-    assert pi is None
-    assert error <= TOLERANCE
-    assert lump_matrix(P, ["a", "a", "b"], pi=[0.7, 0.1, 0.2]).matrix == pytest.approx(matrix)
-
-
-def test_lumping_a_chain_that_is_not_lumpable():
-    P = np.array([[0.2, 0.3, 0.5], [0.1, 0.2, 0.7], [0.6, 0.2, 0.2]])
-    lumped = lump_matrix(P, ["a", "a", "b"], pi=[0.6, 0.2, 0.2])
-    assert lumped.error == pytest.approx(0.2)
-    assert lumped.matrix == pytest.approx(np.array([[0.45, 0.55], [0.8, 0.2]]))
-    assert lumped.pi == pytest.approx([0.8, 0.2])
-    assert lump_matrix(P, ["a", "a", "b"]).matrix == pytest.approx(np.array([[0.4, 0.6], [0.8, 0.2]]))
-
-
-def test_lumping_to_histograms_keeps_the_posterior(chain):
-    states, pi, steps = chain
-    lumped = lump_matrix(np.linalg.multi_dot(steps), [hs.to_histograms(key, SHAPE) for key in states], pi=pi)
-    assert lumped.pi is not None
-    assert stationary_error(lumped.matrix, lumped.pi) <= TOLERANCE
-    assert row_error(lumped.matrix) <= TOLERANCE

@@ -1,19 +1,13 @@
-"""Sweeps over cells: production's binomial draws and tables, and the posterior of tiny corpora."""
-
-import functools
+"""Sweeps over cells: production's binomial and multinomial draws, and tables by jumps."""
 
 import numpy as np
 import pytest
 from hdpkit.steps._table_counts import tables_drawn
 from hdpkit.steps.fused._fused_documents import binomial, multinomial
-from montecarlo import swept
 from scipy import stats
 
-import hdpkit as hk
-from hdpkit import moves
 from hdpkit.random import Streams
-from hdpkit.stores import KeepsCells
-from hdpkit.testing.pvalues import SampledTests, one_sample_p, two_sample_p
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
 
@@ -30,20 +24,6 @@ for n, coarse in SPREADS:
 TABLES = [(3, 0.5), (40, 0.01), (40, 0.7), (40, 1.0), (40, 3.5), (2000, 0.02), (2000, 1.7), (50_000, 0.3)]
 for n, a in TABLES:
     FAMILY.register(f"tables, {n}, {a}")
-WHAT = ("topics", "shared", "tables")
-for one in WHAT:
-    FAMILY.register(f"cells against customers: {one}")
-# Shapes of gamma draws below 1, and above 1 with more customers.
-FEW_TERMS, MORE_TERMS = ([[3, 1, 0], [0, 1, 2]], 1.2), ([[9, 2, 0], [0, 1, 8]], 12.0)
-REPEATED = {
-    "CountGibbs": (moves.CountGibbs(), FEW_TERMS),
-    "CountGibbs, more": (moves.CountGibbs(), MORE_TERMS),
-    "SliceGibbs": (moves.SliceGibbs(), FEW_TERMS),
-    "SliceGibbs, more": (moves.SliceGibbs(), MORE_TERMS),
-}
-for kind in REPEATED:
-    for one in (*WHAT, "repeated"):
-        FAMILY.register(f"terms that repeat, {kind} against table Gibbs: {one}")
 
 
 @pytest.mark.parametrize(("n", "p"), BINOMIALS)
@@ -93,76 +73,3 @@ def test_tables_by_jumps_have_their_law(n, a):
         return one_sample_p(np.bincount(drawn, minlength=200)[1:200], law[1:] / law.sum())
 
     FAMILY.check(f"tables, {n}, {a}", run)
-
-
-def franchise(counts, root="weights", concentration=1.5, eta=0.5, burst=None):
-    measure = hk.DirichletMultinomial(eta)
-    if burst is not None:
-        measure = hk.Bursty(measure, burst)
-    base = hk.Restaurant(base=measure, concentration=1.0)
-    document = hk.Restaurant(base=base, concentration=concentration, each="document")
-    return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=root)
-
-
-def every_15th(chain, read):
-    """What is read of every fifteenth state of a chain: what comes between makes them nearly independent."""
-    found = {name: [] for name in read}
-    for number, state in enumerate(chain):
-        for name, reading in read.items() if number % 15 == 0 else ():
-            found[name].append(reading(state))
-    return {name: np.array(numbers) for name, numbers in found.items()}
-
-
-def test_chains_over_cells_and_over_customers_have_one_law():
-    """Infinite model: numbers of topics and tables, and how many topics three customers of a cell have."""
-    counts = [[3, 1, 0], [0, 1, 3]]
-    read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
-    read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
-
-    def chain(move, seed, sweeps):
-        fr = franchise(counts)
-        schedule = [move, moves.TableCounts(), moves.RootWeights()]
-        found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
-        assert isinstance(fr.store, KeepsCells) == move.by_cell
-        return found
-
-    @functools.cache  # the same chains for all that is read of them
-    def pair(more, seed):
-        return [
-            chain(move, seed + i, 2000 * more)
-            for i, move in enumerate((moves.CountGibbs(), moves.TableGibbs()))
-        ]
-
-    for name in WHAT:
-
-        def run(more, seed, name=name):
-            return two_sample_p(*(one[name] for one in pair(more, 7)))
-
-        FAMILY.check(f"cells against customers: {name}", run)
-
-
-@pytest.mark.parametrize("kind", REPEATED)
-def test_chains_over_terms_that_repeat_have_one_law(kind):
-    """Numbers of topics, of tables in documents and of terms, and how many topics customers share."""
-    own, (counts, burst) = REPEATED[kind]
-    read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
-    read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
-    read["repeated"] = lambda f: int(f.totals_in_dishes()[1].sum())
-
-    def chain(move, seed, sweeps):
-        fr = franchise(counts, burst=burst)
-        schedule = [move, moves.TableCounts(), moves.RootWeights()]
-        found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
-        assert isinstance(fr.store, KeepsCells) == move.by_cell
-        return found
-
-    @functools.cache  # the same chains for all that is read of them
-    def pair(more, seed):
-        return [chain(one, seed + i, 3000 * more) for i, one in enumerate((own, moves.TableGibbs()))]
-
-    for name in read:
-
-        def run(more, seed, name=name):
-            return two_sample_p(*(one[name] for one in pair(more, 7)))
-
-        FAMILY.check(f"terms that repeat, {kind} against table Gibbs: {name}", run)

@@ -62,15 +62,6 @@ BURSTS = {
 }
 for one in BURSTS:
     FAMILY.register(one)
-# The move, and restaurants above the documents.
-HELD = {
-    f"tables of a held document: {move!r}, {levels}": (move, types)
-    for move in (moves.SliceGibbs(), moves.CountGibbs(), moves.TableGibbs())
-    for levels, types in (("two levels", None), ("three levels", ["a", "a"]))
-    if types is None or not isinstance(move, moves.TableGibbs)
-}
-for one in HELD:
-    FAMILY.register(one)
 
 
 @pytest.mark.parametrize("case", ONE_STEP)
@@ -161,39 +152,5 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
             key = int(np.sum(eaten == 0)), int(np.sum(eaten == 1)), tables
             found[key] += state.sweep % 6 == 0
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
-
-    FAMILY.check(case, run)
-
-
-@pytest.mark.parametrize("case", HELD)
-def test_tables_of_held_documents_have_their_law(case):
-    move, types = HELD[case]
-    base = hk.Restaurant(MEASURE, concentration=1.5)
-    if types is not None:
-        base = hk.Restaurant(base, concentration=1.2, each="type")
-    document = hk.Restaurant(base, concentration=2.0, each="document")
-    corpus = hk.Corpus.from_counts(
-        np.array([[3, 0, 0], [1, 0, 0]]), groups=None if types is None else {"type": types}
-    )
-    exact = hk.Franchise(document, corpus, store="counts", kernel="generic")
-    begin = hk.Franchise(document, corpus, store="counts", root="weights")
-    for franchise in (exact, begin):
-        start(franchise, "one", Streams(0).source(STARTS))
-        franchise.hold([0])
-    model, law = ExactModel(exact, WITNESS), np.zeros(4)
-    node = begin.topology.first[-1]
-
-    def tables(franchise):
-        return franchise.seating.node_tables(node)
-
-    for state, p in enumerate(model.pi):
-        law[tables(model.enter(state))] += p
-    assert law[1:].min() > 0.05
-
-    def run(more, seed):
-        chain = swept([move, moves.RootWeights()], begin.copy(), 1200 * more, seed % 2**31, init=None)
-        # Every sixth sweep: what comes between makes them nearly independent.
-        numbers = [tables(state) for number, state in enumerate(chain) if number % 6 == 0]
-        return one_sample_p(np.bincount(numbers, minlength=4)[1:], law[1:])
 
     FAMILY.check(case, run)

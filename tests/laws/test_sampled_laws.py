@@ -7,6 +7,7 @@ the power as it was measured; the tests at the end plant them.
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +54,9 @@ from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, two_sample_p
 
-FAMILY = SampledTests()
+# Other seeds and more draws than in the ordinary run: HDPKIT_SEED=31 HDPKIT_REPLICAS=10 pytest tests/laws/...
+FAMILY = SampledTests(seed=int(os.environ.get("HDPKIT_SEED", "0")))
+TIMES = int(os.environ.get("HDPKIT_REPLICAS", "1"))
 PRIOR = hk.Gamma(1.0, 0.5)
 STORES = ("histogram", "explicit")
 SHAPES = {
@@ -154,7 +157,7 @@ def add_geweke_cases() -> None:
         for number, move in enumerate(moves[name].examples()):
             schedule = [move] if "seating" in move.updates else [TableGibbs(), move]
             for depth in SHAPES:
-                # Each kind over one of the stores; test_sampled_laws_long.py has all of them over all.
+                # Each kind over one of the stores.
                 kinds = [(False, "middle"), (depth > 1, "discounts")]
                 for place, (each, corner) in enumerate(kinds):
                     store = STORES[(depth + number + place) % 2]
@@ -224,7 +227,7 @@ for kind_, depth_, method_ in OF_DISCOUNTS:
     franchise_ = discounted(kind_, SHAPES[depth_])
     schedule_ = [TableGibbs(), *updates_of(franchise_, method_)]
     GEWEKE[f"geweke: discount, {kind_}, {method_}, depth {depth_}"] = ("discount", franchise_, schedule_)
-# What is proposed doesn't depend on the measure: the others by Metropolis are in test_sampled_laws_long.py.
+# What is proposed doesn't depend on the measure.
 METROPOLIS = ("dirichlet-multinomial", "normal-gamma")
 for number_, (label_, measure_) in enumerate(MEASURES.items()):
     for move_ in moves["base-measure-parameters"].examples():
@@ -357,8 +360,8 @@ def test_one_step_of_eta(method):
 # The first look has half of these replicas, and logarithms of p-values are halved with them: a bug that 200
 # condemned is condemned, or below 1e-2 and repeated with 400. With both looks as in `SampledTests`, each bug
 # that is planted below (of Geweke's test and of calibration) was condemned in 4 of 4 runs with other seeds.
-REPLICAS, ROUNDS = 100, 4
-OF_SCHEDULES = 150, 5  # at depth 1, where other moves hide much of what one of them does wrong
+REPLICAS, ROUNDS = 100 * TIMES, 4
+OF_SCHEDULES = 150 * TIMES, 5  # at depth 1, where other moves hide much of what one of them does wrong
 
 
 @pytest.mark.parametrize("name", GEWEKE)
@@ -380,7 +383,7 @@ def test_every_registered_continuous_move_has_a_geweke_test():
 #   smaller: up to 7e-4, which the repeat must find; the exact test always does.
 # With 5,000 draws. The first look has half of them, and what it suspects is repeated with 10,000. At the
 # corner with discounts, where a row is computed, documents have three and two customers.
-DRAWS = 2_500
+DRAWS = 2_500 * TIMES
 
 
 def model_of(
@@ -420,7 +423,7 @@ def test_one_step_of_a_whole_sweep(name):
 # the repeat has 400.
 # - Beta(a, n) for Beta(a + 1, n): depth 1 40 of 40, 3.8e-22; depth 2 20 of 20, 4.0e-84.
 # - scale for rate: depth 1 20 of 20, 1.8e-183.
-CHAINS, RANKED = 100, 9
+CHAINS, RANKED = 100 * TIMES, 9
 
 
 @pytest.mark.parametrize("name", CALIBRATION)

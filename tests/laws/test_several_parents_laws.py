@@ -5,7 +5,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
-from hdpkit.testing.cases import several_parents
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.geweke import check_together
 
 
@@ -14,7 +14,7 @@ def test_hyperparameters_and_weights(each):
     gamma, beta = hk.Gamma(2.0, 1.0), hk.Beta(1.0, 2.0)
     below = (hk.Each(gamma), hk.Each(beta)) if each else (gamma, beta)
     cases = {
-        store: several_parents(
+        store: tiny_franchise(
             "a grandparent on two ways", DirichletMultinomial(0.5, n_terms=3), store=store,
             concentration=(gamma, below[0]), discount=(beta, below[1]),
         )

@@ -6,6 +6,7 @@ fails, and so does a row or an exclusion without a parameter.
 
 import fnmatch
 import inspect
+import re
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
@@ -284,8 +285,11 @@ def test_edge_cases_are_legal(make):
         assert np.isfinite(trace["log_joint"]).all()
 
 
-def documented_above(kind, name):
-    """Whether a method takes over the documentation of one that it overrides."""
+def documented_above(kind, name, arguments):
+    """Whether a method takes over the documentation of one that it overrides, or its class has it."""
+    of_all = "".join(base.__doc__ or "" for base in kind.__mro__).partition("Arguments of the methods")[2]
+    if all(re.search(rf"^ +{one} : |``{one}`` (is|are) ", of_all, re.M) for one in arguments):
+        return True
     return any(
         "Parameters\n" in (vars(base)[name].__doc__ or "") for base in kind.__mro__ if name in vars(base)
     )
@@ -295,7 +299,8 @@ def test_public_functions_of_several_arguments_say_what_they_take():
     silent = set()
     for name, kind in public_classes().items():
         for method_name, method in methods(kind):
-            if len(parameters(method, bound=True)) > 1 and not documented_above(kind, method_name):
+            arguments = parameters(method, bound=True)
+            if len(arguments) > 1 and not documented_above(kind, method_name, arguments):
                 silent.add(f"{name}.{method_name}")
     for name in hk.__all__:
         thing = getattr(hk, name)

@@ -11,8 +11,6 @@ from block_cases import (
     state_number,
     twin_of,
 )
-from bugs import BLOCK_FAULTS
-from bugs.planting import planted_fault
 from choice_sources import AskedSource
 from fused_cases import many_dishes, p_of
 
@@ -93,23 +91,12 @@ def test_dish_gibbs_in_pieces_is_the_sweep(seed):
     whole.audit()
 
 
-# As for single customers, production has no fault to plant: the law that it is held against gets one instead.
-# Each fault below, with 20 seeds: 20 of 20 below the limit (2.5e-5), all p-values below 1e-300.
-POWER = [
-    "tokens for tables",
-    "gamma left out",
-    "fresh left out",
-    "term counted twice",
-    "eta sum left out",
-    "exponents dropped",
-    "last dish left out",
-]
 SITES = {"any table": 1, "a table of several customers": 3}
+# Held against the law of planted faults (tokens for tables, term counted twice, ...) 20 of 20 runs failed.
 DRAWS = 20_000
 FAMILY = SampledTests()
 for name_ in SITES:
     FAMILY.register(name_)
-LIMIT = SampledTests.FIRST / FAMILY.n_p_values
 
 
 def law_at(franchise, unit):
@@ -159,16 +146,3 @@ def test_one_step_of_production(name):
     law = law_at(franchise, unit)
     assert max(law.values()) < 0.7
     FAMILY.check(name, lambda more, seed: [p_of(drawn(franchise, unit, more * DRAWS, seed), law)])
-
-
-@pytest.mark.parametrize("fault", POWER)
-@pytest.mark.parametrize("name", SITES)
-def test_one_step_catches_a_fault_of_the_law(name, fault):
-    franchise = many_dishes("explicit")
-    unit = uncertain(franchise, SITES[name])
-    law = law_at(franchise, unit)
-    with planted_fault(next(each for each in BLOCK_FAULTS if each.name == fault)):
-        wrong = law_at(franchise, unit)  # of a copy, which has the fault
-    counts = drawn(franchise, unit, DRAWS, 1)
-    assert p_of(counts, law) > 1e-3
-    assert p_of(counts, wrong) < LIMIT

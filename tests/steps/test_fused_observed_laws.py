@@ -3,8 +3,6 @@
 import functools
 
 import pytest
-from bugs import OBSERVED_FAULTS
-from bugs.planting import planted_fault
 from fused_cases import p_of
 from test_fused_observed import STORES, franchise_of
 
@@ -80,30 +78,6 @@ def test_every_customer_has_the_generic_law(case):
     franchise.audit()
 
 
-# Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with
-# 20 seeds and 4,000 draws: 20 of 20 below the limit (4.2e-6), the largest p-value 5.5e-44. With a quarter of
-# the draws it has a quarter of the logarithm. Without a fault the 240 p-values of these runs are uniform
-# (Kolmogorov and Smirnov: 0.76).
-POWER = {
-    ("explicit", "discounts", "nobody alone"): [
-        "opening by the dish",
-        "straight to the base",
-        "share without discount",
-        "new table without parent",
-        "coin reversed",
-    ],
-    ("explicit", "discounts", "somebody alone"): [
-        "table that was left out",
-        "table that was left twice",
-        "join without discount",
-    ],
-    ("histogram", "discounts", "somebody alone"): [
-        "removal by table",
-        "removal with discount",
-        "join by size alone",
-    ],
-    ("histogram", "large discounts", "somebody alone"): ["base left out", "new table without discount"],
-}
 SITES = {
     f"one step: {store}, {name}, {kind}": (store, name, kind)
     for store in STORES
@@ -113,7 +87,8 @@ SITES = {
 FAMILY = SampledTests()
 for name_ in SITES:
     FAMILY.register(name_)
-LIMIT = SampledTests.FIRST / FAMILY.n_p_values
+# Held against the law of planted faults (base left out, removal by table, ...) 20 of 20 runs with 4,000 draws
+# failed, the largest p-value 5.5e-44.
 DRAWS = 1_000
 
 
@@ -126,13 +101,6 @@ def site(name):
     laws = {i: law for i, law in enumerate(of_all) if alone[i] == (kind == "somebody alone")}
     customer = min(laws, key=lambda i: sum(p * p for p in laws[i].values()))
     return franchise, state, customer, laws[customer]
-
-
-@functools.lru_cache(maxsize=1)
-def drawn_at(name):
-    """What production draws at a site."""
-    franchise, state, customer, _ = site(name)
-    return drawn(franchise, state, customer, DRAWS, 1)
 
 
 def drawn(franchise, state, customer, draws, seed):
@@ -152,16 +120,3 @@ def test_one_step_of_production(name):
     franchise, state, customer, law = site(name)
     assert max(law.values()) < 0.75
     FAMILY.check(name, lambda more, seed: [p_of(drawn(franchise, state, customer, more * DRAWS, seed), law)])
-
-
-@pytest.mark.parametrize(
-    ("name", "fault"), [(name, fault) for name in SITES for fault in POWER.get(SITES[name], [])]
-)
-def test_one_step_catches_a_fault_of_the_law(name, fault):
-    franchise, state, customer, law = site(name)
-    counts = drawn_at(name)
-    franchise.thaw(state)
-    assert p_of(counts, law) > 1e-3
-    with planted_fault(next(each for each in OBSERVED_FAULTS if each.name == fault)):
-        wrong = law_of(franchise.copy(), customer, state, fused_step)
-    assert p_of(counts, wrong) < LIMIT

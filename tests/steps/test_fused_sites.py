@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from bugs import FAULTS
-from bugs.planting import planted_fault
 from fused_cases import corpus, franchise_over, lockstep, many_weights, p_of, total_variation
 from sites import NEW, record_sites
 
-from hdpkit.errors import StateError
 from hdpkit.franchise.freezing import take_over
 from hdpkit.random import RandomStream
 from hdpkit.steps.fused import _fused_topics as fused_topics
@@ -57,30 +54,6 @@ def test_every_site_of_a_sweep_under_weights(store):
     assert min(franchise.root.weights.table.many(franchise.slots.occupied_slots())) < 1e-8
     for exact, rounded in zip(doubles, floats, strict=True):
         assert total_variation(exact.law, rounded.law) <= VARIATION
-
-
-# Production has no fault to plant: the law that it is held against gets one instead. Each fault below, with
-# 20 seeds: 20 of 20 below the limit (5e-6), the largest p-value 1.7e-20. Without a fault the 200 p-values of
-# these runs are uniform (Kolmogorov and Smirnov: 0.30).
-POWER = {
-    ("explicit", False, "stays"): [
-        "term part dropped",
-        "smooth part dropped",
-        "fresh part dropped",
-        "new table without dishes",
-        "gamma left out",
-        "tokens for tables",
-        "customer not removed",
-    ],
-    ("explicit", False, "closes"): ["eta sum left out", "last dish left out"],
-    ("explicit", True, "closes"): ["closed table still counted", "new table discount ignored"],
-    ("explicit", True, "one of several"): [
-        "discount ignored",
-        "root discount ignored",
-        "last block left out",
-    ],
-    ("histogram", True, "closes"): ["new table discount once", "new dish discount ignored"],
-}
 
 
 def small(store, discounts):
@@ -191,9 +164,6 @@ def drawn_tables(franchise, customer, draws, seed):
     return counts
 
 
-# Here the faulty sweep can't be drawn from: it raises a StateError, as a sweep does that finds wrong counts.
-NOTICED = (("explicit", True, "closes"), "closed table still counted")
-
 SITES = {
     f"one step of production: {store}, {'discounts' if discounts else 'no discounts'}, {kind}": (
         store,
@@ -209,7 +179,8 @@ FAMILY = SampledTests()
 TABLES = "one step of production: explicit, discounts, one of several, by table"
 for name_ in [*SITES, TABLES]:
     FAMILY.register(name_)
-LIMIT = SampledTests.FIRST / FAMILY.n_p_values
+# Held against the law of each of fifteen planted faults (gamma left out, term part dropped, ...) the draws of
+# 20 runs were all below the limit of the first look; the largest p-value 1.7e-20.
 DRAWS = {"explicit": 20_000, "histogram": 5_000}
 
 
@@ -226,24 +197,6 @@ def test_one_step_of_production(name):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"), [(name, fault) for name in SITES for fault in POWER.get(SITES[name], [])]
-)
-def test_one_step_catches_a_fault_of_the_law(name, fault):
-    store, discounts, kind = SITES[name]
-    franchise = small(store, discounts)
-    customer = liveliest(franchise, kind)
-    counts = drawn(franchise, customer, DRAWS[store], 1, store == "histogram")
-    assert p_of(counts, law_at(franchise, customer)) > 1e-3
-    with planted_fault(next(each for each in FAULTS if each.name == fault)):
-        if (SITES[name], fault) == NOTICED:
-            with pytest.raises(StateError):
-                law_at(small(store, discounts), customer)
-            return
-        law = law_at(small(store, discounts), customer)
-    assert p_of(counts, law) < LIMIT
-
-
 def test_one_step_of_production_by_table():
     franchise = small("explicit", True)
     franchise.thaw(franchise.freeze())  # which numbers tables anew
@@ -255,5 +208,5 @@ def test_one_step_of_production_by_table():
         TABLES, lambda more, seed: [p_of(drawn_tables(franchise, customer, more * 20_000, seed), law)]
     )
     counts = drawn_tables(franchise, customer, 20_000, 1)
-    assert p_of(counts, law) > 1e-3
-    assert p_of(counts, table_law(franchise, customer, 0.0)) < LIMIT  # tables joined without the discount
+    without = p_of(counts, table_law(franchise, customer, 0.0))  # the discount
+    assert without < SampledTests.FIRST / FAMILY.n_p_values

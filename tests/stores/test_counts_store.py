@@ -196,67 +196,6 @@ def test_ratios_of_large_counts():
         stirling.ratios_at(2**31 - 1, 2**20, 0.5)
 
 
-def states_of(name, corner):
-    franchise = tiny_franchise(name, MEASURE, store=CountsReference, kernel="reference", corner=corner)
-    t = franchise.topology
-    shape = Shape(tuple(t.parent.tolist()), tuple(t.home.tolist()))
-    found = {}
-    for key in seatings(shape):
-        seats = FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS)
-        found.setdefault(to_counts(key, shape), seats)
-    frozen, states = franchise.freeze(), {}
-    for state, seats in found.items():
-        slots = np.unique(seats.dishes)
-        dishes = {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}
-        states[state] = {**frozen, "seating": seats.arrays(), **dishes}
-    return states
-
-
-def leave_and_enter(franchise, source):
-    franchise.leave(0, 2, source)
-    franchise.enter(0, 2, source)
-
-
-def leave_and_enter_given(franchise, source):
-    franchise.leave(1, 2, source)
-    franchise.enter_given(
-        np.full(franchise.topology.n_customers, franchise.slots.occupied_slots()[0]), 1, 2, source
-    )
-
-
-STEPS = {
-    "reseat": lambda franchise, source: franchise.reseat(0, 1, source),
-    "reseat two": lambda franchise, source: franchise.reseat(1, 3, source),
-    "leave and enter": leave_and_enter,
-    "leave and enter given": leave_and_enter_given,
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("corner", ["middle", "discounts"])
-@pytest.mark.parametrize("name", ["flat 3", "2+1", "2+1 with one at the root", "three levels of three"])
-def test_both_twins_of_a_step_have_one_law(name, corner, step):
-    franchises = [
-        tiny_franchise(name, MEASURE, store=kind, kernel=kernel, corner=corner)
-        for kind, kernel, _ in TWINS.values()
-    ]
-    tree = franchises[0].topology
-    shape = Shape(tree.parent.tolist(), tree.home.tolist())
-    for state, frozen in states_of(name, corner).items():
-        laws = []
-        for franchise in franchises:
-
-            def run(source, franchise=franchise, frozen=frozen):
-                franchise.thaw(frozen)
-                STEPS[step](franchise, source)
-                return frozen_key(franchise.store.freeze(), shape)
-
-            laws.append(law_of(run))
-            franchise.audit()
-        compare(laws[0], laws[1])
-        assert laws[0].keys() == laws[1].keys(), state
-
-
 @pytest.mark.parametrize("twin", TWINS)
 def test_tables_of_the_restaurants_of_a_step_are_drawn_at_its_end(twin):
     # With one dish only nothing is drawn of dishes: tables have their law given 4 and 3 customers.

@@ -120,8 +120,6 @@ class AdoptByProposal(moves.Move):
         return p.log_ratio
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return MoveInfo()
         with state.labelled_seating(rng), state.proposal() as p:
             units = state.units(1, with_customers=True)
             if len(units) < 2:
@@ -150,8 +148,6 @@ class SitWith(moves.Move):
         return math.log(before / after)
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return MoveInfo()
         with state.labelled_seating(rng), state.proposal() as p:
             n, home = state.topology.n_customers, state.topology.home
             customer = rng.index(n)

@@ -5,7 +5,7 @@ from marginals import dirichlet_multinomial_log_marginal
 
 from hdpkit.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.moves import DishGibbs, ParentWeights, TableGibbs
-from hdpkit.testing.cases import several_parents
+from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 
 ROOT = "a parent and the root"
@@ -13,7 +13,7 @@ ROOT = "a parent and the root"
 
 def _model(graph, store):
     measure = DirichletMultinomial(0.5, n_terms=3)
-    franchise = several_parents(graph, measure, store=store, kernel="reference", corner="discounts")
+    franchise = tiny_franchise(graph, measure, store=store, kernel="reference", corner="discounts")
     return ExactModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
 
 

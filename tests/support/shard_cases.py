@@ -8,6 +8,8 @@ import numpy as np
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.random import Streams
+from hdpkit.run.shards.franchise import ShardedChain
+from hdpkit.run.sweeps import Order
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), moves.BaseMeasureParameters()]
 BURSTY = [*SCHEDULE, moves.Discount()]
@@ -72,9 +74,9 @@ def run_shards(
     franchise = shards.ShardedFranchise(declared, source, root=root, spool=spool)
     backend, made = backend or shards.Local(), []
     if sweeps == 0:
-        chain = franchise.chain(hk.Scheduler(schedule, threads).moves, backend)
+        chain = ShardedChain(franchise, hk.Scheduler(schedule, threads).moves, backend)
         chain.streams = Streams(rng)
-        return Ended(franchise, None, len(list(chain.draws(0, init, None, None))))
+        return Ended(franchise, None, len(list(chain.draws(Order(0, init)))))
 
     def listen(draw):
         made.append(draw.sweep)

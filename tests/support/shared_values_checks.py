@@ -76,8 +76,6 @@ class DrawShift(moves.Move):
     updates = ("shift",)
 
     def apply(self, state, rng, steps=None):
-        if steps == (0, 0):
-            return moves.MoveInfo()
         logs = []
         for value in self.grid:
             state.set_shared_value("shift", value)

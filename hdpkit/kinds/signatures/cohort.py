@@ -74,7 +74,7 @@ class Cohort(Hierarchy):
     exports = (*EXPORTS, "signatures", "pdf")
     sampling: ClassVar[Mapping[str, Any]] = {"sweeps": 1000, "chains": 4, "samples": 50}
     spoken: ClassVar[Mapping[str, Any]] = {
-        "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."},
+        "concentration": {"option": "sample_concentration", "told": "Of samples over signatures."}
     }
 
     eta: Any = setting(0.5, NumberOrPrior(), "Dirichlet parameter of signatures over channels.")

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.canvas import (
     ROW,
     alt,
@@ -58,13 +57,13 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def plot_spectra(
-    spectra: Any,
-    channels: str | Channels | None = None,
-    *,
-    names: Any = None,
-    most: int = 12,
+    spectra: Any, channels: str | Channels | None = None, *, names: Any = None, most: int = 12
 ) -> Any:
     """Draw signatures, or spectra of samples, as bars by channel in the conventional order and colours.
+
+    Returns an ``altair.VConcatChart``. Raises a ParameterError if the argument isn't spectra, or channels
+    have no classification; a DataError if the width doesn't match the channels; a MissingExtraError without
+    Altair.
 
     Parameters
     ----------
@@ -77,19 +76,6 @@ def plot_spectra(
         Titles of the panels.
     most : int
         The largest number of spectra drawn; the first ones are used.
-
-    Returns
-    -------
-    altair.VConcatChart
-
-    Raises
-    ------
-    ParameterError
-        If the argument isn't spectra, or channels have no classification.
-    DataError
-        If the width doesn't match the channels.
-    MissingExtraError
-        Without Altair.
     """
     whole_number("most", most, 1, remedy="12 fit on a page.")
     values, ends, own = _values(spectra)
@@ -232,6 +218,9 @@ def plot_exposures(
 ) -> Any:
     """Draw exposures as stacked bars, with the samples of each level next to each other.
 
+    Returns an ``altair.Chart``. Raises a ParameterError if an argument is not valid; a MissingExtraError
+    without Altair.
+
     Parameters
     ----------
     signatures : Components
@@ -242,17 +231,6 @@ def plot_exposures(
         level, showing the mean of its samples' shares.
     most : int
         The largest number of samples drawn; each level is represented in proportion to its samples.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    MissingExtraError
-        Without Altair.
     """
     signatures_of(signatures)
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
@@ -357,7 +335,8 @@ def plot_activity(
     """Draw the shares of a signature in the samples of each level as boxes.
 
     Boxes reach from the first to the third quartile with the median; lines reach from 5 % to 95 % of the
-    samples.
+    samples. Returns an ``altair.Chart``. Raises a ParameterError if an argument is not valid; a
+    MissingExtraError without Altair.
 
     Parameters
     ----------
@@ -368,17 +347,6 @@ def plot_activity(
         Label of the samples; by default the first label of the corpus.
     most : int
         The largest number of values of the level that are drawn; those with most samples.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    MissingExtraError
-        Without Altair.
     """
     signatures_of(signatures)
     place = _place(signatures, signature)
@@ -428,6 +396,9 @@ def plot_decomposition(
 ) -> Any:
     """Draw a signature, the sum of known ones that is most like it, and the parts of this sum.
 
+    Returns an ``altair.VConcatChart``. Raises a ParameterError if an argument is not valid; a DataError if
+    the channels of the known signatures differ; a MissingExtraError without Altair.
+
     Parameters
     ----------
     signatures : Components
@@ -437,19 +408,6 @@ def plot_decomposition(
     known : KnownSignatures
     least : float
         Known signatures with a smaller share are left out, as by `KnownSignatures.decompose`.
-
-    Returns
-    -------
-    altair.VConcatChart
-
-    Raises
-    ------
-    ParameterError
-        If an argument is not valid.
-    DataError
-        If the channels of the known signatures differ.
-    MissingExtraError
-        Without Altair.
     """
     found, place = signatures_of(signatures), _place(signatures, signature)
     instance("known", known, KnownSignatures, "KnownSignatures", remedy="read_signatures(path).")
@@ -467,7 +425,7 @@ def plot_decomposition(
     return alt.vconcat(*(_titled(one, text) for one, text in both)).resolve_scale(y="shared")
 
 
-def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
+def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[Int64s]:
     """About so many samples, of each level in proportion: by largest signature and then by its share."""
     n_all = sum(map(len, members))
     kept = []
@@ -482,6 +440,9 @@ def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list
 def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
     """Draw cosine similarities of signatures with known ones, or with each other, as a heat map.
 
+    Returns an ``altair.Chart``. Raises a ParameterError if the arguments aren't signatures; a DataError if
+    their channels differ; a MissingExtraError without Altair.
+
     Parameters
     ----------
     signatures : Components or KnownSignatures
@@ -489,19 +450,6 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40) -> Any:
         By default the signatures themselves.
     most : int
         The largest number of known signatures drawn: those most similar to a signature.
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If the arguments aren't signatures.
-    DataError
-        If their channels differ.
-    MissingExtraError
-        Without Altair.
     """
     whole_number("most", most, 1, remedy="40 fit into one picture.")
     names, rows, channels = _rows("signatures", signatures)
@@ -552,7 +500,9 @@ def write_pages(
 
     The page of a signature has its spectrum with intervals and, if there are known signatures, that of its
     best match and of the sum of known ones that is most like it; its row of the overview; its shares in the
-    samples of each level as boxes; and the samples with most mutations of it, with their intervals.
+    samples of each level as boxes; and the samples with most mutations of it, with their intervals. Raises a
+    DataError if there is no signature, or the channels of the known ones differ; a StorageError if the file
+    can't be written; a MissingExtraError without Altair, vl-convert-python or pypdf.
 
     Parameters
     ----------
@@ -562,19 +512,6 @@ def write_pages(
         The file; an existing one is replaced.
     known : KnownSignatures, optional
         For the best matches.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    DataError
-        If there is no signature, or the channels of the known ones differ.
-    StorageError
-        If the file can't be written.
-    MissingExtraError
-        Without Altair, vl-convert-python or pypdf.
     """
     signatures_of(signatures)
     file = absolute_path("path", path, remedy="For instance signatures.pdf.")

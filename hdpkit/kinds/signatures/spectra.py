@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Bools, Floats
 from hdpkit.checks import choice, flag, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits
@@ -54,7 +54,7 @@ class NumberTable:
     place: str  # the file, for errors
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    values: npt.NDArray[np.float64]
+    values: Floats
     lines: tuple[str, ...]  # each row, for errors
     header: str  # the row with the names of the columns
 
@@ -168,11 +168,13 @@ def read_spectra(
 ) -> Corpus:
     """Read counts of mutations by sample and channel: samples are documents of a corpus, channels terms.
 
-    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, and others of `CHANNELS`), a
-    matrix of MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the
-    format of R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx.
-    Channels are checked by name and sorted. Memory grows with the size of the table, not with the number of
-    mutations.
+    The file is a table of SigProfilerMatrixGenerator (``*.SBS96.all``, and others of `CHANNELS`), a matrix of
+    MutationalPatterns or of the R packages hdp (samples in rows) and ICAMS, as CSV, TSV or in the format of
+    R's ``write.table``, plain or compressed; or such a table as Parquet, JSON lines or xlsx. Channels are
+    checked by name and sorted. Memory grows with the size of the table, not with the number of mutations.
+    Raises a DataError with line and cell: if channels are wrong, duplicated or missing; a count is negative,
+    fractional, not a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is
+    2^31 or more; a ParameterError if an argument isn't one of the listed values.
 
     Parameters
     ----------
@@ -196,15 +198,6 @@ def read_spectra(
     -------
     Corpus
         Documents are named after the samples; the vocabulary is the channels.
-
-    Raises
-    ------
-    DataError
-        With line and cell: if channels are wrong, duplicated or missing; a count is negative, fractional, not
-        a number, or 2^31 or more; a sample has no mutations or a duplicate name; or the total is 2^31 or
-        more.
-    ParameterError
-        If an argument isn't one of the listed values.
     """
     wanted = given_channels(channels)
     flag("drop_empty", drop_empty)
@@ -255,7 +248,7 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
 
 def arranged(
     table: NumberTable, wanted: Channels | str | None, side: str, what: str
-) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str], Channels | None]:
+) -> tuple[Floats, tuple[str, ...], list[int], list[str], Channels | None]:
     """Arrange a table: a row per sample or signature, with channels in the order of plots."""
     if side == "columns":
         values, found, names = table.values.T, table.rows, table.columns
@@ -275,7 +268,7 @@ def arranged(
     return values[:, order], names, order, list(channels.names), channels
 
 
-def _check_counts(table: NumberTable, counts: npt.NDArray[np.float64], order: list[int], side: str) -> None:
+def _check_counts(table: NumberTable, counts: Floats, order: list[int], side: str) -> None:
     bad = first_not_whole(counts.ravel(), TOKEN_LIMIT)
     if bad is None:
         return
@@ -288,9 +281,7 @@ def _check_counts(table: NumberTable, counts: npt.NDArray[np.float64], order: li
     raise DataError(table.cell(*cell), value, "a whole number from 0 to 2^31 - 1", remedy)
 
 
-def _with_mutations(
-    table: NumberTable, counts: npt.NDArray[np.float64], names: Sequence[str], side: str, drop: bool
-) -> npt.NDArray[np.bool_]:
+def _with_mutations(table: NumberTable, counts: Floats, names: Sequence[str], side: str, drop: bool) -> Bools:
     kept = np.asarray(counts.any(axis=1), dtype=np.bool_)
     if not kept.all() and not drop:
         empty = np.flatnonzero(~kept)

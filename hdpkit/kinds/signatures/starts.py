@@ -9,10 +9,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Bools, Floats, Int64s
 from hdpkit.checks import function, instance, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.files.tables import Columns
@@ -61,7 +60,7 @@ class RankChoice:
     """
 
     rank: int
-    ranks: npt.NDArray[np.int64]
+    ranks: Int64s
     scores: Floats
     errors: Floats
     stability: Floats
@@ -150,7 +149,8 @@ def choose_rank(
     fitted number of the sample (the shares of its signatures, and its part of the entries of all signatures).
     Chains count all mutations fully.
 
-    Levels above the samples are not used.
+    Levels above the samples are not used. Raises a ParameterError if an argument is out of range; a DataError
+    if there are no mutations.
 
     Parameters
     ----------
@@ -170,17 +170,6 @@ def choose_rank(
     rng : int, Generator or None
     progress : function, optional
         Called with the number of the path, from 0, and the rank after each step.
-
-    Returns
-    -------
-    RankChoice
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-    DataError
-        If there are no mutations.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="read_spectra(path) returns one.")
     whole_number("paths", paths, 1, 1000, remedy="3 is usual.")
@@ -216,7 +205,7 @@ class _Prior:
     eta: Floats
     topics: Floats  # (n_known, n_terms)
     pseudo_counts: Floats
-    frozen: npt.NDArray[np.bool_]
+    frozen: Bools
 
     @classmethod
     def of(cls, eta: Floats, known: Known | None) -> _Prior:
@@ -228,7 +217,7 @@ class _Prior:
     def n_known(self) -> int:
         return len(self.topics)
 
-    def parameters(self, n_new: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def parameters(self, n_new: int) -> tuple[Floats, Bools]:
         """Dirichlet parameters of all signatures, the known ones first, and which are frozen."""
         prior = np.tile(self.eta, (self.n_known + n_new, 1))
         prior[: self.n_known] += self.pseudo_counts
@@ -262,7 +251,7 @@ class _Split:
     overdispersion: float
     prior: _Prior
     n_used: int
-    trial_rows: npt.NDArray[np.int64]  # samples by which a signature to be removed is chosen
+    trial_rows: Int64s  # samples by which a signature to be removed is chosen
 
     def fit(self, fit: _Fit, updates: tuple[int, int]) -> _Fit:
         """The fit after further updates: so many of EM, then so many of a mean-field approximation."""
@@ -348,7 +337,7 @@ def _without(fit: _Fit, gone: int, into: int | None, n_known: int) -> _Fit:
     return _Fit(expected, means, means)
 
 
-def _split(counts: npt.NDArray[np.int64], held_out: float, prior: _Prior, rng: np.random.Generator) -> _Split:
+def _split(counts: Int64s, held_out: float, prior: _Prior, rng: np.random.Generator) -> _Split:
     """Hold out mutations, and find the weights of the samples."""
     held = rng.binomial(counts, held_out)
     rest = (counts - held).astype(np.float64)
@@ -438,7 +427,7 @@ class _Paths:
             found.append(alike[scipy.optimize.linear_sum_assignment(-alike)].mean())
         return float(np.mean(found))
 
-    def choice(self, counts: npt.NDArray[np.int64]) -> RankChoice:
+    def choice(self, counts: Int64s) -> RankChoice:
         """The choice, with its signatures fitted to all mutations."""
         (scores, errors), rank = self.compared(), self.rank
         fit, split = self.fits[self.best_path(rank)][rank], self.split

@@ -113,7 +113,7 @@ def similarity(topics: Any, *, rng: int = 0) -> Any:
     MissingExtraError
         If Altair is not installed.
     """
-    whole_number("rng", rng, remedy="A seed.")
+    whole_number("rng", rng, remedy="Give a seed, such as 0.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
     rows = named("topics", given, "topics, or a dict of them", "Give a franchise.")
     pairs = {}

@@ -20,7 +20,7 @@ import attrs
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError, SlowPartError
 from hdpkit.run.shards.state import ShardedJob, spread
-from hdpkit.run.shards.worker import CountBlock, Failed, Swept, Worker
+from hdpkit.run.shards.worker import CountBlock, Failed, Swept, Worker, added
 
 
 class Backend(abc.ABC):
@@ -95,7 +95,7 @@ class Backend(abc.ABC):
         for answer in answers:
             if isinstance(answer, Swept):
                 sent = max(sent, answer.changes.nbytes)
-            total = answer if total is None else total.plus(answer)
+            total = answer if total is None else added(total, answer)
         if isinstance(total, Failed):
             raise total.error
         self.sent += sent
@@ -370,28 +370,25 @@ class MPI(Backend):
 
     def _total(self) -> Any:
         self._together()
-        total = self._comm.allreduce(self._answer, op=_plus)
+        total = self._comm.allreduce(self._answer, op=added)
         if isinstance(total, Failed):
             raise total.error
         return total
 
     def _swept(self) -> Any:
-        """Each rank sums a block of terms, and sends the sum to the others.
-
-        A block is prepared and sent while the previous one is being transferred.
-        """
+        """Each rank sums a block of terms, while it prepares and sends others, and sends the sum."""
         comm, own, n = self._comm, self.rank, self._comm.Get_size()
         total = self._total()
-        added, underway = self._worker.call("block", own, n), []
-        self.sent += total.changes.nbytes + _bytes(added)
+        summed, underway = self._worker.call("block", own, n), []
+        self.sent += total.changes.nbytes + _bytes(summed)
         for step in range(1, n + 1):
             if step < n:
                 block = self._worker.call("block", (own + step) % n, n)
                 self.sent += _bytes(block)
                 underway.append(comm.isend(block, dest=(own + step) % n))
             if step > 1:
-                added = added.plus(comm.recv(source=(own - step + 1) % n))
-        blocks = checked(comm.allgather(added))
+                summed = added(summed, comm.recv(source=(own - step + 1) % n))
+        blocks = checked(comm.allgather(summed))
         for request in underway:
             request.wait()
         return Swept(attrs.evolve(total.changes, counts=tuple(block.counts for block in blocks)))
@@ -431,10 +428,7 @@ class MPI(Backend):
 
 
 def _remove_names() -> None:
-    """Remove the name of the memory that MPICH's ranks on this machine share; all have opened it by now.
-
-    MPICH removes it at the end, but not when a rank is killed: 2 MB would stay in /dev/shm.
-    """
+    """Remove the name of the memory that MPICH's ranks share, which would stay if a rank were killed."""
     with contextlib.suppress(OSError):
         for path in set(MPICH.findall(Path("/proc/self/maps").read_text())):
             Path(path).unlink(missing_ok=True)
@@ -442,10 +436,6 @@ def _remove_names() -> None:
 
 def _bytes(block: Any) -> int:
     return len(block.counts) if isinstance(block, CountBlock) else 0
-
-
-def _plus(one: Any, other: Any) -> Any:
-    return one.plus(other)
 
 
 def _world() -> Any:

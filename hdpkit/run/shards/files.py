@@ -143,10 +143,7 @@ class Stored:
         shards: Mapping[int, Written],
         observed: tuple[Any, tuple[Int64s, Int64s]] | None = None,
     ) -> Stored:
-        """The state of which the files of all shards were written.
-
-        ``observed`` is the result of `Worker.observed` where topics differ by document.
-        """
+        """The state of which the files of all shards were written; ``observed`` is from `Worker.observed`."""
         totals = [(one.tables, one.sizes) for one in shards.values()]
         tables, sizes = summed(totals, int(np.max(common["slots"])) + 1)
         return cls(
@@ -185,10 +182,7 @@ class Stored:
         where: Path,
         differ: bool,
     ) -> Stored:
-        """The state of a checkpoint; a CorruptRunError that names its folder unless it can be one.
-
-        Compiled code uses its numbers without checks.
-        """
+        """The state of a checkpoint, checked, since compiled code uses its numbers without checks."""
         with reading(where):
             common = {key: value for key, value in frozen.items() if key not in _OWN}
             _check_common(common)
@@ -343,22 +337,13 @@ def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> 
     seating["dish"][0] = seating["count_dish"][0] = slots[0]
     seat_bursts(franchise, seating)
     streams = Streams(seed)
-    begin_shards(
-        franchise,
-        seating,
-        total,
-        stored.common,
-        WholeCorpus(0, stored.sizes),
-        streams.source(STARTS),
-    )
+    corpus, source = WholeCorpus(0, stored.sizes), streams.source(STARTS)
+    franchise.access.change(begin_shards, franchise, seating, total, stored.common, corpus, source)
     franchise.streams = streams
 
 
 def seated_logs(franchise: Franchise, documents: Sequence[int]) -> list[float]:
-    """Sum over documents and dishes of log S(customers, tables), for consecutive ranges of documents.
-
-    The franchise has a store of counts and no discounts.
-    """
+    """Sum over documents and dishes of log S(customers, tables), for consecutive ranges of documents."""
     node, _, customers, tables = _columns(franchise)
     places = np.searchsorted(node, np.cumsum([1, *documents]))
     n, t = (np.asarray(column, dtype=np.int64) for column in (customers, tables))

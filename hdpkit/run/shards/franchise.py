@@ -39,195 +39,8 @@ from hdpkit.run.shards.state import (
     differs,
     whole_state,
 )
-from hdpkit.run.sweeps import Chain, Divided, Progress
+from hdpkit.run.sweeps import Chain, Order
 from hdpkit.run.trace import Draw
-
-
-class Spread:
-    """The declarations of a franchise over shards, and the workers that have its state."""
-
-    def __init__(
-        self, restaurant: Restaurant, corpus: Source, root: str | FixedWeights, spool: str | None
-    ) -> None:
-        self.restaurant = restaurant
-        self.corpus = corpus
-        self.root = root
-        self.spool = spool
-        self.sweep = 0
-        self.streams: Streams | None = None
-        self._backend: Backend | None = None
-        self._whole = False  # whether the workers have the state after a complete sweep
-
-    def declared(self) -> Franchise:
-        """The same declarations over a single document."""
-        franchise = Franchise(self.restaurant, one_document(self.corpus), store="counts", root=self.root)
-        franchise.expand_cells()
-        return franchise
-
-    def _begin(self, backend: Backend, job: ShardedJob) -> None:
-        """Give the workers their shards and the initial state."""
-        self._whole = False
-        self._backend = backend
-        self.streams = job.streams()
-        backend.scatter(job)
-        self.sweep = int(job.start.common()["sweep"])
-        self._whole = True
-
-    def _swept(self) -> dict[str, Any]:
-        """Run every move once in all workers; returns the numbers for a trace, except that of the sweep."""
-        assert self._backend is not None
-        self._whole = False
-        numbers = self._backend.sweep()
-        self.sweep = numbers.pop("sweep")
-        self._whole = True
-        return numbers
-
-    def _lost(self) -> None:
-        """The state of the workers isn't that at the end of the trace."""
-        self._whole = False
-
-    def _gather(self, what: str, *arguments: Any) -> list[Any]:
-        """Results of a method of all workers, in order; none unless this process leads."""
-        if self._backend is None or not self._whole:
-            raise StateError(
-                "franchise", "without a state of all workers", "one whose last run ended without an error",
-                "Run it, or open the folder of its run: hk.open_run(folder).",
-            )  # fmt: skip
-        self._whole = False
-        found = self._backend.gather(what, *arguments)
-        self._whole = True
-        return found
-
-
-class ShardedChain(Chain):
-    """The chain of a `ShardedFranchise` on the workers of a backend."""
-
-    rescues = False  # another process may go on without the error
-
-    def __init__(self, franchise: Spread, moves: Sequence[Move], backend: Backend | None) -> None:
-        n_tokens = sum(info.n_tokens for info in franchise.corpus.shards)
-        super().__init__(moves, franchise, franchise.declared(), franchise.corpus, n_tokens)
-        self.settings = {"spool": franchise.spool}
-        self._backend = Local() if backend is None else backend
-        remedy = "hdpkit.shards.Local(2), MPI(), Dask(client)."
-        instance("backend", self._backend, Backend, "a backend", remedy=remedy)
-        self._start: ShardedStart | None = None  # that was checked
-        self._loaded: FromFolder
-        self._frozen: Mapping[str, Any] | None = None  # the newest state whose shards are in files
-        self._saved = 0  # sweep of the newest checkpoint
-        self._log_joint = float("nan")  # after the last sweep
-
-    def check(self, **options: Any) -> None:
-        """Raise an error unless the moves can run over shards, and for options that need one process."""
-        for name, value in options.items():
-            if value is not None:
-                raise ParameterError(
-                    name, value, "left out for a run over shards",
-                    "Its chain runs shard by shard, without it.",
-                )  # fmt: skip
-        check_moves(self.moves)
-        for move in self.moves:
-            check_move(move, self.declared)
-        check_served(self.declared)
-
-    def check_start(self, init: Any) -> None:
-        """Raise an error unless the chain can start so."""
-        if init is None:
-            raise StateError(
-                "init",
-                None,
-                "a start",
-                "A run over shards goes on in its folder: hk.open_run(folder).resume().",
-            )
-        self._start = self._started(init)
-
-    def lead(self, act: Callable[[], Any]) -> Any:
-        """Call a function in the leading process; all get its result, or raise its error."""
-        return self._backend.lead(act)
-
-    def agreed(self, *wishes: bool) -> Sequence[bool]:
-        """Which of these any process wishes."""
-        return self._backend.agreed(wishes)
-
-    def hold(self) -> AbstractContextManager[Callable[[], None]]:
-        """Defer Ctrl-C to the end of a sweep, which workers can't undo; a second Ctrl-C isn't deferred."""
-        return HeldInterrupt(once=True)
-
-    # ------------------------------------------------------------------ its sweeps
-
-    def draws(
-        self,
-        sweeps: int,
-        init: Any,
-        progress: Progress | None,
-        audit_every: int | None,
-        begun: Callable[[], None] | None = None,
-    ) -> Iterator[Draw]:
-        """Yield a draw after every sweep; the leading process reports the progress."""
-        franchise: Any = self.franchise
-        start = self._loaded if init is None else self._start or self._started(init)
-        job = ShardedJob(
-            franchise.restaurant, franchise.corpus, tuple(self.moves), self.streams.seed, start,
-            franchise.root, franchise.spool,
-        )  # fmt: skip
-        franchise._begin(self._backend, job)
-        if begun is not None:
-            begun()
-        clock = Clock(progress if self._backend.leads else None, self.n_customers, sweeps, False)
-        clock.begin()
-        for left in range(sweeps, 0, -1):
-            numbers = franchise._swept()
-            self._log_joint = numbers["log_joint"]
-            try:
-                clock.swept(numbers, finished=left == 1)
-            except BaseException:
-                franchise._lost()
-                raise
-            yield Draw(franchise.sweep, franchise, (), numbers)
-
-    def _started(self, init: Any) -> ShardedStart:
-        franchise, root = self.franchise, self.franchise.root
-        most = root.n_dishes if isinstance(root, FixedWeights) else None
-        own = differs(franchise.restaurant)
-        bursts = franchise.restaurant.measure.starting_parameters if own else None
-        return as_start(init, franchise.corpus, most, self.streams, bursts)
-
-    # ------------------------------------------------------------------ its folder
-
-    def thaw(self, frozen: Mapping[str, Any]) -> None:
-        """Begin with the state of a checkpoint, of which each worker reads its shards."""
-        franchise, corpus = self.franchise, self.franchise.corpus
-        stored = Stored.read(
-            frozen, corpus.n_terms, len(corpus.shards), franchise.root == "weights", self.folder.path,
-            differs(franchise.restaurant),
-        )  # fmt: skip
-        self._loaded = FromFolder.of(self.folder.path, stored)
-        self._frozen = frozen
-        franchise.sweep = stored.sweep
-
-    def saved(self, sweep: int) -> None:
-        """Remove the shards of all states but the two newest."""
-        remove_others(self.folder.path, {self._saved, sweep})
-        self._saved = sweep
-
-    def state(self) -> Callable[[], Mapping[str, Any] | None]:
-        """What writes the shards into files, and returns what all have in common."""
-        return self._stored
-
-    def _stored(self) -> Mapping[str, Any] | None:
-        franchise = self.franchise
-        if self._frozen is None or self._frozen["sweep"] != franchise.sweep:
-            if not franchise._whole:
-                return None
-            written = franchise._gather("write", str(seating_folder(self.folder.path, franchise.sweep)))
-            commons, counts = franchise._gather("common"), franchise._gather("dish_counts")
-            observed = franchise._gather("observed") if differs(franchise.restaurant) else []
-            self._frozen = {"sweep": franchise.sweep}
-            if self._backend.leads:
-                shards = {i: one for part in written for i, one in part.items()}
-                stored = Stored.of(commons[0], added(counts), self._log_joint, shards, *observed[:1])
-                self._frozen = stored.frozen()
-        return self._frozen
 
 
 def added(counts: list[Any]) -> Any:
@@ -235,7 +48,7 @@ def added(counts: list[Any]) -> Any:
     return sum((one for one in counts[1:] if one is not None), counts[0])
 
 
-class ShardedFranchise(Spread, Divided):
+class ShardedFranchise:
     """Documents below a root, over a corpus in shards.
 
     `hdpkit.Scheduler.run` spreads the shards over the workers of a backend. Its chain is bit for bit that
@@ -291,15 +104,54 @@ class ShardedFranchise(Spread, Divided):
             )  # fmt: skip
         place = None if spool is None else str(path_of("spool", spool, remedy="A folder on a local disk."))
         check_declared(restaurant, root)
-        super().__init__(restaurant, corpus, root, place)
+        self.restaurant = restaurant
+        self.corpus = corpus
+        self.root = root
+        self.spool = place
+        self.sweep = 0
+        self.streams: Streams | None = None
+        self._backend: Backend | None = None
+        self._whole = False  # whether the workers have the state after a complete sweep
 
     def __repr__(self) -> str:
         where = "" if self._backend is None else f", {self._backend}"
         return f"<ShardedFranchise: {self.sweep} sweeps over {len(self.corpus.shards)} shards{where}>"
 
-    def chain(self, moves: Sequence[Move], backend: Any) -> Chain:
-        """The chain of these moves over it; called by a run."""
-        return ShardedChain(self, moves, backend)
+    def declared(self) -> Franchise:
+        """The same declarations over a single document."""
+        franchise = Franchise(self.restaurant, one_document(self.corpus), store="counts", root=self.root)
+        franchise.expand_cells()
+        return franchise
+
+    def _begin(self, backend: Backend, job: ShardedJob) -> None:
+        """Give the workers their shards and the initial state."""
+        self._whole = False
+        self._backend = backend
+        self.streams = job.streams()
+        backend.scatter(job)
+        self.sweep = int(job.start.common()["sweep"])
+        self._whole = True
+
+    def _swept(self) -> dict[str, Any]:
+        """Run every move once in all workers; returns the numbers for a trace, except that of the sweep."""
+        assert self._backend is not None
+        self._whole = False
+        numbers = self._backend.sweep()
+        self.sweep = numbers.pop("sweep")
+        self._whole = True
+        return numbers
+
+    def _gather(self, what: str, *arguments: Any) -> list[Any]:
+        """Results of a method of all workers, in order; none unless this process leads."""
+        if self._backend is None or not self._whole:
+            raise StateError(
+                "franchise", "without a state of all workers", "one whose last run ended without an error",
+                "Run it, or open the folder of its run: hk.open_run(folder).",
+            )  # fmt: skip
+        self._whole = False
+        found = self._backend.gather(what, *arguments)
+        self._whole = True
+        return found
 
     # ------------------------------------------------------------------ its state
 
@@ -337,3 +189,125 @@ class ShardedFranchise(Spread, Divided):
             for info, own in ((self.corpus.shards[i], by_shard[i]) for i in sorted(by_shard))
         ]
         return np.concatenate(rows, axis=1).T
+
+
+class ShardedChain(Chain):
+    """The chain of a `ShardedFranchise` on the workers of a backend."""
+
+    rescues = False  # another process may go on without the error
+
+    def __init__(self, franchise: ShardedFranchise, moves: Sequence[Move], backend: Backend | None) -> None:
+        n_tokens = sum(info.n_tokens for info in franchise.corpus.shards)
+        super().__init__(moves, franchise, franchise.declared(), franchise.corpus, n_tokens)
+        self.settings = {"spool": franchise.spool}
+        self._backend = Local() if backend is None else backend
+        remedy = "hdpkit.shards.Local(2), MPI(), Dask(client)."
+        instance("backend", self._backend, Backend, "a backend", remedy=remedy)
+        self._start: ShardedStart | None = None  # that was checked
+        self._loaded: FromFolder
+        self._frozen: Mapping[str, Any] | None = None  # the newest state whose shards are in files
+        self._saved = 0  # sweep of the newest checkpoint
+        self._log_joint = float("nan")  # after the last sweep
+
+    def check(self, **options: Any) -> None:
+        """Raise an error unless the moves can run over shards, and for options that need one process."""
+        for name, value in options.items():
+            if value is not None:
+                raise ParameterError(
+                    name, value, "left out for a run over shards",
+                    "Its chain runs shard by shard, without it.",
+                )  # fmt: skip
+        check_moves(self.moves)
+        for move in self.moves:
+            check_move(move, self.declared)
+        check_served(self.declared)
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error unless the chain can start so."""
+        if init is None:
+            raise StateError(
+                "init", None, "a start",
+                "A run over shards goes on in its folder: hk.open_run(folder).resume().",
+            )  # fmt: skip
+        self._start = self._started(init)
+
+    def lead(self, act: Callable[[], Any]) -> Any:
+        """Call a function in the leading process; all get its result, or raise its error."""
+        return self._backend.lead(act)
+
+    def agreed(self, *wishes: bool) -> Sequence[bool]:
+        """Which of these any process wishes."""
+        return self._backend.agreed(wishes)
+
+    def hold(self) -> AbstractContextManager[Callable[[], None]]:
+        """Defer Ctrl-C to the end of a sweep, which workers can't undo; a second Ctrl-C isn't deferred."""
+        return HeldInterrupt(once=True)
+
+    # ------------------------------------------------------------------ its sweeps
+
+    def draws(self, order: Order) -> Iterator[Draw]:
+        """Yield a draw after every sweep; the leading process reports the progress."""
+        franchise: Any = self.franchise
+        start = self._loaded if order.init is None else self._start or self._started(order.init)
+        job = ShardedJob(
+            franchise.restaurant, franchise.corpus, tuple(self.moves), self.streams.seed, start,
+            franchise.root, franchise.spool,
+        )  # fmt: skip
+        franchise._begin(self._backend, job)
+        if order.begun is not None:
+            order.begun()
+        clock = Clock(order.progress if self._backend.leads else None, self.n_customers, order.sweeps, False)
+        clock.begin()
+        for left in range(order.sweeps, 0, -1):
+            numbers = franchise._swept()
+            self._log_joint = numbers["log_joint"]
+            try:
+                clock.swept(numbers, finished=left == 1)
+            except BaseException:
+                franchise._whole = False  # it isn't that at the end of the trace
+                raise
+            yield Draw(franchise.sweep, franchise, (), numbers)
+
+    def _started(self, init: Any) -> ShardedStart:
+        franchise, root = self.franchise, self.franchise.root
+        most = root.n_dishes if isinstance(root, FixedWeights) else None
+        own = differs(franchise.restaurant)
+        bursts = franchise.restaurant.measure.starting_parameters if own else None
+        return as_start(init, franchise.corpus, most, self.streams, bursts)
+
+    # ------------------------------------------------------------------ its folder
+
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Begin with the state of a checkpoint, of which each worker reads its shards."""
+        franchise, corpus = self.franchise, self.franchise.corpus
+        stored = Stored.read(
+            frozen, corpus.n_terms, len(corpus.shards), franchise.root == "weights", self.folder.path,
+            differs(franchise.restaurant),
+        )  # fmt: skip
+        self._loaded = FromFolder.of(self.folder.path, stored)
+        self._frozen = frozen
+        franchise.sweep = stored.sweep
+
+    def saved(self, sweep: int) -> None:
+        """Remove the shards of all states but the two newest."""
+        remove_others(self.folder.path, {self._saved, sweep})
+        self._saved = sweep
+
+    def state(self) -> Callable[[], Mapping[str, Any] | None]:
+        """What writes the shards into files, and returns what all have in common."""
+        return self._stored
+
+    def _stored(self) -> Mapping[str, Any] | None:
+        franchise = self.franchise
+        if self._frozen is None or self._frozen["sweep"] != franchise.sweep:
+            if not franchise._whole:
+                return None
+            written = franchise._gather("write", str(seating_folder(self.folder.path, franchise.sweep)))
+            commons, counts = franchise._gather("common"), franchise._gather("dish_counts")
+            observed = franchise._gather("observed") if differs(franchise.restaurant) else []
+            self._frozen = {"sweep": franchise.sweep}
+            if self._backend.leads:
+                shards = {i: one for part in written for i, one in part.items()}
+                stored = Stored.of(commons[0], added(counts), self._log_joint, shards, *observed[:1])
+                self._frozen = stored.frozen()
+        return self._frozen

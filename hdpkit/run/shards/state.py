@@ -88,11 +88,7 @@ CHUNK = 1 << 20  # tokens or cells at a time
 
 
 def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range) -> Corpus:
-    """Return the documents of all pieces as one corpus, whose arrays by token are mapped from a file.
-
-    The file takes 8 bytes a token. It has no name, so that nothing is left of it when the process has ended.
-    A StorageError if it can't be made, or there is no room for it.
-    """
+    """All documents as one corpus, whose arrays by token are mapped from a file without a name."""
     with storage_errors(
         f"spool, of shards {shards[0]} to {shards[-1]}", folder,
         f"a place with room for {8 * n_tokens:,} bytes", "Name another folder, or leave spool out.",
@@ -235,10 +231,7 @@ def shard_counts(
     n_slots: int,
     bursts: CountedBursts | None = None,
 ) -> Changes:
-    """Contributions of documents to the common state, given that no customer is seated yet; see `COLUMNS`.
-
-    ``bursts`` is the result of `seat_bursts`.
-    """
+    """Contributions of documents to the common state, given that no customer is seated yet."""
     dish = seating["dish"]
     observed = seating.get(OPENS, np.ones(len(dish), dtype=np.int8))
     cells = np.zeros(n_terms * n_slots, dtype=np.int32)
@@ -275,23 +268,7 @@ def begin_shards(
     corpus: WholeCorpus,
     source: ChoiceSource,
 ) -> None:
-    """Set the state of a franchise over some shards of a corpus.
-
-    ``seating`` is as for `seat_bursts`, which comes first, and empty afterwards; ``total`` is the sum of
-    `shard_counts` over all shards, ``common`` the result of `common_state`. Weights of the root are drawn if
-    they are not in its "components", from a source that is the same for all workers.
-    """
-    franchise.access.change(_begin, franchise, seating, total, common, corpus, source)
-
-
-def _begin(
-    franchise: Franchise,
-    seating: dict[str, Int32s],
-    total: Changes,
-    common: Mapping[str, Any],
-    corpus: WholeCorpus,
-    source: ChoiceSource,
-) -> None:
+    """Set the state of a franchise over some shards, from the `shard_counts` of all; empties ``seating``."""
     slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
     there = total.tables[slots] > 0  # a start may have dishes without customers
     slots, ids = slots[there].astype(np.int32), ids[there]
@@ -431,11 +408,7 @@ class FromState:
 
 @attrs.frozen(eq=False)
 class StartByDocument:
-    """Dishes drawn document by document, each from its own stream, with one table for each dish.
-
-    With ``of_terms`` as in `hdpkit.init.TermClusters`: a customer gets the dish of its own term or, with
-    probability 4/5, of a random customer of its document. Otherwise dishes are uniform.
-    """
+    """Dishes drawn document by document, each from its own stream, with one table for each dish."""
 
     key: tuple[int, int]  # of the streams
     n_dishes: int
@@ -472,10 +445,7 @@ class StartByDocument:
 def checked_seating(
     number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any, bursts: bool
 ) -> dict[str, Any]:
-    """The seating of a shard; a ShardError unless it is one of these documents, with dishes of these slots.
-
-    Compiled code uses its numbers without checks. With ``bursts`` it says which customers represent tables.
-    """
+    """The seating of a shard, checked, since compiled code uses its numbers without checks."""
     found = {name: np.asarray(seating.get(name)) for name in ("dish", *COLUMNS)}
     whole = all(column.ndim == 1 and column.dtype.kind in "iu" for column in found.values())
     dish = found["dish"]
@@ -561,10 +531,7 @@ class Whole:
 def as_start(
     init: Any, source: Source, most: int | None, streams: Streams, bursts: Mapping[str, float] | None
 ) -> ShardedStart:
-    """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number).
-
-    ``bursts``: where topics differ by document, parameters of starts that don't know topics.
-    """
+    """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number)."""
     if isinstance(init, Franchise):
         init = init.freeze()
     if isinstance(init, Mapping):
@@ -590,7 +557,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source, bursts: bool) -> From
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
     if not kept or not {"slots", "held", "dish_ids", "births", "components"} <= set(frozen):
         raise DataError(
-            "init", frozen, "a state of a franchise with store='counts', distinguished customers",
+            "init", frozen, "a state of a franchise with store='counts', and not by cell",
             "Call franchise.expand_cells() before franchise.freeze().",
         )  # fmt: skip
     assert isinstance(form, Mapping)

@@ -17,7 +17,7 @@ import secrets
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -79,10 +79,7 @@ class Meeting:
             return None
 
     def end(self) -> tuple[CommonMemory, int, int] | None:
-        """Return the memory, this worker's index among those that share it, and their number.
-
-        Called when all workers have opened the file. None if this worker is alone.
-        """
+        """The memory, this worker's index and the number of workers that share it; None if it is alone."""
         data = os.pread(self._file, os.fstat(self._file).st_size, 0)
         numbers = sorted(int(data[at : at + NUMBER]) for at in range(0, len(data), NUMBER))
         found = None
@@ -100,11 +97,8 @@ def lock(file: int, *, shared: bool) -> None:
 
 
 def _remove_dead(but: Path) -> None:
-    """Remove the files of workers that were killed before they removed the name.
-
-    If another run has opened its file and not yet locked it, its workers don't find each other. Then each
-    draws all topics, and the chain is the same.
-    """
+    """Remove the files of workers that were killed before they removed the name."""
+    # Of a run that hasn't locked its file yet, the workers don't find each other; the chain is the same.
     for path in FOLDER.glob("hdpkit-*"):
         if path != but:
             with contextlib.suppress(OSError):  # of somebody else, or in use, or gone
@@ -146,22 +140,16 @@ class CommonMemory:
         return np.frombuffer(self._pages, dtype=np.int8, count=n)
 
 
-class Message(Protocol):
-    """A summand. A sum with a `Failed` message is `Failed`."""
-
-    def plus(self, other: Any) -> Any:
-        """Return the sum of both."""
-
-
 @attrs.frozen(eq=False)
 class Failed:
-    """The error of a worker."""
+    """The error of a worker; the sum of messages is the first one."""
 
     error: BaseException
 
-    def plus(self, other: Any) -> Failed:
-        """Return this error, so that the sum is the first error."""
-        return self
+
+def added(one: Any, other: Any) -> Any:
+    """The sum of the messages of two workers, which is a message."""
+    return next((message for message in (one, other) if isinstance(message, Failed)), None) or one.plus(other)
 
 
 @attrs.frozen(eq=False)
@@ -175,10 +163,8 @@ class Opening:
     lengths: dict[int, npt.NDArray[np.int64]]
     name: str  # proposed for `Meeting`; the smallest one is used
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Opening) -> Opening:
         """Return the opening of both workers."""
-        if isinstance(other, Failed):
-            return other
         both = np.concatenate([self.sizes, other.sizes], axis=1)
         distinct, place = np.unique(both[0], return_inverse=True)
         counts = np.zeros(len(distinct), dtype=np.int64)
@@ -203,9 +189,9 @@ class Swept:
 
     changes: Changes
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Swept) -> Swept:
         """Return the changes of both workers."""
-        return other if isinstance(other, Failed) else Swept(self.changes.plus(other.changes))
+        return Swept(self.changes.plus(other.changes))
 
 
 @attrs.frozen(eq=False)
@@ -214,9 +200,9 @@ class CountBlock:
 
     counts: bytes
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: CountBlock) -> CountBlock:
         """Return the changes of both workers."""
-        return other if isinstance(other, Failed) else CountBlock(add_up_sparse(self.counts, other.counts))
+        return CountBlock(add_up_sparse(self.counts, other.counts))
 
 
 @attrs.frozen(eq=False)
@@ -230,10 +216,8 @@ class Done:
     # of the common state after each move over totals in this step
     digests: tuple[tuple[str, bytes], ...] = ()
 
-    def plus(self, other: Any) -> Any:
+    def plus(self, other: Done) -> Done | Failed:
         """Return a message for both, with the numbers of either."""
-        if isinstance(other, Failed):
-            return other
         for (name, one), (_, two) in zip(self.digests, other.digests, strict=True):
             if one != two:
                 error = ScheduleError(
@@ -317,7 +301,8 @@ class Worker:
         corpus = WholeCorpus(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
         common = self.job.start.common()
-        begin_shards(self.franchise, self._seating, total.changes, common, corpus, source)
+        given = self.franchise, self._seating, total.changes, common, corpus, source
+        self.franchise.access.change(begin_shards, *given)
         self.franchise.streams = self.streams
         del self._seating
         self._meeting = Meeting.at(total.name, self.shards[0])
@@ -340,10 +325,7 @@ class Worker:
         return self._go_on()
 
     def sweep(self, n_blocks: int) -> Swept:
-        """Run the move over this worker's documents; called when all workers have begun it.
-
-        Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
-        """
+        """Run the move over this worker's documents; changes of counts in blocks of terms (0: by `block`)."""
         move = self._under_way
         _, changes = called(move, move.sweep, self.franchise, n_blocks)
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
@@ -443,10 +425,7 @@ class Worker:
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
 
     def dish_counts(self) -> Any:
-        """Counts of each term in each dish as a csr_array (K, V); their sum over the workers is that of all.
-
-        If topics don't differ by document, one worker has all of them, and the others return None.
-        """
+        """Counts of each term in each dish (K, V), summed over workers; None if another has them all."""
         if not self.franchise.measure.seats_values:
             return self._observed() if self.reports else None
         slots = self.franchise.slots.occupied_slots()
@@ -462,8 +441,7 @@ class Worker:
         return counts
 
     def observed(self) -> tuple[Any, tuple[Int64s, Int64s]] | None:
-        """Where topics differ by document: tables of each term in each dish as a csr_array (K, V), and the
-        numbers of customers and tables in `CountedBursts`. They are equal in all workers; from one worker."""
+        """Tables of each term in each dish (K, V), totals and cells of `CountedBursts`; from one worker."""
         if not self.reports:
             return None
         bank: Any = self.franchise.bank
