@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from shard_cases import run_shards
 from stopping_moves import Raises
 
 import hdpkit as hk
@@ -99,23 +98,16 @@ OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
 
 def ways(kind):
     """Runs with a move that raises this in its third sweep, of every kind."""
-    moves_of_all = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)]
-    scheduler = hk.Scheduler(moves_of_all)
+    scheduler = hk.Scheduler([moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)])
     state = hk.Franchise(OVER_DOCUMENTS, TEXT, store="counts", root="weights")
+    over_shards = shards.ShardedFranchise(OVER_DOCUMENTS, shards.cut(TEXT, 2))
     raising = {"rng": 0, "on_interrupt": "raise"}
-    given = {"sweeps": 5, "rng": 0, "init": hk.init.Random(2)}
-    cut = shards.cut(TEXT, 2)
     return {
         "one process": lambda: scheduler.run(state, 5, **raising),
-        "repeated": lambda: hk.Scheduler([*moves_of_all[:3], Raises(kind).repeat(2)]).run(
-            state, 5, **raising
-        ),
-        "drawn": lambda: hk.Scheduler([hk.Mixture([(Raises(kind), 1.0)])]).run(state, 5, **raising),
         "draws": lambda: list(scheduler.sample(state, 5, rng=0)),
         "chains": lambda: scheduler.run(state, 5, chains=2, **raising),
-        "shards": lambda: run_shards(OVER_DOCUMENTS, cut, moves_of_all, **given),
-        "two workers": lambda: run_shards(
-            OVER_DOCUMENTS, cut, moves_of_all, backend=shards.Local(2), **given
+        "two workers": lambda: scheduler.run(
+            over_shards, 5, init=hk.init.Random(2), backend=shards.Local(2), **raising
         ),
     }
 
