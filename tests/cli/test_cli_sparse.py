@@ -1,7 +1,6 @@
 """Kinds of topics on the command line, groups of topics, and topics merged by them."""
 
 import csv
-import io
 import json
 import re
 
@@ -57,18 +56,13 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     always = {move.name for move in ALWAYS if measure.conjugate or move.name != "SplitMerge"}
     assert names == always | moved
 
-    listed = json.loads(hdpkit("topics", folder, "--format", "json").output)["topics"]
     franchise = run.franchise()
     expected = 1.0 - franchise.selected_terms() / franchise.measure.n_terms
-    found = hk.summaries.components(run)
-    assert len(listed) == len(found)
-    for k, sparsity in zip(found.which(franchise.sample()), expected, strict=True):
-        if np.count_nonzero(found.which(franchise.sample()) == k) == 1 and k >= 0:
+    listed = json.loads(call("topics", folder, "--format", "json"))["topics"]
+    own = hk.summaries.components(run).which(franchise.sample())
+    for k, sparsity in zip(own, expected, strict=True):
+        if np.count_nonzero(own == k) == 1 and k >= 0:
             assert listed[k]["sparsity"] == pytest.approx(sparsity)
-    assert all(0 < topic["distinct_terms"] <= franchise.measure.n_terms for topic in listed)
-    rows = list(csv.DictReader(io.StringIO(hdpkit("topics", folder, "--format", "csv").output)))
-    assert [float(row["sparsity"]) for row in rows] == [topic["sparsity"] for topic in listed]
-
     assert hdpkit("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
     assert hdpkit("verify", folder).exit_code == 0
 

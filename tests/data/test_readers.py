@@ -27,8 +27,9 @@ BANNER = b"%%MatrixMarket matrix coordinate integer general\n"
 def run_trials(count, seed):
     script = Path(__file__).resolve().parents[1] / "trials" / "reader_trials.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(count), str(seed)], capture_output=True, text=True, check=True
-    )
+        [sys.executable, str(script), str(count), str(seed)], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     return json.loads(done.stdout)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_memory import answer, on_linux
@@ -18,7 +17,6 @@ from test_corpus_folders import same
 from test_shards import check_together, of_counts, of_tokens
 
 import hdpkit as hk
-from hdpkit.cli.main import main
 from hdpkit.data.files import corpora as conversion
 from hdpkit.data.files import counts, text_files
 from hdpkit.data.files.corpora import convert_shards, detect_format, read_corpus
@@ -273,25 +271,6 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch, name):
     assert any("shard 0 of a corpus" in one for one in told)
     assert any("shard 1 of a corpus" in one for one in told)
     assert (tmp_path / "shards" / MANIFEST).is_file()
-
-
-def test_the_command_verifies_shards(tmp_path):
-    folder = hk.ShardedCorpus.write(of_counts(), tmp_path / "shards", 3).folder
-
-    def verified(code):
-        result = CliRunner().invoke(main, ["verify", str(folder)])
-        assert result.exit_code == code, result.output
-        return result.stdout
-
-    assert "ok      shard-0001: checksums" in verified(0)
-    (folder / "shard-0001").rename(tmp_path / "shard-0001")
-    assert "--      shard-0001: not on this disk" in verified(0)
-    assert "could be looked at; 1 shards are on other disks" in verified(0)
-    path = folder / "shard-0002" / "count.npy"
-    path.write_bytes(path.read_bytes()[:-1])
-    assert "FAILED  shard-0002: shard 2, file " in verified(1)
-    (folder / "manifest.json").write_text("{}")
-    assert "FAILED  manifest.json: " in verified(1)
 
 
 LARGER = """

@@ -277,32 +277,6 @@ def test_bad_data_are_refused(fitted, grouped):
         fitted.sample(0)
 
 
-@pytest.mark.parametrize(
-    ("measure", "sites"),
-    [
-        ("normal", SITES),
-        ("diagonal", None),
-        ("directions", SITES),
-        (hk.GammaPoisson([1.0, 1.0], [0.1, 0.1]), None),
-        (NormalInverseWishartReference(np.zeros(2), 0.1, 4.0, np.eye(2)), None),
-    ],
-    ids=lambda one: str(one)[:20],
-)
-def test_points_far_from_all_components(measure, sites):
-    counts, directions = isinstance(measure, hk.GammaPoisson), measure == "directions"
-    points = np.abs(np.round(X)) if counts else X
-    points = X / np.linalg.norm(X, axis=1, keepdims=True) if directions else points
-    fitted = model(measure=measure, sweeps=3).fit(points, groups=sites)
-    far = np.abs(points[:3]) + np.array([[1e3], [1e6], [1e12 if counts else 1e50]])
-    far = -points[:3] if directions else far
-    groups = None if sites is None else ["north", "south", "new"]
-    assert np.isfinite(fitted.score_samples(far, groups=groups)).all()
-    assert (fitted.predict(far, groups=groups) >= 0).all()
-    if counts:  # not the shares of the components: their tails differ
-        assert fitted.predict_proba([[10**6, 0]]).max() > 0.999
-    np.testing.assert_allclose(fitted.predict_proba(far, groups=groups).sum(axis=1), 1.0)
-
-
 def test_a_long_fit_is_announced(monkeypatch):
     monkeypatch.setattr(hk.MixtureModel, "_run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     wide = np.random.default_rng(0).normal(size=(600, 384))

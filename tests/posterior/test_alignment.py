@@ -187,20 +187,6 @@ def test_the_consensus_scores_held_out_documents_as_well_as_the_median_chain(fit
     assert agreed.perplexity(halves[0].to_counts(), halves[1].to_counts()) == agreed.perplexity(*halves)
 
 
-def test_intervals_cover():
-    """Of 1,000 probabilities drawn from the law of the samples about 90 in 100 lie in their intervals."""
-    rng = np.random.default_rng(5)
-    samples = [planted(0, sweep, np.arange(N_TOPICS), rng) for sweep in range(200)]
-    aligned = components(samples, level=0.9)
-    covered = [
-        (aligned.rows_lower <= fresh) & (fresh <= aligned.rows_upper)
-        for fresh in (planted(0, 0, np.arange(N_TOPICS), rng).draw_topics(i) for i in range(20))
-    ]
-    often = np.array(covered)[:, TRUTH > 0.02]  # of rare terms a quantile is a whole number of tokens
-    assert 0.86 < often.mean() < 0.94
-    assert (aligned.rows_lower <= aligned.rows_upper).all()
-
-
 def test_topics_that_come_and_go():
     """A topic that dies and is born again has another id and is the same topic; rare ones go to the rest."""
     rng = np.random.default_rng(2)
@@ -281,28 +267,6 @@ def clustered(groups, seed=0, chains=2, **options):
     return truth, hk.Scheduler(steps).run(
         franchise, sweeps=40, rng=seed, chains=chains, samples=10, **options
     )
-
-
-@pytest.mark.parametrize("groups", [False, True])
-def test_components_of_numbers_are_aligned_by_their_customers(groups):
-    truth, trace = clustered(groups)
-    aligned = components(trace, partition=False)
-    found = consensus(aligned, chains=1.0)
-    assert len(found) == 4
-    probability = found.memberships
-    assert probability.shape == (160, 5)
-    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    label = probability[:, :-1].argmax(axis=1)
-    assert sum(np.bincount(truth[label == k]).max() for k in range(4)) >= 158
-    for k in range(4):
-        assert found.shares[k] == pytest.approx(probability[:, k].mean(), abs=0.02)
-        centre = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])[np.bincount(truth[label == k]).argmax()]
-        np.testing.assert_allclose(found.rows[k][0], centre, atol=0.5)
-        assert (found.rows_lower[k] <= found.rows[k] + 1e-9).all()
-    # What a function of the parameters finds, too.
-    apart = lambda a, b: np.linalg.norm(a[:, None, 0] - b[None, :, 0], axis=2)  # noqa: E731
-    other = consensus(components(trace, distance=apart, threshold=2.0), chains=1.0)
-    np.testing.assert_allclose(other.shares[:4], found.shares, atol=0.02)
 
 
 def test_parameters_have_names_and_intervals():

@@ -23,11 +23,9 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork
 def test_forged_folders_are_errors_or_healthy(count, tmp_path):
     script = TESTS / "trials" / "forge_trials.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(count), "1", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, str(script), str(count), "1", str(tmp_path)], capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["wrong"] == []

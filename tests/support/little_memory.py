@@ -7,9 +7,7 @@ import textwrap
 
 import pytest
 
-on_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="mapped files count elsewhere"
-)
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="mapped files count elsewhere")
 
 BEGIN = """
 import resource, sys
