@@ -140,27 +140,6 @@ def test_statistics_by_cell_are_those_by_customer():
     assert found.data.chains[0].sweeps[-1] == 60
 
 
-def gaussian(seed, tails):
-    generator = np.random.default_rng(seed)
-    centre = np.repeat([-8.0, 0.0, 8.0], 100)
-    noise = generator.standard_t(1.5, size=300) if tails else generator.normal(size=300)
-    return hk.Groups.from_arrays(list((centre + noise).reshape(3, 100).T))
-
-
-NORMAL = hk.NormalGamma(mean=0.0, strength=0.02, shape=20.0, rate=20.0)
-
-
-def test_numbers_with_and_without_groups():
-    for each, tails in (("group", False), (None, True)):
-        franchise = fitted(gaussian(0, tails), [moves.TableGibbs()], 20, NORMAL, each)
-        found = hk.check_mixing(franchise, sweeps=40, inits=["one", "sequential"], copies=10)
-        assert set(found.data.checks[0]) == {"variance", "fourth_moment"} | (
-            {"group_variance"} if each else set()
-        )
-        if not tails:
-            assert found.verdict in ("converged", "slow")
-
-
 def test_statistics_of_the_caller():
     franchise = fitted(repeated(0, 3), sweeps=10)
     longest = {"longest run": lambda values, dishes: np.max(np.bincount(values))}

@@ -1,7 +1,5 @@
 """The number of components that people see: of all samples of all chains, near duplicates as one."""
 
-import csv
-import io
 import json
 
 import numpy as np
@@ -12,8 +10,7 @@ from test_alignment import N_TOPICS, planted
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
-from hdpkit.report import write_report
-from hdpkit.summaries import components, diagnose
+from hdpkit.summaries import components
 
 
 def test_topics_of_a_few_words_are_not_near_duplicates():
@@ -57,26 +54,6 @@ def folder(tmp_path_factory):
     schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()])
     schedule.run(franchise, 60, rng=0, chains=2, samples=8, folder=place)
     return place
-
-
-def test_one_number_stands_in_verdict_table_page_and_file(folder, tmp_path):
-    found = components(folder)
-    n = len(found)
-    assert n == len(components(hk.open_run(folder)))
-    assert diagnose(hk.open_run(folder)).readable.figures["components"] == n
-    told = json.loads(call("topics", folder, "--format", "json"))
-    assert told["n_topics"] == n == len(told["topics"])
-    assert told["share_of_no_topic"] == pytest.approx(found.rest)
-    rows = list(csv.DictReader(io.StringIO(call("topics", folder, "--format", "csv"))))
-    assert [float(row["share"]) for row in rows] == pytest.approx(found.shares.tolist())
-    assert f"K = {n} topics of {found.source}" in call("topics", folder)
-    call("export", folder, "--to", "csv", "--out", tmp_path / "tables")
-    with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
-        assert [row["terms"] for row in csv.DictReader(file)] == found.table()["terms"]
-    pytest.importorskip("vl_convert")
-    write_report(folder, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"{n} topics occur in at least half of these states" in page
 
 
 def weeks(n=30, seed=0):
