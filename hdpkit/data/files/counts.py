@@ -14,8 +14,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy
+from attrs.validators import optional
 
-from hdpkit.checks import flag, whole_number
+from hdpkit.checks import flag, validator, whole_number
 from hdpkit.errors import DataError
 
 CHUNK = 1 << 18
@@ -130,19 +131,8 @@ _TOKENS = 2**28  # accepted from any file
 _TOKENS_PER_ENTRY = 100  # accepted from files with more entries
 
 
-def _optional(high: int) -> Any:
-    def validate(instance: Any, attribute: Any, value: Any) -> None:
-        if value is not None:
-            whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
-
-    return validate
-
-
-def _required(high: int) -> Any:
-    def validate(instance: Any, attribute: Any, value: Any) -> None:
-        whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
-
-    return validate
+def _up_to(high: int) -> Any:
+    return validator(whole_number, 1, high, remedy="Give the largest number allowed.")
 
 
 @attrs.frozen(kw_only=True)
@@ -167,9 +157,9 @@ class Limits:
         If a number isn't a whole number from 1 to 2^31 - 1.
     """
 
-    max_terms: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
-    max_documents: int = attrs.field(default=2**24, validator=_required(ID_LIMIT))
-    max_tokens: int | None = attrs.field(default=None, validator=_optional(TOKEN_LIMIT - 1))
+    max_terms: int = attrs.field(default=2**24, validator=_up_to(ID_LIMIT))
+    max_documents: int = attrs.field(default=2**24, validator=_up_to(ID_LIMIT))
+    max_tokens: int | None = attrs.field(default=None, validator=optional(_up_to(TOKEN_LIMIT - 1)))
 
     def check(self, place: str, n_terms: int = 0, n_documents: int = 0) -> None:
         """Raise a DataError if there are more terms or documents than the limits allow.

@@ -10,12 +10,14 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
+from attrs.validators import optional
 
 from hdpkit.allowed import Allowed
 from hdpkit.checks import as_float, choice, flag, instance, items, refuse, text, validator, whole_number
@@ -90,24 +92,6 @@ def _ngrams(value: Any) -> tuple[int, int]:
         raise ParameterError("ngrams", value, allowed, "(1, 2): words and pairs of words.")
     first = whole_number("ngrams", pair[0], 1, 100)
     return first, whole_number("ngrams", pair[1], first, 100)
-
-
-def _accents(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        choice("strip_accents", value, ("unicode", "ascii"), remedy="None keeps accents.")
-
-
-def _max_terms(instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None:
-        whole_number("max_terms", value, 1, remedy="None keeps every word.")
-
-
-def _tokenizer(value: Any) -> Any:
-    return _function("tokenizer", value)
-
-
-def _segmenter(value: Any) -> Any:
-    return _function("segmenter", value)
 
 
 def _function(parameter: str, value: Any) -> Any:
@@ -197,14 +181,19 @@ class TextOptions:
         default=1, validator=validator(whole_number, 1, remedy="1 keeps every word.")
     )
     max_document_share: float = attrs.field(default=1.0, validator=_share)
-    max_terms: int | None = attrs.field(default=None, validator=_max_terms)
+    max_terms: int | None = attrs.field(
+        default=None, validator=optional(validator(whole_number, 1, remedy="None keeps every word."))
+    )
     stop_words: str | tuple[str, ...] = attrs.field(default="auto", converter=_stop_words)
     lowercase: bool = attrs.field(default=True, validator=validator(flag))
-    strip_accents: str | None = attrs.field(default=None, validator=_accents)
+    strip_accents: str | None = attrs.field(
+        default=None,
+        validator=optional(validator(choice, ("unicode", "ascii"), remedy="None keeps accents.")),
+    )
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
-    segmenter: Any = attrs.field(default=None, converter=_segmenter)
+    tokenizer: Any = attrs.field(default=None, converter=partial(_function, "tokenizer"))
+    segmenter: Any = attrs.field(default=None, converter=partial(_function, "segmenter"))
 
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
@@ -387,18 +376,12 @@ class TextCounter:
         """Return the words and n-grams of one text in order, before any are left out by frequency or by the
         vocabulary.
         """
-        (given,) = _strings([text])
-        return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
+        return list(map(str, self.analyzer()(text)))
 
     def analyzer(self) -> Callable[[str], list[str]]:
         """Return the function that `words` applies, for many texts."""
         analyze = self._vectorizer(None).build_analyzer()
-
-        def words_of(text: str) -> list[str]:
-            (given,) = _strings([text])
-            return analyze(given)
-
-        return words_of
+        return lambda text: analyze(*_strings([text]))
 
     def _without_function_words(self, texts: Iterable[str]) -> Iterator[str]:
         """Set `stop_words` from the first texts if they are "auto", and return all texts in composed form."""
