@@ -28,8 +28,6 @@ from hdpkit.data.groups import GroupedData
 from hdpkit.data.matrices import as_numbers
 from hdpkit.errors import DataError
 
-__all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
-
 ORDER_LIMIT = 1000
 """Largest order; contexts are arrays with order - 1 columns."""
 
