@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -29,9 +29,9 @@ from hdpkit.run.states import ChainState
 _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
 
 
-def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print a text. Line ends and tabs are kept; other control characters are escaped."""
-    click.echo(printable(text, keep="\n\t"), file=file, err=err, nl=nl)
+    click.echo(printable(text, keep="\n\t"), err=err, nl=nl)
 
 
 def tell(quiet: bool, text: str) -> None:
