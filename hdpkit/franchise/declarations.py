@@ -186,7 +186,7 @@ class Restaurant:
         for what, values in (("name", names), ("each", labels)):
             twice = [value for i, value in enumerate(values) if value in values[:i]]
             if twice:
-                raise DeclarationError(what, twice[-1], "different from those of its bases", "Use another.")
+                raise DeclarationError(what, twice[-1], "different from those of its bases", "Rename it.")
 
     @property
     def label(self) -> str | None:

@@ -295,7 +295,7 @@ def _shared(values: Floats, declared: Hyperparameter) -> float:
 
 
 def _outside(what: str, value: Any, allowed: str) -> ParameterError:
-    return ParameterError(f"value (a {what})", value, allowed, "Check the update.")
+    return ParameterError(f"value (a {what})", value, allowed, "A move has to reject such a value.")
 
 
 def _entries(declared: Hyperparameter, name: str, value: Any, n: int) -> Floats:

@@ -363,7 +363,7 @@ def check_proposal(state: Any) -> None:
     if not isinstance(store, TakesBack):
         raise StateError(
             "store", type(store).__name__, "one that takes changes back",
-            "Define the methods of hdpkit.stores.TakesBack, or use store='explicit'.",
+            "Define the methods of hdpkit.stores.protocol.TakesBack, or use store='explicit'.",
         )  # fmt: skip
     if state.topology.kind in BY_STATE:
         raise StateError(
@@ -386,5 +386,5 @@ def check_proposal(state: Any) -> None:
     if not copied:
         raise StateError(
             "measure", type(measure).__name__, "one whose statistics can be copied",
-            "Leave at_power. A measure in C needs exact_statistics = True.",
+            "Work outside at_power(). A measure in C needs exact_statistics = True.",
         )  # fmt: skip

@@ -135,8 +135,9 @@ class State(Locked):
             )
         if not isinstance(data, GroupedData):
             raise ParameterError(
-                "data", data, "a Corpus or Groups", "For instance hk.Corpus.from_documents(...)."
-            )
+                "data", data, "a Corpus, Groups, Sequences or NGrams",
+                "For instance hk.Corpus.from_documents(documents), or hk.Groups.from_labels(values).",
+            )  # fmt: skip
         choice("kernel", kernel, KERNELS, remedy="Leave it out for the fastest.")
         check_root(root, restaurant)
         if measure is not None:

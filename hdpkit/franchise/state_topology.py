@@ -393,7 +393,7 @@ def _checked_rule(chain: Sequence[Restaurant], at: int, data: GroupedData, known
                     "Restaurants come and go with their dishes: leave hk.Each out.",
                 )  # fmt: skip
     bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
-    remedy = "Restaurants that belong to no dish."
+    remedy = "It is the number of restaurants that belong to no dish."
     whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
     read_sticky(bound.sticky)
     if read_start(bound.start_concentration) is not None:

@@ -129,7 +129,7 @@ class WholeCorpus:
         # numbers of one document together, except to test whether they are 0.
         if self.lengths is None:
             raise StateError(
-                "lengths", None, "those of all documents", "Ask for counted_totals_of.",
+                "lengths", None, "those of all documents", "Call counted_totals_of(number).",
             )  # fmt: skip
         tables = np.zeros(len(self.lengths), dtype=np.int64)
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])

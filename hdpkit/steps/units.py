@@ -236,7 +236,7 @@ def move_seated_units(
     dish: int,
     source: ChoiceSource,
 ) -> None:
-    """The same if values sit at tables of their own: at those of the proposal (see `SeatsValues`)."""
+    """The same if values sit at tables of their own: at those of the proposal (see `BurstyReferenceBank`)."""
     bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
 
 

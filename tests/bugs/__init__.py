@@ -1,13 +1,15 @@
 """Planted bugs: mistakes in Python code (`readable`, see `planted`) and in fused sweeps (`fused_faults`).
 
-Files have, of each mistake, a line ``# name``, a line ``check that detects it, file: what is wrong``
-and the difference: lines that stay (after a space), that go (-) and that come (+); the first two kinds are a
-text that occurs once in the file. ``in file`` begins a further patch. In fused sweeps FAULT is true while
-the mistake is planted (`planting`); patches of a file are applied one after the other.
+``## check, file`` begins the mistakes that a check detects in a file. Of each they have a line
+``# name: what is wrong`` and the difference: lines that stay (after a space), that go (-) and that come (+);
+the first two kinds are a text that occurs once in the file. ``in file`` begins a further patch. In
+fused sweeps FAULT is true while the mistake is planted (`planting`); patches of a file are applied one after
+the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -35,15 +37,16 @@ class PlantedFault:
     patches: tuple[Patch, ...]
 
 
-def _read(path: Path) -> tuple[PlantedFault, ...]:
-    text = path.read_text(encoding="utf-8")
-    return tuple(_fault(part) for part in text.removeprefix("# ").removesuffix("\n").split("\n\n# "))
+def _read(path: Path) -> Iterator[PlantedFault]:
+    for group in path.read_text(encoding="utf-8").removeprefix("## ").removesuffix("\n").split("\n\n## "):
+        where, mistakes = group.split("\n# ", 1)
+        for mistake in mistakes.split("\n\n# "):
+            yield _fault(*where.split(", "), mistake)
 
 
-def _fault(text: str) -> PlantedFault:
-    name, told, *lines = text.split("\n")
-    where, what = told.split(": ", 1)
-    caught_by, file = where.split(", ")
+def _fault(caught_by: str, file: str, text: str) -> PlantedFault:
+    told, *lines = text.split("\n")
+    name, what = told.split(": ", 1)
     patches = [(file, [])]
     for line in lines:
         if line.startswith("in "):
@@ -65,15 +68,16 @@ BUGS = tuple(
     for patch in mistake.patches
 )
 
-FAULTS = _read(FAULTS_IN / "topics.txt")
-BLOCK_FAULTS = _read(FAULTS_IN / "blocks.txt")
-OBSERVED_FAULTS = _read(FAULTS_IN / "observed.txt")
-DOCUMENT_FAULTS = _read(FAULTS_IN / "documents.txt")
-CELL_FAULTS = _read(FAULTS_IN / "cells.txt")
-LEVEL_FAULTS = _read(FAULTS_IN / "levels.txt")
-BURST_FAULTS = _read(FAULTS_IN / "bursts.txt")
-BURSTY_DOCUMENT_FAULTS = _read(FAULTS_IN / "bursty_documents.txt")
-STATE_FAULTS = _read(FAULTS_IN / "states.txt")
+(
+    FAULTS, BLOCK_FAULTS, OBSERVED_FAULTS, DOCUMENT_FAULTS, CELL_FAULTS, LEVEL_FAULTS, BURST_FAULTS,
+    BURSTY_DOCUMENT_FAULTS, STATE_FAULTS,
+) = (
+    tuple(_read(FAULTS_IN / f"{name}.txt"))
+    for name in (
+        "topics", "blocks", "observed", "documents", "cells", "levels", "bursts", "bursty_documents",
+        "states",
+    )
+)  # fmt: skip
 ALL_FAULTS = (
     *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *DOCUMENT_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
     *BURSTY_DOCUMENT_FAULTS, *STATE_FAULTS,
