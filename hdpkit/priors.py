@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, overload, runtime_checkable
 
 import attrs
@@ -68,7 +69,7 @@ def _number(x: Any) -> float:
     return number
 
 
-def _of_positive(name: str, value: Any, remedy: str) -> Prior:
+def _of_positive(name: str, value: Any, *, remedy: str) -> Prior:
     """Return `value` if it is a prior of positive numbers."""
     if isinstance(value, Prior) and not isinstance(value, type) and support_of(value)[0] >= 0.0:
         return value
@@ -126,7 +127,7 @@ class Distribution:
         raise NotImplementedError
 
 
-@attrs.frozen(init=False)
+@attrs.frozen
 class Gamma(Distribution):
     """Gamma distribution over (0, inf), by shape and RATE.
 
@@ -145,11 +146,10 @@ class Gamma(Distribution):
         If a parameter is not a finite positive number, or the mean over- or underflows.
     """
 
-    shape: float
-    rate: float
+    shape: float = attrs.field(converter=partial(positive_number, "Gamma shape"))
+    rate: float = attrs.field(converter=partial(positive_number, "Gamma rate"))
 
-    def __init__(self, shape: float, rate: float) -> None:
-        self.__attrs_init__(positive_number("Gamma shape", shape), positive_number("Gamma rate", rate))
+    def __attrs_post_init__(self) -> None:
         # A hyperparameter starts at the mean, so the mean must be a valid value.
         if not 0.0 < self.mean < math.inf:
             raise ParameterError(
@@ -182,10 +182,10 @@ def _shape(name: str, value: Any) -> Any:
     """A positive number, or a prior of a positive number."""
     if isinstance(value, float | int) or not isinstance(value, Prior):
         return positive_number(name, value)
-    return _of_positive(name, value, "For instance hk.Gamma(1, 1).")
+    return _of_positive(name, value, remedy="For instance hk.Gamma(1, 1).")
 
 
-@attrs.frozen(init=False)
+@attrs.frozen
 class Beta(Distribution):
     """Beta distribution over (0, 1).
 
@@ -203,11 +203,10 @@ class Beta(Distribution):
         If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
     """
 
-    a: Any
-    b: Any
+    a: Any = attrs.field(converter=partial(_shape, "Beta a"))
+    b: Any = attrs.field(converter=partial(_shape, "Beta b"))
 
-    def __init__(self, a: float | Prior, b: float | Prior) -> None:
-        self.__attrs_init__(_shape("Beta a", a), _shape("Beta b", b))
+    def __attrs_post_init__(self) -> None:
         # A discount starts at the mean, and a discount of 1 isn't valid.
         if not self._of_priors and not 0.0 < self.mean < 1.0:
             raise ParameterError(
@@ -248,7 +247,7 @@ class Beta(Distribution):
         return draw_beta(self.a, self.b, generator, size)
 
 
-@attrs.frozen(init=False)
+@attrs.frozen
 class Normal(Distribution):
     """Normal distribution over the real line, by mean and standard deviation.
 
@@ -265,11 +264,8 @@ class Normal(Distribution):
         If a parameter is out of its range.
     """
 
-    mean: float
-    deviation: float
-
-    def __init__(self, mean: float, deviation: float) -> None:
-        self.__attrs_init__(real_number("Normal mean", mean), positive_number("Normal deviation", deviation))
+    mean: float = attrs.field(converter=partial(real_number, "Normal mean"))
+    deviation: float = attrs.field(converter=partial(positive_number, "Normal deviation"))
 
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
@@ -357,7 +353,13 @@ def _shape_of_draws(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return () if size is None else (size,) if isinstance(size, int) else size
 
 
-@attrs.frozen(init=False)
+def _bound(value: Any) -> float:
+    if real_number("low", value) < 0.0:
+        raise ParameterError("low", value, "a finite number, 0 or more", "With 0 it is the prior itself.")
+    return float(value)
+
+
+@attrs.frozen
 class Above(Distribution):
     """A prior of numbers above a bound: that of a number of which the bound has been subtracted.
 
@@ -376,15 +378,10 @@ class Above(Distribution):
         If ``prior`` is not a prior of positive numbers, or the bound is negative or not finite.
     """
 
-    prior: Prior
-    low: float
-
-    def __init__(self, prior: Prior, low: float) -> None:
-        _of_positive("prior", prior, "For instance Above(Gamma(1, 1), 0.25).")
-        bound = real_number("low", low)
-        if bound < 0.0:
-            raise ParameterError("low", low, "a finite number, 0 or more", "With 0 it is the prior itself.")
-        self.__attrs_init__(prior, bound)
+    prior: Prior = attrs.field(
+        validator=validator(_of_positive, remedy="For instance Above(Gamma(1, 1), 0.25).")
+    )
+    low: float = attrs.field(converter=_bound)
 
     @property
     def support(self) -> tuple[float, float]:
