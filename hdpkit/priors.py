@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, overload, runtime_checkable
 
 import attrs
@@ -146,8 +145,8 @@ class Gamma(Distribution):
         If a parameter is not a finite positive number, or the mean over- or underflows.
     """
 
-    shape: float = attrs.field(converter=partial(positive_number, "Gamma shape"))
-    rate: float = attrs.field(converter=partial(positive_number, "Gamma rate"))
+    shape: float = attrs.field(converter=lambda value: positive_number("Gamma shape", value))
+    rate: float = attrs.field(converter=lambda value: positive_number("Gamma rate", value))
 
     def __attrs_post_init__(self) -> None:
         # A hyperparameter starts at the mean, so the mean must be a valid value.
@@ -203,8 +202,8 @@ class Beta(Distribution):
         If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
     """
 
-    a: Any = attrs.field(converter=partial(_shape, "Beta a"))
-    b: Any = attrs.field(converter=partial(_shape, "Beta b"))
+    a: Any = attrs.field(converter=lambda value: _shape("Beta a", value))
+    b: Any = attrs.field(converter=lambda value: _shape("Beta b", value))
 
     def __attrs_post_init__(self) -> None:
         # A discount starts at the mean, and a discount of 1 isn't valid.
@@ -264,8 +263,8 @@ class Normal(Distribution):
         If a parameter is out of its range.
     """
 
-    mean: float = attrs.field(converter=partial(real_number, "Normal mean"))
-    deviation: float = attrs.field(converter=partial(positive_number, "Normal deviation"))
+    mean: float = attrs.field(converter=lambda value: real_number("Normal mean", value))
+    deviation: float = attrs.field(converter=lambda value: positive_number("Normal deviation", value))
 
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 

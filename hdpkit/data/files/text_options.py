@@ -10,7 +10,6 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,8 +191,8 @@ class TextOptions:
     )
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = attrs.field(default=None, converter=partial(_function, "tokenizer"))
-    segmenter: Any = attrs.field(default=None, converter=partial(_function, "segmenter"))
+    tokenizer: Any = attrs.field(default=None, converter=lambda value: _function("tokenizer", value))
+    segmenter: Any = attrs.field(default=None, converter=lambda value: _function("segmenter", value))
 
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
