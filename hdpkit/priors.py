@@ -68,7 +68,7 @@ def _number(x: Any) -> float:
     return number
 
 
-def _of_positive(name: str, value: Any, *, remedy: str) -> Prior:
+def _of_positive(name: str, value: Any, remedy: str) -> Prior:
     """Return `value` if it is a prior of positive numbers."""
     if isinstance(value, Prior) and not isinstance(value, type) and support_of(value)[0] >= 0.0:
         return value
@@ -126,7 +126,7 @@ class Distribution:
         raise NotImplementedError
 
 
-@attrs.frozen
+@attrs.frozen(init=False)
 class Gamma(Distribution):
     """Gamma distribution over (0, inf), by shape and RATE.
 
@@ -145,10 +145,11 @@ class Gamma(Distribution):
         If a parameter is not a finite positive number, or the mean over- or underflows.
     """
 
-    shape: float = attrs.field(converter=lambda value: positive_number("Gamma shape", value))
-    rate: float = attrs.field(converter=lambda value: positive_number("Gamma rate", value))
+    shape: float
+    rate: float
 
-    def __attrs_post_init__(self) -> None:
+    def __init__(self, shape: float, rate: float) -> None:
+        self.__attrs_init__(positive_number("Gamma shape", shape), positive_number("Gamma rate", rate))
         # A hyperparameter starts at the mean, so the mean must be a valid value.
         if not 0.0 < self.mean < math.inf:
             raise ParameterError(
@@ -181,10 +182,10 @@ def _shape(name: str, value: Any) -> Any:
     """A positive number, or a prior of a positive number."""
     if isinstance(value, float | int) or not isinstance(value, Prior):
         return positive_number(name, value)
-    return _of_positive(name, value, remedy="For instance hk.Gamma(1, 1).")
+    return _of_positive(name, value, "For instance hk.Gamma(1, 1).")
 
 
-@attrs.frozen
+@attrs.frozen(init=False)
 class Beta(Distribution):
     """Beta distribution over (0, 1).
 
@@ -202,10 +203,11 @@ class Beta(Distribution):
         If a parameter is not a finite positive number, or the mean rounds to 0 or 1.
     """
 
-    a: Any = attrs.field(converter=lambda value: _shape("Beta a", value))
-    b: Any = attrs.field(converter=lambda value: _shape("Beta b", value))
+    a: Any
+    b: Any
 
-    def __attrs_post_init__(self) -> None:
+    def __init__(self, a: float | Prior, b: float | Prior) -> None:
+        self.__attrs_init__(_shape("Beta a", a), _shape("Beta b", b))
         # A discount starts at the mean, and a discount of 1 isn't valid.
         if not self._of_priors and not 0.0 < self.mean < 1.0:
             raise ParameterError(
@@ -246,7 +248,7 @@ class Beta(Distribution):
         return draw_beta(self.a, self.b, generator, size)
 
 
-@attrs.frozen
+@attrs.frozen(init=False)
 class Normal(Distribution):
     """Normal distribution over the real line, by mean and standard deviation.
 
@@ -263,8 +265,11 @@ class Normal(Distribution):
         If a parameter is out of its range.
     """
 
-    mean: float = attrs.field(converter=lambda value: real_number("Normal mean", value))
-    deviation: float = attrs.field(converter=lambda value: positive_number("Normal deviation", value))
+    mean: float
+    deviation: float
+
+    def __init__(self, mean: float, deviation: float) -> None:
+        self.__attrs_init__(real_number("Normal mean", mean), positive_number("Normal deviation", deviation))
 
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
@@ -352,13 +357,7 @@ def _shape_of_draws(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     return () if size is None else (size,) if isinstance(size, int) else size
 
 
-def _bound(value: Any) -> float:
-    if real_number("low", value) < 0.0:
-        raise ParameterError("low", value, "a finite number, 0 or more", "With 0 it is the prior itself.")
-    return float(value)
-
-
-@attrs.frozen
+@attrs.frozen(init=False)
 class Above(Distribution):
     """A prior of numbers above a bound: that of a number of which the bound has been subtracted.
 
@@ -377,10 +376,15 @@ class Above(Distribution):
         If ``prior`` is not a prior of positive numbers, or the bound is negative or not finite.
     """
 
-    prior: Prior = attrs.field(
-        validator=validator(_of_positive, remedy="For instance Above(Gamma(1, 1), 0.25).")
-    )
-    low: float = attrs.field(converter=_bound)
+    prior: Prior
+    low: float
+
+    def __init__(self, prior: Prior, low: float) -> None:
+        _of_positive("prior", prior, "For instance Above(Gamma(1, 1), 0.25).")
+        bound = real_number("low", low)
+        if bound < 0.0:
+            raise ParameterError("low", low, "a finite number, 0 or more", "With 0 it is the prior itself.")
+        self.__attrs_init__(prior, bound)
 
     @property
     def support(self) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,10 @@ def _function(parameter: str, value: Any) -> Any:
     return value
 
 
+def _user_function(name: str) -> Any:
+    return attrs.field(default=None, converter=partial(_function, name))
+
+
 @attrs.frozen
 class Named:
     """A function that was found by a name, under which files keep it."""
@@ -191,8 +196,8 @@ class TextOptions:
     )
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = attrs.field(default=None, converter=lambda value: _function("tokenizer", value))
-    segmenter: Any = attrs.field(default=None, converter=lambda value: _function("segmenter", value))
+    tokenizer: Any = _user_function("tokenizer")
+    segmenter: Any = _user_function("segmenter")
 
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
