@@ -532,12 +532,7 @@ class Corpus(GroupedData):
         return cls.open(place, verify=False)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the corpus to a folder from which `open` maps it into memory.
-
-        Parameters
-        ----------
-        folder : path
-            New or empty.
+        """Write the corpus to a new or empty folder, from which `open` maps it into memory.
 
         Raises
         ------

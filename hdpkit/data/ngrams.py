@@ -323,15 +323,7 @@ class NGrams(GroupedData):
     def plus(self, sentences: Any) -> Self:
         """Return these sentences followed by others; new words are added at the end of the vocabulary.
 
-        Parameters
-        ----------
-        sentences : iterable of sequences
-            As in `from_sentences`.
-
-        Raises
-        ------
-        DataError
-            As in `from_sentences` (there may be no sentence here), and if these data are pairs.
+        Sentences and errors are as in `from_sentences`, but there may be none; also a DataError for pairs.
         """
         if not self.is_sentences:
             raise DataError("data", self, "made of sentences", "Use plus_pairs.")
@@ -433,13 +425,8 @@ class NGrams(GroupedData):
     def with_order(self, order: int) -> Self:
         """Return the same words with longer or shorter contexts.
 
-        Contexts of sentences are extended or cut. Contexts of pairs are only cut, since they can't be
-        longer than they were given.
-
-        Parameters
-        ----------
-        order : int
-            Length of an n-gram, 1 to 1000.
+        Contexts of sentences are extended or cut to the order, 1 to 1000. Contexts of pairs are only cut,
+        since they can't be longer than they were given.
         """
         width = _check_order(order) - 1
         explicit = self._explicit

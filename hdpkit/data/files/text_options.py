@@ -10,7 +10,6 @@ import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +103,12 @@ def _function(parameter: str, value: Any) -> Any:
     return value
 
 
-def _user_function(name: str) -> Any:
-    return attrs.field(default=None, converter=partial(_function, name))
+def _tokenizer(value: Any) -> Any:
+    return _function("tokenizer", value)
+
+
+def _segmenter(value: Any) -> Any:
+    return _function("segmenter", value)
 
 
 @attrs.frozen
@@ -196,8 +199,8 @@ class TextOptions:
     )
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
     ngrams: tuple[int, int] = attrs.field(default=(1, 1), converter=_ngrams)
-    tokenizer: Any = _user_function("tokenizer")
-    segmenter: Any = _user_function("segmenter")
+    tokenizer: Any = attrs.field(default=None, converter=_tokenizer)
+    segmenter: Any = attrs.field(default=None, converter=_segmenter)
 
     def as_data(self) -> dict[str, Any]:
         """Return the options as JSON-compatible data: strings, numbers, lists; functions by their names.
@@ -499,10 +502,6 @@ class TextCounter:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write options and vocabulary to a file, as JSON.
-
-        Parameters
-        ----------
-        path : path
 
         Raises
         ------
