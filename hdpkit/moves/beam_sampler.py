@@ -6,13 +6,11 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.state_topology import ChainTopology
 from hdpkit.franchise.steps import run_unchecked
-from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, Move, MoveInfo, Requirement
+from hdpkit.moves.protocol import NO_ROOT_DISCOUNT, SUPPORTED, MoveInfo, Requirement, Threaded
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 from hdpkit.steps.state_sequences import SequencePlan, refused, sequence_sweep
@@ -43,7 +41,7 @@ def run_sequences(
 
 
 @attrs.frozen
-class _BySequences(Move):
+class _BySequences(Threaded):
     """A sweep that draws all states of every sequence given drawn parameters and transition probabilities."""
 
     serves = ("weights", "fixed weights", "state homes")
@@ -60,18 +58,10 @@ class _BySequences(Move):
     updates = ("seating", "root weights")
     slices = True
 
-    threads: int = attrs.field(
-        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
-    )
-
     def check(self, state: Franchise) -> None:
         """Raise an error unless dishes draw parameters, or have them."""
         if (trouble := refused(state.measure, state.dish_parts)) is not None:
             raise ScheduleError("moves", self.name, SUPPORTED, trouble)
-
-    def threaded(self, threads: int) -> _BySequences:
-        """Return this move with this number of threads, unless it already has more than one."""
-        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw the states of all sequences."""

@@ -9,7 +9,7 @@ import numbers
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -22,6 +22,7 @@ from hdpkit.checks import (
     whole_number,
 )
 from hdpkit.errors import KernelError, ScheduleError, StateError
+from hdpkit.franchise.arguments import MOST_THREADS
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.numerics import exp
@@ -329,6 +330,19 @@ class Move(abc.ABC):
     def runs_in(self, sweep: int) -> bool:
         """Whether the move runs in this sweep (counted from 1)."""
         return True
+
+
+@attrs.frozen
+class Threaded(Move):
+    """A move that can use several threads."""
+
+    threads: int = attrs.field(
+        default=1, validator=validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+    )
+
+    def threaded(self, threads: int) -> Self:
+        """Return this move with this number of threads, unless it already has more than one."""
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self
 
 
 _from_one = validator(whole_number, 1, remedy="Sweeps are numbered from 1.")
