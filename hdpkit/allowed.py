@@ -11,6 +11,8 @@ from typing import Any
 
 from hdpkit.errors import ParameterError, RunError
 
+CHANGED = "The file was changed: restore a copy of it."
+
 
 class NotAllowed(RunError):
     """A file names an object from outside the package that isn't allowed to be imported."""
@@ -45,7 +47,7 @@ class Allowed:
     def find(self, name: Any) -> Any:
         """The class or function of a name ("module:name"); NotAllowed, or a RunError if it doesn't exist."""
         if not isinstance(name, str):
-            raise unknown(name, "The file was changed.")
+            raise unknown(name, CHANGED)
         module, _, qualname = name.partition(":")
         for thing in self._things:
             # A script's classes are in "__main__" while it runs, and in the script's module when it is
@@ -59,9 +61,12 @@ class Allowed:
     def _permit(self, name: str, module: str) -> None:
         """Raise NotAllowed unless a module is allowed."""
         if module.split(".")[0] == "hdpkit" or not within(module, self._modules):
+            command = (
+                "a command needs it in a module" if module == "__main__" else f"in a command --allow {module}"
+            )
             raise NotAllowed(
                 "class", name, "of hdpkit, or allowed",
-                f"If you trust it: allow=[{module!r}] or the class itself; in a command --allow {module}.",
+                f"If you trust it: allow=[{module!r}] or the class itself; {command}.",
             )  # fmt: skip
 
     def called(self, name: Any) -> Any:
@@ -89,7 +94,7 @@ class Allowed:
         """The function of a name; errors as in `find`."""
         thing = self.find(name)
         if not isinstance(thing, types.FunctionType | types.BuiltinFunctionType):
-            raise RunError("class", name, "a function at this place in the file", "The file was changed.")
+            raise RunError("class", name, "a function at this place in the file", CHANGED)
         return thing
 
 
@@ -106,7 +111,7 @@ def imported(name: str) -> Any:
     # A package's __main__ is a program; only the script that is running is loaded under that name.
     program = "__main__" in path and module != "__main__"
     if not plain or program or not all(part.isidentifier() for part in path):
-        raise unknown(name, "The file was changed.")
+        raise unknown(name, CHANGED)
     try:
         importlib.import_module(module)
     except Exception as error:  # the module's own code may raise any error
@@ -138,4 +143,4 @@ def is_class(thing: Any) -> bool:
 
 def unknown(name: Any, remedy: str) -> RunError:
     """The error for a name of nothing."""
-    return RunError("class", name, "there", remedy)
+    return RunError("class", name, "a class or function that can be found", remedy)

@@ -179,7 +179,7 @@ def shape_of(name: str, value: Any) -> tuple[int, ...]:
     """Return a whole number, or a tuple of them, as the shape of an array."""
     shape = tuple(whole_number(name, n) for n in (value if isinstance(value, tuple) else (value,)))
     if math.prod(shape) > LARGEST // 8:
-        raise ParameterError(name, value, "a shape of an array", "Draw in pieces.")
+        raise ParameterError(name, value, "the shape of an array that fits into memory", "Draw in pieces.")
     return shape
 
 
@@ -419,7 +419,7 @@ def refuse(owner: Any, method: str, value: Any, allowed: str, remedy: str = _REM
     kind = owner if isinstance(owner, (type, str)) else type(owner)
     name = kind if isinstance(kind, str) else kind.__name__
     shape = np.shape(value) if isinstance(value, np.ndarray) else None
-    what = f"{allowed}, not of shape {shape} and type {value.dtype}" if shape is not None else allowed
+    what = f"{allowed} (here: shape {shape}, type {value.dtype})" if shape is not None else allowed
     call = "" if method in _ATTRIBUTES else "()"
     return ReturnValueError(f"{name}.{method}{call}", value, what, remedy)
 

@@ -225,7 +225,7 @@ class Beta(Distribution):
             raise ParameterError(
                 "Beta (a, b)",
                 (self.a, self.b),
-                "such that a / (a + b), as a double, lies strictly between 0 and 1",
+                "such that a / (a + b) is above 0 and below 1 in double precision",
                 "Bring a and b closer to each other.",
             )
 

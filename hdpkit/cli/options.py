@@ -337,7 +337,7 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
         raise ParameterError(where, value, error.allowed, error.remedy) from error
     except OverflowError as error:  # an int too large for a float
         raise ParameterError(
-            where, value, "a number that fits into a double", "The option's help says which."
+            where, value, "a number below 1.8e308", "The option's help says which."
         ) from error
     except click.UsageError as error:
         raise ParameterError(

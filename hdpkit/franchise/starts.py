@@ -111,8 +111,7 @@ def _opened(franchise: Any, dishes: Int32s, source: RandomStream) -> Int32s:
 class Start:
     """What a value of ``init`` means: it draws dishes, and customers are seated with them."""
 
-    _by_chance = True
-    """Whether its dishes tell nothing of topics; `BaseMeasure.starting_parameters` are for such starts."""
+    _by_chance = True  # its dishes tell nothing of topics: `BaseMeasure.starting_parameters` are for such
 
     def _check(self, franchise: Any) -> None:
         """Raise an error if it doesn't fit; draws and changes nothing."""
@@ -190,8 +189,7 @@ class Random(Start):
         cells, weights = franchise.topology.cells, known.allowed(self.n_dishes)
 
         def law(here: slice) -> Floats:
-            found: Floats = weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
-            return found
+            return weights.take(cells.term[here], axis=0, mode="clip")  # or one row for all terms
 
         return OfCells.drawn(cells, weights.shape[1], law, source)
 
@@ -377,7 +375,7 @@ def labels_of_terms(
     n_dishes = start.n_dishes or min(default, most_dishes or default)
     generator = source.generator
     first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)
-    labels: npt.NDArray[np.int32] = cluster_terms(
+    return cluster_terms(
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int32, copy=False),
         counts.data.astype(np.int64, copy=False),
@@ -390,7 +388,6 @@ def labels_of_terms(
         threads,
         instruction_set() != "baseline",
     )
-    return labels
 
 
 def _topics(value: Any) -> Floats | None:
@@ -413,11 +410,10 @@ def _topics(value: Any) -> Floats | None:
 class Factors(Start):
     """Customers begin with the components of a non-negative factorisation of the counts.
 
-    Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
-    scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
-    to sum 1, because otherwise the largest documents would dominate. A customer of document d and term v
-    begins with dish k with probability proportional to W_dk H_kv. This start is meant for few terms and large
-    documents. It is not part of the chain, which is exact from any start.
+    Counts by document and term, each document scaled to sum 1, are written as W H, W of shape (documents, K)
+    and H of shape (K, terms), by scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001).
+    A customer of document d and term v begins with dish k with probability proportional to W_dk H_kv. This
+    start is meant for few terms and large documents. The chain is exact from any start.
 
     Parameters
     ----------

@@ -229,11 +229,11 @@ class ReadingSettings:
         """Return the object described by the result of `as_data`."""
         remedy = "It was damaged or changed; write it again."
         if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
-            raise DataError(where, data, "format, layout and counter", remedy)
+            raise DataError(where, data, "a dict with the keys format, layout and counter", remedy)
         format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
         layout, counter = data["layout"], data["counter"]
         if (layout is None or counter is None) == (format in TEXT_FORMATS):
-            raise DataError(where, format, "with layout and counter where it is of texts", remedy)
+            raise DataError(where, format, "of texts, with layout and counter, or of counts", remedy)
         known = {field.name for field in attrs.fields(Layout)}
         if isinstance(layout, dict):
             layout = {"date_column": None, **layout}  # runs that are older than the option

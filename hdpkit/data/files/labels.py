@@ -58,13 +58,13 @@ def read_labels(
     ParameterError
         If an argument isn't valid.
     """
-    given = items("names", names, "names of documents", remedy="corpus.names.")
+    given = items("names", names, "names of documents", remedy="Pass corpus.names.")
     if not all(map(hashable, given)):
-        raise ParameterError("names", names, "names of documents", "corpus.names.")
+        raise ParameterError("names", names, "names of documents", "Pass corpus.names.")
     wanted = [str(name) for name in given]
     if id_column is not None:
-        text("id_column", id_column, remedy="The name of a column.")
-    asked = None if columns is None else items("columns", columns, "names of columns", remedy="A list.")
+        text("id_column", id_column, remedy="Give the name of a column.")
+    asked = None if columns is None else items("columns", columns, "names of columns", remedy="Give a list.")
     place = path_of("path", path)
     with reading(place):
         table = Table(place, Layout(delimiter=delimiter), header=True)
@@ -138,7 +138,7 @@ def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
         The message names a value that lies within several, and what to do.
     """
     if not isinstance(groups, Mapping):
-        raise DataError("groups", groups, "a dict of labels", "Label -> one value per document.")
+        raise DataError("groups", groups, "a dict of labels", 'Write it as {"author": authors}.')
     labels = list(groups)
     for outer, inner in pairwise(labels):
         within: dict[Any, Any] = {}

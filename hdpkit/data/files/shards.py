@@ -84,7 +84,7 @@ class MappedFiles:
 def _changed(path: Path, value: str) -> ChangedDataError:
     return ChangedDataError(
         f"file {path}", value, "unchanged since the corpus was opened",
-        "Restore it, or convert the corpus again, then resume. Files must not change while they are mapped.",
+        "Restore it, or convert the corpus again, then resume. Files must not change while a run uses them.",
     )  # fmt: skip
 
 

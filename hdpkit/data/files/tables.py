@@ -230,7 +230,8 @@ class Table:
                 if taken > MAX_LINE_BYTES:
                     raise DataError(
                         self.place(number), f"a row of more than {MAX_LINE_BYTES} characters",
-                        "at most as long", "Check for a missing closing quote, or give --no-quotes.",
+                        f"at most {MAX_LINE_BYTES} long",
+                        "Check for a missing closing quote, or give --no-quotes.",
                     )  # fmt: skip
                 yield line
 

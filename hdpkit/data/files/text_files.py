@@ -181,7 +181,7 @@ def read_lines(
                 yield from _lines(file, source, packed, limit, progress, tell, total)
     elif source == "-":
         if sys.stdin is None:
-            raise DataError("standard input", None, "there", "Give a file.")
+            raise DataError("standard input", None, "open", "Give a file.")
         yield from _lines(getattr(sys.stdin, "buffer", sys.stdin), source, "", limit, progress)
     else:
         yield from _lines(source, source, "", limit, progress)
