@@ -81,13 +81,11 @@ class BeamSampler(_BySequences):
     drawn at the end. States without observations return to the remainder.
 
     A sequence moves as a whole, so the chain leaves states that single sites leave slowly; a new state must
-    fit a path from its first draw of parameters. Combine it with `TableGibbs`, now and then, where states
-    are added one observation at a time.
+    fit a path from its first draw of parameters. Combine it with `TableGibbs`, now and then.
 
     It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
     measure with `draw_parameters` and `log_likelihood` (and `log_likelihoods`, which saves time), or
-    `NonConjugate`: its dishes have parameters, which `DishParameters` updates, and new states draw theirs
-    from the prior.
+    `NonConjugate`, whose parameters `DishParameters` updates, and new states draw from the prior.
 
     Parameters
     ----------
