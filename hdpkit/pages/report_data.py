@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.sharded import n_customers
 from hdpkit.data.top_terms import largest
 from hdpkit.errors import HdpkitError, ParameterError, importing_extra, printable
@@ -62,24 +63,15 @@ class ReportData:
     state : ChainState
         The newest state of a chain, for hyperparameters.
     model : Kind
-        The kind of model.
     components : Components
         The topics, or other components, that are shown.
     trace : Trace, ChainTrace or None
-        The trace of the run.
     run : Run or None
-        The run with its folder.
     chain : int or None
         Number of the chain of the state, if there are several.
     title : str
-    command : str or None
-        The command line that reproduces this run.
-    by : str or None
-        Length of the periods of shares over time.
-    texts : tuple of str or None
-        Beginnings of the documents.
-    axes : (int or str, int or str), or None
-        Dimensions in which points are drawn; None: principal components.
+    command, by, texts, axes
+        As for `write_report`.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int
@@ -229,8 +221,7 @@ class ReportData:
     @cached_property
     def listed(self) -> list[dict[str, Any]]:
         """Number, label and share of the topics."""
-        rows = zip(self.numbers, self.labels, self.shares.tolist(), strict=True)
-        return [{"number": number, "label": label, "share": share} for number, label, share in rows]
+        return rows_of({"number": self.numbers, "label": self.labels, "share": self.shares.tolist()})
 
     @cached_property
     def term_counts(self) -> npt.NDArray[np.int64]:
@@ -315,6 +306,25 @@ class ReportData:
         most = self.n_terms if n is None else whole_number("n", n)
         top = largest(self.weights[topic], most).tolist()
         return [v for v in top if self.counts[topic, v] > 0.0]
+
+    def rows(self, n: int) -> list[dict[str, Any]]:
+        """Number, share with its interval, occurrence and number of chains of the first n components.
+
+        Parameters
+        ----------
+        n : int
+        """
+        found = self.components
+        columns = {
+            "number": np.arange(1, len(found) + 1),
+            "share": found.shares,
+            "lower": found.shares_lower,
+            "upper": found.shares_upper,
+            "occurrence": found.occurrence,
+            "chains": (found.occurrence_by_chain > 0).sum(axis=0),
+            "unsettled": found.unsettled,
+        }
+        return rows_of({name: values[:n].tolist() for name, values in columns.items()})
 
     # ------------------------------------------------------------------ points
 

@@ -9,7 +9,6 @@ from bad_values import corpus, tiny
 import hdpkit as hk
 from hdpkit import shards, summaries
 from hdpkit.errors import DataError, HdpkitError, MissingMethodError
-from hdpkit.franchise.state_homes import HomeState
 from hdpkit.random import RandomStream, Streams
 from hdpkit.stores import CountsReference, ExplicitReference, HistogramReference
 
@@ -40,7 +39,6 @@ CALLS = {
     "values": (lambda bad: tiny().snapshot().probabilities([0], bad, [0.5]), "", (None, "a", [[0]], [0, 0])),
     "above": (lambda bad: tiny().snapshot().probabilities([0], [0], bad), "", (None, "a", [1.0, 1.0])),
     "row": (lambda bad: tiny().snapshot().row(bad), "node", (-1, 10**6, 2**40, None, 0.5)),
-    "homes": (lambda bad: HomeState(bad, None, 0, 0), "eaten", (None,)),
     "size": (lambda bad: PRIOR.draw(RandomStream((1, 2)), bad), "size",
              (-1, 1.5, "a", [1], (1, -1), 2**62, (2**40, 2**40), 10**400)),
     "generator": (PRIOR.draw, "generator", (None, 5, "a", hk.Gamma, np.random)),

@@ -29,7 +29,6 @@ from hdpkit.checks import instance, items, number_array, whole_number, whole_num
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.kinds.listing import Nouns
-from hdpkit.measures.protocol import BaseMeasure
 
 MOST_POINTS = 2_500
 _MOST_GROUPS = 40
@@ -117,10 +116,12 @@ def ellipse(mean: Floats, covariance: Floats, n: int = 60) -> Floats:
 def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     """Plot the points of a mixture, coloured by component, with an ellipse for each component.
 
-    Ellipses are at two standard deviations, given the posterior mean parameters of a component. Numbers at
-    their centres are those of the components, from 1, by descending share. Data of one dimension are drawn
-    as ticks, one row for each component and one for points in none, with a line of two standard deviations.
-    Of more than 2,500 points, 2,500 are drawn, evenly spaced.
+    Ellipses are at two standard deviations, given the posterior mean parameters of a component; numbers at
+    their
+    centres are those of the components, from 1, by descending share. Data of one dimension are drawn as
+    ticks, a
+    row for each component and one for points in none. Of more than 2,500 points, 2,500 are drawn, evenly
+    spaced.
 
     Parameters
     ----------
@@ -128,8 +129,7 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
         Over numbers or vectors; of a run of several chains one of ``trace.franchises``.
     aligned : Components, optional
         Components that samples have in common (`hdpkit.summaries.components`), drawn instead of the dishes of
-        the state. A point has the colour of its most probable component, and points that most samples have in
-        none are grey.
+        the state. A point has the colour of its most probable component; those in none are grey.
     axes : (int or str, int or str), optional
         Two dimensions, by number or name. By default the dimensions themselves if there are at most two,
         otherwise the first two principal components of the standardised dimensions.
@@ -144,8 +144,6 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
         If no customer is seated.
     DataError, ParameterError
         If the data aren't numbers, or an argument doesn't fit.
-    MissingExtraError
-        If Altair is not installed.
     """
     instance("franchise", franchise, Franchise, "a franchise over numbers", remedy="trace.franchises[0].")
     if franchise.measure.takes_terms or not franchise.measure.supports("moments"):
@@ -158,7 +156,8 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None) -> Any:
     labels, sure, means = _of_state(franchise) if aligned is None else _of_samples(franchise, aligned)
     X = franchise.data.values
     plane = Plane.of(X, axes, getattr(franchise.data, "columns", None))
-    return picture(plane, X, labels, sure, len(means), plane.moments(*_moments(franchise.measure, means)))
+    moments = plane.moments(*map(np.asarray, franchise.measure.moments(means)))
+    return picture(plane, X, labels, sure, len(means), moments)
 
 
 def picture(
@@ -234,11 +233,6 @@ def _on_line(points: Any, scale: Any, titles: Any, centres: Floats, around: Floa
     return layered(points, 46 * len(shown), ticks, spans, means)
 
 
-def _moments(measure: BaseMeasure, means: Any) -> tuple[Floats, Floats]:
-    mean, covariance = measure.moments(means)
-    return np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
-
-
 def _of_state(franchise: Franchise) -> tuple[Any, Any, Any]:
     """Component of each point, the largest is 0, ones, and the parameters of the components."""
     dishes = np.asarray(franchise.dishes)
@@ -294,8 +288,6 @@ def group_weights(aligned: Any, *, groups: Any = None, components: int = 10) -> 
     ------
     DataError, ParameterError
         If there are no groups, or an argument doesn't fit.
-    MissingExtraError
-        If Altair is not installed.
     """
     shares = getattr(aligned, "group_shares", None)
     if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hdpkit.canvas import PALETTE, ROW, alt, bars, chart, evenly, layered, lines, number, over, rounded, told
 from hdpkit.checks import flag, items, number_array, text, whole_number
+from hdpkit.data.files.tables import rows_of
 from hdpkit.errors import DataError, ParameterError, RegistryError, printable
 from hdpkit.posterior.readings import chains_of, named, scalar, shares_of
 
@@ -36,12 +37,8 @@ def trace(trace: Any, key: str = "log_joint", *, after: int = 0) -> Any:
 
     Raises
     ------
-    RegistryError, ParameterError
-        If the trace has no such key, or the key has an array per sweep.
-    DataError
-        If no sweep is left.
-    MissingExtraError
-        If Altair is not installed.
+    RegistryError, ParameterError, DataError
+        If the trace has no such key, the key has an array per sweep, or no sweep is left.
     """
     chains = chains_of(trace)
     text("key", key, remedy="For instance log_joint.")
@@ -65,10 +62,8 @@ def by_sweep(
         column, sweeps = scalar(chain, key), np.asarray(chain["sweep"])
         kept = np.flatnonzero(sweeps > after)
         kept = kept[evenly(len(kept), most)]
-        values += [
-            {"sweep": sweep, "value": value, "chain": f"chain {place}"}
-            for sweep, value in zip(sweeps[kept].tolist(), rounded(column[kept], 7), strict=True)
-        ]
+        names = [f"chain {place}"] * len(kept)
+        values += rows_of({"sweep": sweeps[kept].tolist(), "value": rounded(column[kept], 7), "chain": names})
     if not values:
         return None
     x = _sweeps()
@@ -91,19 +86,15 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0) -> Any:
     Returns
     -------
     altair.ConcatChart
-        With the panels as `hdpkit.plots.trace` draws them.
-
-    Raises
-    ------
-    RegistryError, ParameterError, DataError, MissingExtraError
-        As `hdpkit.plots.trace`.
+        With the panels as `hdpkit.plots.trace` draws them, which raises the same errors.
     """
     chains = chains_of(trace)
     chosen: Sequence[str]
     if keys is None:
         found = [key for key in _FIRST if key in chains[0][1]]
         for key in chains[0][1]:
-            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, found):
+            same = (all(np.array_equal(one[key], one[other]) for _, one in chains) for other in found)
+            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not any(same):
                 found.append(key)
         chosen = found
     else:
@@ -124,11 +115,6 @@ def _changes(chains: Any, key: str) -> bool:
     if any(column.dtype == object or column.ndim != 1 for column in columns):
         return False
     return len(np.unique(np.concatenate(columns))) > 1
-
-
-def _same_as(chains: Any, key: str, others: Any) -> bool:
-    """Whether a key has the values of one of the others in every sweep of every chain."""
-    return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
 def _sweeps() -> Any:
@@ -156,8 +142,6 @@ def topic_shares(samples: Any) -> Any:
     ------
     ParameterError, DataError
         If there are no samples, if they are from several chains, or if sizes are negative.
-    MissingExtraError
-        If Altair is not installed.
     """
     sweeps, sizes = shares_of(samples)
     kept = evenly(len(sizes), max(1, _MOST_DOTS // max(map(len, sizes))))
@@ -196,12 +180,8 @@ def acceptance(trace: Any, *, moves: Any = None, parts: int = 40) -> Any:
 
     Raises
     ------
-    RegistryError
-        If no move of the run has such a name.
-    DataError
-        If the trace has no moves.
-    MissingExtraError
-        If Altair is not installed.
+    RegistryError, DataError
+        If no move of the run has such a name, or the trace has no moves.
     """
     records = _records(trace)
     whole_number("parts", parts, 1, remedy="40 are enough for most.")
@@ -241,26 +221,16 @@ def move_times(trace: Any) -> Any:
     Parameters
     ----------
     trace : Trace or ChainTrace
+        A DataError is raised if it has no moves.
 
     Returns
     -------
     altair.Chart
-
-    Raises
-    ------
-    DataError
-        If the trace has no moves.
-    MissingExtraError
-        If Altair is not installed.
     """
-    records = _records(trace)
-    names, which = np.unique(records["move"], return_inverse=True)
-    seconds = np.bincount(which, records["seconds"], len(names))
     values = [
-        {"move": printable(str(names[i])), "seconds": rounded([seconds[i]])[0],
-         "share": float(seconds[i] / max(seconds.sum(), 1e-300))}
-        for i in np.argsort(-seconds, kind="stable").tolist()
-    ]  # fmt: skip
+        {"move": printable(one["move"]), "seconds": rounded(one["seconds"]), "share": one["share"]}
+        for one in moves_of(_records(trace))
+    ]
     drawn = bars(values, "move", "seconds", "seconds", ",.4~g")
     text = over().mark_text(align="left", dx=4, style="on-chart")
     text = text.encode(
@@ -269,6 +239,20 @@ def move_times(trace: Any) -> Any:
         text=alt.Text(field="share", type="quantitative", format=".0%"),
     )
     return layered(values, ROW * len(values), drawn.properties(data=alt.Undefined), text)
+
+
+def moves_of(records: Any) -> list[dict[str, Any]]:
+    """Seconds, their share, proposals and acceptances of each move, the one that takes longest first."""
+    names, which = np.unique(records["move"], return_inverse=True)
+    seconds, tried, accepted = (np.bincount(which, records[key]) for key in ("seconds", "tried", "accepted"))
+    total = max(float(seconds.sum()), 1e-300)
+    return [
+        {
+            "move": str(names[i]), "seconds": float(seconds[i]), "share": float(seconds[i] / total),
+            "tried": int(tried[i]), "rate": float(accepted[i] / tried[i]) if tried[i] else None,
+        }
+        for i in np.argsort(-seconds, kind="stable").tolist()
+    ]  # fmt: skip
 
 
 def _records(trace: Any) -> Any:
@@ -289,20 +273,13 @@ def perplexity(curves: Any, *, logarithmic: bool = True) -> Any:
     Parameters
     ----------
     curves : dict
-        Name -> (seconds, perplexity), two sequences of the same length.
+        Name -> (seconds, perplexity), two sequences of the same length of positive numbers.
     logarithmic : bool
         Whether the time axis is logarithmic; it has no place for zero seconds.
 
     Returns
     -------
     altair.Chart
-
-    Raises
-    ------
-    ParameterError
-        If a curve isn't a pair of equally long sequences of positive numbers.
-    MissingExtraError
-        If Altair is not installed.
     """
     rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
     flag("logarithmic", logarithmic)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from hdpkit.canvas import ROW, alt, bars, colour, colours, layered, named, names, number, over, rounded, told
+from hdpkit.data.files.tables import rows_of
 from hdpkit.data.top_terms import typical
 from hdpkit.errors import printable
 from hdpkit.kinds.listing import Nouns, background_told
@@ -17,7 +18,7 @@ from hdpkit.pages.plots.topics import tree
 from hdpkit.pages.report_data import ReportData, coordinates, diagnosis_of, distinct, progress_of
 from hdpkit.pages.section import Content
 from hdpkit.posterior.alignment import unit_rows
-from hdpkit.posterior.documents import PRESENT, Trends
+from hdpkit.posterior.documents import PRESENT, Trends, chooser
 from hdpkit.posterior.grouping import ComponentGroups
 from hdpkit.posterior.repetition import repetition
 
@@ -90,7 +91,16 @@ def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
     if report.groups is None:
         return None
-    groups = [_group(report, g) for g in range(len(report.groups))]
+    of = report.groups.of
+    groups = [
+        one
+        | {
+            "label": report.group_labels[g],
+            "terms": report.group_words[g],
+            "topics": [listed for listed in report.listed if of[listed["number"] - 1] == g],
+        }
+        for g, one in enumerate(_groups(report))
+    ]
     return Content(
         values={"groups": groups, "n_topics": len(report.listed)},
         charts={"groups-tree": _tree(report.groups, report.group_names(4), groups)},
@@ -98,35 +108,19 @@ def read_groups(report: ReportData) -> Content | None:
     )
 
 
-def _group(report: ReportData, g: int) -> dict[str, Any]:
-    assert report.groups is not None
-    of = report.groups.of
-    return {
-        "number": g + 1,
-        "label": report.group_labels[g],
-        "terms": report.group_words[g],
-        "share": float(report.groups.shares[g]),
-        "topics": [one for one in report.listed if of[one["number"] - 1] == g],
-    }
-
-
 def _tree(grouped: ComponentGroups, names: list[str], groups: list[dict[str, Any]]) -> Any:
     """The top of the tree, down to the groups."""
     n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
-    leaves = [int(grouped.of[_a_leaf(linkage, node)]) for node in drawn["leaves"]]
+    leaves = []
+    for node in drawn["leaves"]:
+        while node >= len(linkage) + 1:  # to a topic below it
+            node = int(linkage[node - len(linkage) - 1, 0])
+        leaves.append(int(grouped.of[node]))
     labels = [f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})" for g in leaves]
     return tree(
         drawn, labels, float(linkage[-1, 2]), "height of the merge (Ward)", [colour(g + 1) for g in leaves]
     )
-
-
-def _a_leaf(linkage: Any, node: int) -> int:
-    """A topic below a node of the tree."""
-    n = len(linkage) + 1
-    while node >= n:
-        node = int(linkage[node - n, 0])
-    return node
 
 
 _SIMILAR = 5
@@ -150,7 +144,11 @@ def read_topics(report: ReportData) -> Content:
         for k in range(report.n_topics)
     ]
     details = _details(report)
-    data = {"topics": details, "words": _used(report), "searched": _searched(report)}
+    data = {
+        "topics": details,
+        "words": [report.words[v] for v in _numbers(report)],
+        "searched": _searched(report),
+    }
     if report.texts is not None:
         data["texts"] = {d: report.texts[d] for one in details for d, _ in one["documents"]}
     return Content(
@@ -167,12 +165,8 @@ def read_topics(report: ReportData) -> Content:
     )
 
 
-def _used(report: ReportData) -> list[str]:
-    """The words that the page can show: those in the search index, and the top terms of the topics."""
-    return [report.words[v] for v in _numbers(report)]
-
-
 def _numbers(report: ReportData) -> list[int]:
+    """Terms that the page can show: those in the search index, and the top terms of the topics."""
     if "numbers" not in report.kept:
         order = np.argsort(-report.term_counts, kind="stable")
         frequent = [int(v) for v in order[:_MOST_SEARCHED] if report.term_counts[v] > 0]
@@ -251,30 +245,15 @@ def read_samples(report: ReportData) -> Content | None:
     found = report.components
     if len(found.samples) < 2 or not len(found):
         return None
-    has = found.occurrence_by_chain > 0
-    rows: list[dict[str, Any]] = [
-        {
-            "number": k + 1,
-            "terms": [report.words[v] for v in report.top_terms(k, _TERMS)],
-            "share": float(found.shares[k]),
-            "lower": float(found.shares_lower[k]),
-            "upper": float(found.shares_upper[k]),
-            "occurrence": float(found.occurrence[k]),
-            "chains": int(has[:, k].sum()),
-        }
-        for k in range(min(report.n_topics, _MOST_COMMON))
-    ]
+    rows = report.rows(min(report.n_topics, _MOST_COMMON))
+    for k, row in enumerate(rows):
+        row["terms"] = [report.words[v] for v in report.top_terms(k, _TERMS)]
+    drawn = ("share", "lower", "upper", "occurrence")
     values = [
         {
             "topic": f"{row['number']}  {' '.join(row['terms'][:3])}",
             "colour": colour(row["number"]),
-            **dict(
-                zip(
-                    ("share", "lower", "upper", "occurrence"),
-                    rounded([row["share"], row["lower"], row["upper"], row["occurrence"]], 3),
-                    strict=True,
-                )
-            ),
+            **{name: rounded(row[name], 3) for name in drawn},
         }
         for row in rows[:_IN_CHART]
     ]
@@ -296,9 +275,7 @@ def read_samples(report: ReportData) -> Content | None:
 
 
 def _terms(report: ReportData) -> list[list[Any]]:
-    """For each topic of the page its occurrence, its share with the interval,
-    and for each of its most frequent terms the mean and the interval of the probability.
-    """
+    """Occurrence, share and interval of each topic, and mean and interval of each of its frequent terms."""
     found, rows = report.components, []
     for k in range(report.n_topics):
         facts = [found.occurrence[k], found.shares[k], found.shares_lower[k], found.shares_upper[k]]
@@ -359,13 +336,11 @@ def read_map(report: ReportData) -> Content | None:
         }
         for k, (x, y) in enumerate(rounded(places))
     ]
-    near = _nearest(apart)
+    near = (apart + np.diag(np.full(n, np.inf))).argmin(axis=1).tolist()
     rows = [
-        {"number": report.numbers[k], "label": report.labels[k], "group": group[k] + 1,
-         "near": report.numbers[near[k]],
-         "near_label": report.labels[near[k]], "share": float(report.shares[k])}
-        for k in range(n)
-    ]  # fmt: skip
+        one | {"group": group[k] + 1, "near": near[k] + 1, "near_label": report.labels[near[k]]}
+        for k, one in enumerate(report.listed[:n])
+    ]
     return Content(
         values={"rows": rows, "n": n, "n_topics": report.n_topics, "n_groups": n_groups},
         charts={"map": scatter(values, names, report.nouns)},
@@ -403,11 +378,6 @@ def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns) -> Any:
         .transform_filter(f"datum.named || {chosen}")
     )
     return layered(values, 460, circle, words).add_params(alt.param("chosen", value=0))
-
-
-def _nearest(apart: np.ndarray) -> list[int]:
-    own = apart + np.diag(np.full(len(apart), np.inf))
-    return [int(k) for k in own.argmin(axis=1)]
 
 
 _MOST_CHANGING = 12  # topics, those whose shares change most
@@ -463,11 +433,8 @@ def _panels(
     drawn = {name: line for name, line in lines.items() if line is not None}
     panels = []
     for title, column, own in zip(names, columns, numbers, strict=True):
-        rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
-        values = [
-            {"period": period, **dict(zip(drawn, row, strict=True))}
-            for period, row in zip(found.periods, rows, strict=True)
-        ]
+        shown = {name: rounded(line[:, column], 3) for name, line in drawn.items()}
+        values = rows_of({"period": found.periods} | shown)
         highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
         chart = f"trends-{len(charts)}"
         charts[chart] = trend(values, highest, "lower" in drawn, colour(own))
@@ -497,12 +464,8 @@ def trend(values: list[dict[str, Any]], highest: float, banded: bool, fill: str)
 
 
 def _rows(found: Trends) -> list[dict[str, Any]]:
-    return [
-        {"period": period, "documents": int(documents), "shares": [None if s is None else s for s in shares]}
-        for period, documents, shares in zip(
-            found.periods, found.documents.tolist(), rounded(found.shares, 3), strict=True
-        )
-    ]
+    shares = rounded(found.shares, 3)
+    return rows_of({"period": found.periods, "documents": found.documents.tolist(), "shares": shares})
 
 
 _MOST_KEYS = 24
@@ -525,11 +488,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     codes, keys = report.document_labels[name]
     if len(keys) < 2:
         return None
-    there = codes >= 0
-    members = scipy.sparse.csr_array(
-        (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
-        shape=(len(keys), report.corpus.n_documents),
-    )
+    members = chooser(codes, len(keys)).T.tocsr()
     tokens = members @ report.document_lengths
     counts = (members @ report.document_counts).toarray()
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
@@ -559,10 +518,7 @@ _IN_PAGE = 15
 
 
 def read_documents(report: ReportData) -> Content:
-    """Names, lengths and largest topics for the script, which shows them in pages.
-
-    If there are more than 10,000 documents, only those in the list of some topic.
-    """
+    """Names, lengths and largest topics; of more than 10,000 documents those that topics list."""
     n = report.corpus.n_documents
     if n <= _MOST_DOCUMENTS:
         chosen = np.arange(n)

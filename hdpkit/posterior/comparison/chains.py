@@ -3,13 +3,13 @@ them by the time that moves have taken."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from hdpkit._franchise_lock import HeldInterrupt
 from hdpkit.arrays import Floats, Int64s
@@ -20,7 +20,7 @@ from hdpkit.franchise.scores import INTEGRATED_OUT, dish_sizes, log_joint_of_cou
 from hdpkit.franchise.starts import check_start, start
 from hdpkit.random import STARTS, Streams
 from hdpkit.run.runs import Scheduler
-from hdpkit.run.trace import Draw, MoveRecord
+from hdpkit.run.trace import Draw
 
 USUAL_STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""
@@ -85,53 +85,47 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
 
 def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...]:
     """Starts of the chains in turn; every candidate must support each."""
+
+    def check(init: Any) -> Any:
+        for candidate in candidates.values():
+            with candidate.franchise.lock():
+                check_start(init, candidate.franchise)
+        return init
+
     if inits is None:
-        return tuple(init for init in USUAL_STARTS if _taken(init, candidates))
-    if (
-        isinstance(inits, (str, bytes, Mapping, np.ndarray))
-        or not isinstance(inits, (list, tuple))
-        or not inits
-    ):
+        usual = []
+        for init in USUAL_STARTS:
+            with contextlib.suppress(ParameterError):
+                usual.append(check(init))
+        return tuple(usual)
+    if not isinstance(inits, (list, tuple)) or not inits:
         raise ParameterError(
             "inits", inits, "a list of starts, or None", 'For instance ["auto", "one", hk.init.Random(50)].'
         )
-    for init in inits:
-        if init is None:
-            raise ParameterError("inits", init, "starts, not None", "Every chain begins at a start.")
-        for candidate in candidates.values():
-            with candidate.franchise.lock():
-                check_start(init, candidate.franchise)
-    return tuple(inits)
-
-
-def _taken(init: str, candidates: Mapping[str, Candidate]) -> bool:
-    try:
-        for candidate in candidates.values():
-            with candidate.franchise.lock():
-                check_start(init, candidate.franchise)
-    except ParameterError:
-        return False
-    return True
+    if any(init is None for init in inits):
+        raise ParameterError("inits", None, "starts, not None", "Every chain begins at a start.")
+    return tuple(map(check, inits))
 
 
 def _check_model(first: str, one: Franchise, name: str, other: Franchise) -> None:
     """Raise a ParameterError unless two franchises have the same posterior; their stores may differ."""
     if one is other:
         return
-    differ = None
-    if not _same_data(one, other):
-        differ = "data"
-    elif not _same(one.declarations, other.declarations) or not _same(one.measure, other.measure):
-        differ = "restaurants or base measures"
-    elif not _same(_root_of(one), _root_of(other)):
-        differ = "roots"
-    elif not _same(one.known, other.known) or not np.array_equal(one.held.nodes, other.held.nodes):
-        differ = "known components or held groups"
-    elif set(one.parts) - INTEGRATED_OUT != set(other.parts) - INTEGRATED_OUT:
-        differ = "parts of the state"
-    if differ is not None:
+    parts = set(one.parts) ^ set(other.parts)
+    held = np.array_equal(one.held.nodes, other.held.nodes)
+    differ = {
+        "data": not _same_data(one, other),
+        "restaurants or base measures": not (
+            _same(one.declarations, other.declarations) and _same(one.measure, other.measure)
+        ),
+        "roots": not _same(_root_of(one), _root_of(other)),
+        "known components or held groups": not (_same(one.known, other.known) and held),
+        "parts of the state": bool(parts - INTEGRATED_OUT),
+    }
+    if any(differ.values()):
+        what = next(name for name, found in differ.items() if found)
         raise ParameterError(
-            "schedules", name, f"of the same model and data as {first!r}: they have different {differ}",
+            "schedules", name, f"of the same model and data as {first!r}: they have different {what}",
             "Build all franchises from the same restaurants and data: they must have one posterior. "
             "Store, kernel and root='weights' may differ.",
         )  # fmt: skip
@@ -192,20 +186,11 @@ class Limit:
 
 @attrs.frozen
 class MoveTotals:
-    """Totals of one move of a schedule over one chain or several.
+    """Totals of one move of a schedule over one chain or several."""
 
-    Attributes
-    ----------
-    turns : int
-        Sweeps in which it ran.
-    tried, accepted : int
-        Numbers of updates; Gibbs updates are always accepted.
-    seconds : float
-    """
-
-    turns: int = 0
-    tried: int = 0
-    accepted: int = 0
+    turns: int = 0  # sweeps in which it ran
+    tried: int = 0  # updates
+    accepted: int = 0  # Gibbs updates are always accepted
     seconds: float = 0.0
 
     def __add__(self, other: MoveTotals) -> MoveTotals:
@@ -224,59 +209,24 @@ class MoveTotals:
 
 @attrs.frozen(eq=False, kw_only=True)
 class ChainRecord:
-    """A chain of a comparison. The first entry of each array is the start.
+    """A chain of a comparison. The first entry of each array, of shape (n,), is the start."""
 
-    Attributes
-    ----------
-    init : object
-        The start.
-    seed : int
-        ``Scheduler(moves).run(franchise, sweeps, rng=seed, init=init)`` is the same chain.
-    sweeps : int64 array, shape (n,)
-        Number of the sweep after which the entry was recorded.
-    seconds : float64 array, shape (n,)
-        Time that the moves had taken since the start.
-    n_dishes : int64 array, shape (n,)
-    log_joint : float64 array, shape (n,)
-        log p(dishes, numbers of tables, data), see `compare_schedules`.
-    shares : float64 array, shape (n, n_shares)
-        Shares of the data of the largest dishes, in descending order.
-    moves : dict of MoveTotals
-        By the name of the move.
-    wall_seconds, processor_seconds : float
-        Wall-clock time and processor time, including recording.
-    finished : bool
-        False if Ctrl-C ended it.
-    """
-
-    init: Any
-    seed: int
-    sweeps: Int64s = attrs.field(repr=False)
-    seconds: Floats = attrs.field(repr=False)
+    init: Any  # the start
+    seed: int  # ``Scheduler(moves).run(franchise, sweeps, rng=seed, init=init)`` is the same chain
+    sweeps: Int64s = attrs.field(repr=False)  # after which each entry was recorded
+    seconds: Floats = attrs.field(repr=False)  # that the moves had taken since the start
     n_dishes: Int64s = attrs.field(repr=False)
-    log_joint: Floats = attrs.field(repr=False)
-    shares: Floats = attrs.field(repr=False)
-    moves: dict[str, MoveTotals] = attrs.field(repr=False)
-    wall_seconds: float
+    log_joint: Floats = attrs.field(repr=False)  # log p(dishes, numbers of tables, data)
+    shares: Floats = attrs.field(repr=False)  # of the data of the largest dishes, shape (n, n_shares)
+    moves: dict[str, MoveTotals] = attrs.field(repr=False)  # by name
+    wall_seconds: float  # including recording
     processor_seconds: float
-    finished: bool
+    finished: bool  # False if Ctrl-C ended it
 
 
 @attrs.frozen
 class Standing:
-    """Progress of a comparison.
-
-    Attributes
-    ----------
-    schedule, init : str
-    chain, chains, place, schedules : int
-        Number of the chain and number of chains, number of the schedule and number of schedules.
-    seconds, budget : float
-        Time of the chain's moves so far, and the time allowed for each chain.
-    sweeps, n_dishes : int
-    log_joint : float
-    finished : bool
-    """
+    """Progress of a comparison: which chain of which schedule, and where it is."""
 
     schedule: str
     init: str
@@ -284,8 +234,8 @@ class Standing:
     chains: int
     place: int
     schedules: int
-    seconds: float
-    budget: float
+    seconds: float  # of the chain's moves so far
+    budget: float  # allowed for each chain
     sweeps: int
     n_dishes: int
     log_joint: float
@@ -336,11 +286,14 @@ def run_chain(
         while not finished:
             before = time.perf_counter(), time.process_time()
             draw = next(draws)
-            share = 1.0 if limit.clock == "wall" else _share_since(*before)
+            # Average number of processors that this process has used in this sweep.
+            passed, used = time.perf_counter() - before[0], time.process_time() - before[1]
+            share = 1.0 if limit.clock == "wall" or passed <= 0.0 else used / passed
             with HeldInterrupt():
                 spent += share * seconds_of(draw)
                 for record in draw.moves:
-                    moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
+                    own = MoveTotals(1, record.tried, record.accepted, share * record.seconds)
+                    moves[record.move] = moves.get(record.move, MoveTotals()) + own
                 now = time.perf_counter()
                 finished = limit.reached(spent, now - begun, draw.sweep - begins)
                 if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
@@ -357,15 +310,14 @@ def run_chain(
     processor_seconds = time.process_time() - on_processors
     if finished:
         ended(franchise)
-    sweeps, times, dishes, log_joints, shares = zip(*rows.rows, strict=True)
+    names = ("sweeps", "seconds", "n_dishes", "log_joint", "shares")
+    recorded = {name: np.array(own) for name, own in zip(names, zip(*rows.rows, strict=True), strict=True)}
+    for array in recorded.values():
+        array.setflags(write=False)
     return ChainRecord(
         init=init,
         seed=seed,
-        sweeps=_kept(sweeps, np.int64),
-        seconds=_kept(times, np.float64),
-        n_dishes=_kept(dishes, np.int64),
-        log_joint=_kept(log_joints, np.float64),
-        shares=_kept(shares, np.float64),
+        **recorded,
         moves=moves,
         wall_seconds=wall_seconds,
         processor_seconds=processor_seconds,
@@ -376,22 +328,6 @@ def run_chain(
 def seconds_of(draw: Draw) -> float:
     """Time that the moves of a sweep took."""
     return sum(record.seconds for record in draw.moves)
-
-
-def _share_since(wall: float, processor: float) -> float:
-    """Average number of processors that this process has used since then."""
-    passed = time.perf_counter() - wall
-    return (time.process_time() - processor) / passed if passed > 0.0 else 1.0
-
-
-def _totals(record: MoveRecord, share: float) -> MoveTotals:
-    return MoveTotals(1, record.tried, record.accepted, share * record.seconds)
-
-
-def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
 
 
 @attrs.define
