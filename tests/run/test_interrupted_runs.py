@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from stopping_moves import Raises
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
@@ -96,9 +95,21 @@ ROOT = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1
 OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
 
 
-def ways(kind):
-    """Runs with a move that raises this in its third sweep, of every kind."""
-    scheduler = hk.Scheduler([moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)])
+class Raises(moves.Move):
+    """Raises StopIteration in the third sweep, over a franchise and over shards."""
+
+    by_cell = True
+    over = "totals"
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep == 2:
+            raise StopIteration
+        return moves.MoveInfo()
+
+
+def ways():
+    """Runs of every kind with such a move."""
+    scheduler = hk.Scheduler([moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises()])
     state = hk.Franchise(OVER_DOCUMENTS, TEXT, store="counts", root="weights")
     over_shards = shards.ShardedFranchise(OVER_DOCUMENTS, shards.cut(TEXT, 2))
     raising = {"rng": 0, "on_interrupt": "raise"}
@@ -112,11 +123,11 @@ def ways(kind):
     }
 
 
-@pytest.mark.parametrize("way", ways("StopIteration"))
+@pytest.mark.parametrize("way", ways())
 def test_a_move_that_raises_stop_iteration(way):
     """It would end a generator or a loop somewhere: it is an error that names the move, everywhere."""
     with pytest.raises(errors.ChainError if way == "chains" else errors.ScheduleError) as caught:
-        ways("StopIteration")[way]()
+        ways()[way]()
     error = caught.value.original if way == "chains" else caught.value
     assert isinstance(error, errors.ScheduleError)
     assert "Raises" in str(error)

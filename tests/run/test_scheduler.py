@@ -5,7 +5,6 @@ import signal
 
 import numpy as np
 import pytest
-from states import same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -285,24 +284,6 @@ def test_ctrl_c_during_the_start(init):
     state.audit()
     assert (state.dishes == -1).all()  # half a start is none
     assert not hk.Scheduler([moves.TableGibbs()]).run(state, sweeps=1, rng=0, init=init).interrupted
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_sweep_is_repeated_with_the_same_words():
-    state, undisturbed = large(), large()
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    scheduler.run(state, sweeps=1, rng=0)
-    scheduler.run(undisturbed, sweeps=2, rng=0)
-
-    class Presses(Noting):
-        def apply(self, state, rng, steps=None):
-            press()
-            return moves.MoveInfo()
-
-    trace = hk.Scheduler([moves.TableGibbs(), Presses()]).run(state, sweeps=1, init=None)
-    assert (trace.interrupted, trace.n_draws, state.sweep) == (True, 0, 1)
-    scheduler.run(state, sweeps=1, init=None)
-    assert same_state(state.freeze(), undisturbed.freeze())
 
 
 def test_a_handler_of_ones_own_stays():
