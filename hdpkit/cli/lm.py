@@ -71,8 +71,7 @@ reading_options = group(
 def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[list[str]]:
     """Yield the sentences of a text, with a progress bar on standard error."""
     n_sentences = n_words = 0
-    with contextlib.ExitStack() as stack:
-        progress = None if quiet else stack.enter_context(_reading_bar(source))
+    with _reading_bar(source, quiet) as progress:
         for words in read_sentences(source, **reading, progress=progress):
             n_sentences += 1
             n_words += len(words)
@@ -85,28 +84,21 @@ def read_text(source: str, reading: Mapping[str, Any], quiet: bool) -> Iterator[
 
 
 @contextlib.contextmanager
-def _reading_bar(source: str) -> Iterator[Any]:
+def _reading_bar(source: str, quiet: bool) -> Iterator[Any]:
+    """What shows how much is read: a bar on a terminal, elsewhere only one line at the beginning."""
     console = Console(file=sys.stderr)
     name = printable(place_of(source).removeprefix("file "))
-    if not console.is_terminal:
-        say(f"reading {name}", err=True)
-        yield None
-        return
-    columns = (
+    tell(quiet or console.is_terminal, f"reading {name}")
+    with Progress(
         BarColumn(bar_width=24),
         DownloadColumn(),
         TransferSpeedColumn(),
         TextColumn("{task.description}", markup=False),
-    )
-    with Progress(
-        *columns, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
-    ) as bar:
+        console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+        disable=quiet or not console.is_terminal,
+    ) as bar:  # fmt: skip
         task = bar.add_task(f"reading {name}", total=None)
-
-        def show(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total, refresh=True)
-
-        yield show
+        yield lambda done, total: bar.update(task, completed=done, total=total, refresh=True)
 
 
 def read_words(path: Path, reading: Mapping[str, Any]) -> tuple[str, ...]:
