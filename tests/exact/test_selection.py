@@ -76,7 +76,7 @@ ONE_STEP |= {
     f"one step: {name}, flat": (MOVES[name], "flat 4", "histogram", "generic", STORED)
     for name in ("TableGibbs", "SplitMerge", "Selectors", "SelectorCounts")
 }
-PRIOR, WIDE = hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0))
+PRIOR = hk.Gamma(2.0, 2.0)
 for name_ in ONE_STEP:
     FAMILY.register(name_, SELECTION_P_VALUES)
 
