@@ -5,7 +5,6 @@ import math
 import marginals
 import numpy as np
 import pytest
-from lumping import lump_matrix
 
 from hdpkit.testing import enumeration as en
 from hdpkit.testing.exact import (
@@ -75,4 +74,3 @@ def test_not_a_number_never_passes():
     assert (
         row_error(P) == stationary_error(P, [0.5, 0.5]) == detailed_balance_error(P, [0.5, 0.5]) == math.inf
     )
-    assert lump_matrix(P, ["a", "b"]).error == math.inf

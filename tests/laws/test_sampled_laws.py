@@ -24,7 +24,6 @@ from planted import PlantedBug, planted
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.reading import Reading
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,
@@ -458,10 +457,6 @@ class ScaleForRate(metaclass=_AnyGamma):
         return source.gamma(self.shape) * self.rate
 
 
-def _with_tokens(franchise, customers, tables):
-    return np.append(franchise.topology.n_customers, customers[1:]), tables
-
-
 @contextlib.contextmanager
 def planted_here(name: str) -> Iterator[None]:
     """A registered bug, or one of those that as registered would change the draws from the prior, too."""
@@ -476,56 +471,9 @@ def planted_here(name: str) -> Iterator[None]:
         elif name == "scale for rate":
             patch.setattr(concentration, "Gamma", ScaleForRate)
             yield
-        elif name == "tokens for tables in the conditional of theta":
-            totals = Reading.totals
-            patch.setattr(Reading, "totals", lambda self: _with_tokens(self, *totals(self)))
-            yield
         else:
             with planted(next(bug for bug in BUGS if bug.name == name)):
                 yield
-
-
-def geweke_condemns(
-    franchise: Franchise,
-    schedule: list[Move],
-    replicas: int = REPLICAS,
-    rounds: int = ROUNDS,
-    only: str | None = None,
-    seed: int = 1,
-) -> bool:
-    """Whether Geweke's test, repeated where it is suspicious, condemns what is planted."""
-
-    def run(more: int, look_seed: int) -> dict[str, float]:
-        found = geweke(franchise, schedule, replicas * more, rounds, look_seed)
-        return found if only is None else {only: found[only]}
-
-    return condemned(run, FAMILY.n_p_values, seed)
-
-
-@pytest.mark.parametrize(
-    ("bug", "depth", "each", "corner"),
-    [
-        ("Beta(a, n) for Beta(a+1, n)", 2, False, "middle"),
-        ("Beta(a, n) for Beta(a+1, n)", 2, True, "discounts"),
-        ("Beta(a, n) for Beta(a+1, n)", 3, False, "discounts"),
-        ("scale for rate", 1, False, "middle"),
-        ("scale for rate", 3, True, "middle"),
-    ],
-)
-def test_geweke_catches_a_wrong_update_of_the_concentration(bug, depth, each, corner):
-    franchise = franchise_of(depth, each=each, corner=corner)
-    with planted_here(bug):
-        assert geweke_condemns(franchise, [TableGibbs(), Concentration()])
-
-
-def test_geweke_catches_tokens_for_tables():
-    with planted_here("tokens for tables in the conditional of theta"):
-        assert geweke_condemns(few_tables(), [TableGibbs(), Concentration()], only="concentration/root")
-
-
-def test_geweke_of_the_default_schedule_catches_a_missing_q():
-    with planted_here("q left out"):
-        assert geweke_condemns(franchise_of(1), flat(1), *OF_SCHEDULES)
 
 
 @pytest.mark.parametrize("bug", ["Beta(a, n) for Beta(a+1, n)", "scale for rate"])
@@ -544,13 +492,6 @@ def test_check_geweke_raises_under_a_bug_and_only_then():
     assert len(report) == 2 * len(at_least(Detail.COUNTS))
     with planted_here("scale for rate"), pytest.raises(SampledTestFailure, match="Concentration"):
         check_geweke(Concentration(), shapes=["2+1"], replicas=60, rounds=2)
-
-
-@pytest.mark.parametrize(("kind", "depth", "method"), OF_DISCOUNTS)
-def test_geweke_catches_a_wrong_update_of_the_discount(kind, depth, method):
-    franchise = discounted(kind, SHAPES[depth])
-    with planted_here(OF_DISCOUNTS[kind, depth, method]):
-        assert geweke_condemns(franchise, [TableGibbs(), *updates_of(franchise, method)])
 
 
 IN_PYTHON = {"measure": DirichletMultinomialReference, "kernel": "reference"}

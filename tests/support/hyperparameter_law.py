@@ -12,7 +12,7 @@ of Massart 1990).
 
 import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, gammaln, log_expit, logit
 
 from hdpkit.arrays import Floats
-from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
 
 N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
@@ -89,8 +88,6 @@ class ConcentrationLaw(_Law):
         *,
         shifted: bool = False,
     ) -> None:
-        if len(customers) != len(tables):
-            raise ParameterError("tables", tables, f"{len(customers)} numbers", "Give one per restaurant.")
         self.prior = prior
         discounts = np.broadcast_to(discount, len(tables)).tolist()
         self.shift = float(np.max(discount)) if shifted else 0.0
@@ -163,17 +160,6 @@ class DiscountLaw(_Law):
     def from_line(self, y: Floats) -> Floats:
         """The discount."""
         return np.asarray(self.low + (1.0 - self.low) * expit(y))
-
-
-def one_step_distance(
-    law: ConcentrationLaw | DiscountLaw,
-    step: Callable[[float], float],
-    n_draws: int,
-    generator: np.random.Generator,
-) -> float:
-    """Kolmogorov's distance between a law and that of one step from independent exact draws of it."""
-    starts = law.quantile(generator.random(n_draws))
-    return law.distance(np.array([step(float(x)) for x in starts]))
 
 
 def dkw_bound(n_draws: int, error_rate: float) -> float:
