@@ -140,9 +140,7 @@ def test_one_update_from_exact_draws_of_the_smoothings(name):
     grid = np.linspace(math.log(1e-4), math.log(30.0), 2000)  # of the logarithm; the law is flat in between
     laws = []
     for values, proportion in zip(([0, 0], [1, 0]), given, strict=True):
-        laws.append(
-            distribution(lambda one, of=(values, proportion): log_conditional(of[0], one, of[1]), grid)
-        )
+        laws.append(distribution(lambda one, v=values, p=proportion: log_conditional(v, one, p), grid))
     assert np.abs(laws[0] - laws[1]).max() > 0.02
     bank = franchise.bank
 
